@@ -1,0 +1,1 @@
+"""One algorithm a file, written to be read beside its paper."""

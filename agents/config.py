@@ -1,0 +1,262 @@
+"""What a run is made of: frozen dataclasses, plain data in and out.
+
+`config.yaml` in a run folder is this data, complete and without tags, and
+`load` rejects whatever it does not know instead of guessing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import types
+import typing
+from typing import Any
+
+import yaml
+
+
+class ConfigError(ValueError):
+  """A setting is unknown, has the wrong type, or can't work."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Env:
+  """One environment; together with `num_envs` all that is needed to build it."""
+
+  id: str = ""  # Gymnasium id, `module:Id-v0` or `module:Class`.
+  kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
+  max_length: int | None = None  # Agent steps to truncation; None: the task's.
+  action_repeat: int = 1  # Simulator steps for one action; rewards are summed.
+  random_start: int = 0  # Up to so many random actions before the first one.
+  frame_delta: bool = False  # Observe the change since the last observation.
+
+  def __post_init__(self):
+    _require(self, "max_length", "be at least 1", _optional_at_least(1))
+    _require(self, "action_repeat", "be at least 1", _at_least(1))
+    _require(self, "random_start", "be at least 0", _at_least(0))
+
+
+@dataclasses.dataclass(frozen=True)
+class Algorithm:
+  """Proximal policy optimization with clipping (Schulman et al., 2017)."""
+
+  segment_length: int = 32  # Steps of each environment between two updates.
+  update_epochs: int = 10  # Passes over the segments in one update.
+  minibatch_size: int = 64  # Steps; divides num_envs * segment_length.
+  learning_rate: float = 3e-4  # Adam step size, at the start.
+  lr_schedule: str = "linear"  # "constant", "linear" (to 0) or "kl_adaptive".
+  kl_target: float = 0.01  # KL of one update that "kl_adaptive" holds.
+  discount: float = 0.99  # Per environment step.
+  gae_lambda: float = 0.95  # 0: one-step TD errors, 1: Monte Carlo returns.
+  recompute_advantages: bool = True  # Anew at every epoch, or once per update.
+  clip_ratio: float = 0.2  # Probability ratios leave [1 - c, 1 + c] unrewarded.
+  value_coef: float = 0.5  # Weight of the squared value error.
+  entropy_coef: float = 0.0  # Weight of the entropy bonus.
+  max_grad_norm: float = 0.5  # Of all gradients together.
+  normalize_advantage: bool = True  # To mean 0 and std 1 in each minibatch.
+  normalize_observ: bool = True  # By running mean and std.
+  normalize_return: bool = True  # Rewards by the running std of the returns.
+  observ_clip: float = 10.0  # Normalized observations stay within +- this.
+
+  def __post_init__(self):
+    for name in ("segment_length", "update_epochs", "minibatch_size"):
+      _require(self, name, "be at least 1", _at_least(1))
+    for name in ("learning_rate", "kl_target", "clip_ratio", "max_grad_norm",
+                 "observ_clip"):
+      _require(self, name, "be positive", lambda x: 0 < x < math.inf)
+    for name in ("value_coef", "entropy_coef"):
+      _require(self, name, "be at least 0", lambda x: 0 <= x < math.inf)
+    _require(self, "discount", "lie in (0, 1]", lambda x: 0 < x <= 1)
+    _require(self, "gae_lambda", "lie in [0, 1]", lambda x: 0 <= x <= 1)
+    schedules = ("constant", "linear", "kl_adaptive")
+    _require(self, "lr_schedule", f"be one of {', '.join(schedules)}",
+             lambda x: x in schedules)
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+  """Separate feed-forward networks for policy and value."""
+
+  policy_layers: tuple[int, ...] = (64, 64)  # Units of the tanh layers.
+  value_layers: tuple[int, ...] = (64, 64)
+  init_std: float = 0.6  # Of a new Gaussian policy, where actions span [-1, 1].
+
+  def __post_init__(self):
+    for name in ("policy_layers", "value_layers"):
+      _require(self, name, "hold positive unit counts",
+               lambda layers: all(units > 0 for units in layers))
+    _require(self, "init_std", "be positive", lambda x: 0 < x < math.inf)
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """One experiment. Every `steps` counts all environments together."""
+
+  env: Env = dataclasses.field(default_factory=Env)
+  algorithm: Algorithm = dataclasses.field(default_factory=Algorithm)
+  network: Network = dataclasses.field(default_factory=Network)
+  steps: int = 1_000_000  # Budget; learning-rate schedules follow it.
+  seed: int = 0  # Everything random in the run follows from it.
+  num_envs: int = 64  # Environments stepped together as one batch.
+  num_workers: int | None = None  # Processes stepping them; None: one a core.
+  env_processes: bool = True  # False steps them in this process, for debugging.
+  eager: bool = False  # Run operation by operation, for debugging.
+  report_every: int | None = None  # Steps; None: a hundredth of the budget.
+  eval_every: int | None = None  # Steps; None: a twentieth of the budget.
+  eval_episodes: int = 10  # Episodes of each evaluation, with the mean action.
+  checkpoint_every: int | None = None  # Steps; None: a twentieth of the budget.
+
+  def __post_init__(self):
+    _require(self, "steps", "be at least 1", _at_least(1))
+    _require(self, "seed", "be at least 0", _at_least(0))
+    _require(self, "num_envs", "be at least 1", _at_least(1))
+    _require(self, "eval_episodes", "be at least 1", _at_least(1))
+    for name in ("num_workers", "report_every", "eval_every",
+                 "checkpoint_every"):
+      _require(self, name, "be at least 1", _optional_at_least(1))
+    if self.steps_per_epoch % self.algorithm.minibatch_size:
+      raise ConfigError(
+          f"`algorithm.minibatch_size` must divide num_envs * segment_length = "
+          f"{self.num_envs} * {self.algorithm.segment_length} = "
+          f"{self.steps_per_epoch}. Received: {self.algorithm.minibatch_size}.")
+
+  @property
+  def steps_per_epoch(self) -> int:
+    """Steps of all environments that one update learns from."""
+    return self.num_envs * self.algorithm.segment_length
+
+  def every(self, name: str) -> int:
+    """Steps between two reports, evaluations or checkpoints."""
+    parts = {"report_every": 100, "eval_every": 20, "checkpoint_every": 20}
+    return getattr(self, name) or max(1, self.steps // parts[name])
+
+  def override(self, changes: dict[str, Any]) -> Config:
+    """Return a copy with dotted keys such as "env.id" set to new values."""
+    data = to_data(self)
+    for key, value in changes.items():
+      *parents, leaf = key.split(".")
+      place: Any = data
+      kind: Any = Config
+      for part in parents:
+        if dataclasses.is_dataclass(kind):
+          _check_known(kind, part, key)
+          kind = typing.get_type_hints(kind)[part]
+        place = place.setdefault(part, {})
+        if not isinstance(place, dict):
+          raise ConfigError(f"{key}: '{part}' has no fields of its own.")
+      if dataclasses.is_dataclass(kind):
+        _check_known(kind, leaf, key)
+      place[leaf] = value
+    return from_data(data)
+
+
+def to_data(config: Config) -> dict[str, Any]:
+  """Return the config as dicts, lists and scalars."""
+  def plain(value):
+    if isinstance(value, dict):
+      return {key: plain(item) for key, item in value.items()}
+    return [plain(x) for x in value] if isinstance(value, tuple) else value
+  return plain(dataclasses.asdict(config))
+
+
+def from_data(data: Any) -> Config:
+  """Build a config from plain data, checking every name, type and value."""
+  return _convert(Config, data, "")
+
+
+def dump(config: Config) -> str:
+  """Return the YAML text that `load` reads back."""
+  try:
+    return yaml.safe_dump(to_data(config), sort_keys=False)
+  except yaml.YAMLError as error:
+    raise ConfigError(
+        "The config must be plain data: numbers, texts, lists and dicts. "
+        f"Is something else in `env.kwargs`? {error}") from None
+
+
+def load(text: str, source: str) -> Config:
+  """Parse the text of a `config.yaml`; `source` names it in errors."""
+  try:
+    return from_data(yaml.safe_load(text))
+  except (ConfigError, yaml.YAMLError) as error:
+    raise ConfigError(f"{source}: {error}") from None
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+  """Split `key=value` from the command line; the value is read as YAML."""
+  key, equals, value = text.partition("=")
+  if not equals or not key:
+    raise ConfigError(
+        f"--set {text}: expected key=value, such as num_envs=32.")
+  try:
+    return key, yaml.safe_load(value)
+  except yaml.YAMLError as error:
+    raise ConfigError(f"--set {text}: the value can't be read: {error}"
+                      ) from None
+
+
+def did_you_mean(name: str, known: typing.Iterable[str]) -> str:
+  """Return a hint such as " Did you mean 'x'?", or nothing."""
+  close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+  return f" Did you mean '{close[0]}'?" if close else ""
+
+
+def _check_known(kind: Any, name: str, key: str):
+  names = [field.name for field in dataclasses.fields(kind)]
+  if name not in names:
+    hint = did_you_mean(name, names) or f" It has: {', '.join(names)}."
+    raise ConfigError(f"{key}: {kind.__name__} has no field '{name}'.{hint}")
+
+
+def _convert(kind: Any, value: Any, key: str) -> Any:
+  """Check `value` against a type hint; only lossless conversions happen."""
+  where = key or "config"
+  if dataclasses.is_dataclass(kind):
+    if not isinstance(value, dict):
+      raise ConfigError(f"{where}: expected fields. Received: {value!r}.")
+    hints = typing.get_type_hints(kind)
+    fields = {}
+    for name, item in value.items():
+      path = f"{key}.{name}" if key else str(name)
+      _check_known(kind, str(name), path)
+      fields[name] = _convert(hints[name], item, path)
+    return kind(**fields)
+  origin, args = typing.get_origin(kind), typing.get_args(kind)
+  if origin in (types.UnionType, typing.Union):
+    return None if value is None else _convert(args[0], value, key)
+  if origin is tuple and isinstance(value, (list, tuple)):
+    return tuple(_convert(args[0], item, key) for item in value)
+  if origin is dict and isinstance(value, dict):
+    return dict(value)
+  if isinstance(value, str) and kind in (int, float):
+    # YAML reads 3e-4 as text: it wants 3.0e-4.
+    try:
+      value = float(value)
+    except ValueError:
+      pass
+  if isinstance(value, kind if isinstance(kind, type) else ()):
+    if not (kind is int and isinstance(value, bool)):
+      return value
+  number = isinstance(value, (int, float)) and not isinstance(value, bool)
+  if kind is float and number:
+    return float(value)
+  if kind is int and number and math.isfinite(value) and value == int(value):
+    return int(value)
+  expected = getattr(origin or kind, "__name__", str(kind))
+  raise ConfigError(f"`{where}` must be of type {expected}. "
+                    f"Received: {value!r}.")
+
+
+def _require(config: Any, name: str, rule: str, holds: typing.Callable):
+  value = getattr(config, name)
+  if not holds(value):
+    raise ConfigError(f"`{name}` must {rule}. Received: {value!r}.")
+
+
+def _at_least(low: int):
+  return lambda value: value >= low
+
+
+def _optional_at_least(low: int):
+  return lambda value: value is None or value >= low

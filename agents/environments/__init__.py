@@ -1,0 +1,1 @@
+"""Batches of Gymnasium environments in NumPy; TensorFlow is never imported."""

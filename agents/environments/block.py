@@ -1,0 +1,214 @@
+"""Steps a block of environments and writes what they return into arrays.
+
+A worker process holds one block of every batch; the serial mode holds the
+whole batch as one block. Both run this same code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from agents import errors
+from agents.environments import episodes
+
+Constructor = Callable[[], gymnasium.Env]
+_NUMBERS = (int, float, np.number)
+
+
+class EnvironmentFailure(errors.RunError):
+  """Says which environment failed where; the cause of the error itself."""
+
+
+class Block:
+  """Environments `first` to `first + len(constructors)` of a batch.
+
+  Args:
+    constructors: Functions without arguments that return environments.
+    first: Index of the first one within the batch.
+    spaces: Observation and action space that all must have.
+    arrays: Fields of `layout.action_layout` and `layout.step_layout` for
+      these environments only.
+    run_seed: Seed from which each episode's own seed is derived.
+  """
+
+  def __init__(
+      self, constructors: Sequence[Constructor], first: int,
+      spaces: tuple[gymnasium.Space, gymnasium.Space],
+      arrays: dict[str, np.ndarray], run_seed: int):
+    self._first = first
+    self._arrays = arrays
+    self._run_seed = run_seed
+    self._to_env = action_converter(spaces[1])
+    self._names = [str(constructor) for constructor in constructors]
+    self._seeds = [0] * len(constructors)
+    self._episodes = [0] * len(constructors)
+    self._lengths = [0] * len(constructors)
+    self._reward_parts: list[dict[str, float]] = [{} for _ in constructors]
+    self._envs: list[gymnasium.Env] = []
+    for offset, constructor in enumerate(constructors):
+      with self._explained(offset, "its constructor"):
+        env = constructor()
+        self._envs.append(env)
+        self._names[offset] = env.spec.id if env.spec else type(
+            env.unwrapped).__name__
+        if (env.observation_space, env.action_space) != spaces:
+          raise ValueError(
+              f"Its spaces are {env.observation_space} and "
+              f"{env.action_space}, those of environment 0 are {spaces[0]} "
+              f"and {spaces[1]}; environments of a batch must be alike.")
+    arrays["valid"][:] = True
+
+  def reset(self, seeds: Sequence[int]):
+    """Begin episode 0 of every environment with the given seeds."""
+    for offset, seed in enumerate(seeds):
+      self._episodes[offset] = 0
+      self._arrays["observ"][offset] = self._begin(offset, int(seed))
+
+  def step(self) -> dict[int, dict[str, Any]]:
+    """Step by the action array, write the others, reset where it ended.
+
+    Returns:
+      Infos of finished episodes by index in the batch. The sums of the parts
+      of the reward that the environment reports are under "reward_parts".
+    """
+    arrays = self._arrays
+    actions = self._to_env(arrays["action"])
+    next_observ, rewards = arrays["next_observ"], []
+    ended, finished, offset = [], {}, 0
+    try:
+      for offset, env in enumerate(self._envs):
+        observ, reward, terminated, truncated, info = env.step(actions[offset])
+        next_observ[offset] = observ
+        rewards.append(reward)
+        self._count(offset, info)
+        arrays["terminated"][offset] = terminated
+        arrays["truncated"][offset] = truncated
+        if terminated or truncated:
+          ended.append(offset)
+          finished[self._first + offset] = {
+              **info, "reward_parts": self._reward_parts[offset]}
+    except BaseException as error:
+      raise self._explain(error, offset, "step()")
+    arrays["reward"][:] = rewards
+    arrays["observ"][:] = next_observ
+    for offset in ended:
+      self._episodes[offset] += 1
+      seed = episodes.episode_seed(
+          self._run_seed, self._first + offset, self._episodes[offset])
+      arrays["observ"][offset] = self._begin(offset, seed)
+    return finished
+
+  def replay(self, episode: Sequence[int], seeds: Sequence[int],
+             actions: Sequence[np.ndarray]):
+    """Rebuild running episodes from their seeds and actions.
+
+    Args:
+      episode: Number of each environment's running episode.
+      seeds: What each was begun with.
+      actions: For each, its actions so far, of shape [steps, ...].
+    """
+    for offset, env in enumerate(self._envs):
+      observ = self._begin(offset, int(seeds[offset]))
+      self._episodes[offset] = int(episode[offset])
+      with self._explained(offset, "step() of a replay"):
+        for action in self._to_env(actions[offset]):
+          observ, _, _, _, info = env.step(action)
+          self._count(offset, info)
+      self._arrays["observ"][offset] = observ
+
+  def call(self, name: str, args: tuple, kwargs: dict) -> list[Any]:
+    """Call a method of every environment."""
+    results = []
+    for offset, env in enumerate(self._envs):
+      with self._explained(offset, f"{name}()"):
+        results.append(env.get_wrapper_attr(name)(*args, **kwargs))
+    return results
+
+  def get(self, name: str) -> list[Any]:
+    """Return an attribute of every environment."""
+    results = []
+    for offset, env in enumerate(self._envs):
+      with self._explained(offset, f"attribute '{name}'"):
+        results.append(env.get_wrapper_attr(name))
+    return results
+
+  def close(self):
+    """Close every environment, also when one of them fails to."""
+    envs, self._envs = self._envs, []
+    with contextlib.ExitStack() as stack:
+      for env in envs:
+        stack.callback(env.close)
+
+  def _begin(self, offset: int, seed: int) -> Any:
+    self._seeds[offset] = seed
+    self._lengths[offset] = 0
+    self._reward_parts[offset] = {}
+    with self._explained(offset, "reset()"):
+      return self._envs[offset].reset(seed=seed)[0]
+
+  def _count(self, offset: int, info: dict[str, Any]):
+    """Count a step and sum what its info says of the reward."""
+    self._lengths[offset] += 1
+    parts = self._reward_parts[offset]
+    for key, value in info.items():
+      if key.startswith("reward_") and isinstance(value, _NUMBERS):
+        parts[key] = parts.get(key, 0.0) + value
+
+  @contextlib.contextmanager
+  def _explained(self, offset: int, where: str):
+    try:
+      yield
+    except BaseException as error:
+      raise self._explain(error, offset, where)
+
+  def _explain(self, error: BaseException, offset: int, where: str
+               ) -> BaseException:
+    """Return the error with an EnvironmentFailure as its cause."""
+    if isinstance(error.__cause__, EnvironmentFailure):
+      return error
+    failure = EnvironmentFailure(
+        f"Environment {self._first + offset} ('{self._names[offset]}', seed "
+        f"{self._seeds[offset]}, step {self._lengths[offset]} of its episode) "
+        f"failed in {where}:\n\n{''.join(traceback.format_exception(error))}")
+    # An environment that exits must not end the trainer without a word.
+    if not isinstance(error, Exception) and not isinstance(
+        error, KeyboardInterrupt):
+      return failure
+    error.__cause__ = failure
+    return error
+
+
+def action_converter(space: gymnasium.Space
+                     ) -> Callable[[np.ndarray], Sequence[Any]]:
+  """Return the function from a batch of the agent's actions to the space's.
+
+  Agents act in [-1, 1] wherever the space is bounded; what lies outside is
+  clipped here and only here. Dimensions with one bound are clipped to it.
+  Discrete actions are counted from the space's `start`.
+  """
+  if isinstance(space, gymnasium.spaces.Discrete):
+    start = int(space.start)
+    return lambda action: [int(x) + start for x in action]
+  assert isinstance(space, gymnasium.spaces.Box)
+  low, high = space.low, space.high
+  bounded = np.isfinite(low) & np.isfinite(high)
+  clip_low = np.where(bounded, -1, low).astype(space.dtype)
+  clip_high = np.where(bounded, 1, high).astype(space.dtype)
+  # Halves first: the range of the widest float32 bounds is not a float32.
+  with np.errstate(invalid="ignore"):
+    scale = np.where(bounded, high / 2 - low / 2, 1).astype(space.dtype)
+    shift = np.where(bounded, high / 2 + low / 2, 0).astype(space.dtype)
+  dtype = space.dtype
+
+  def convert(action):
+    clipped = np.clip(action.astype(dtype), clip_low, clip_high)
+    # Rounding in scale and shift must not leave the space.
+    return np.clip(clipped * scale + shift, low, high)
+  return convert

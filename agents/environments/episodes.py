@@ -1,0 +1,128 @@
+"""An episode is (seed, actions): enough to rebuild any state by replay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+
+def episode_seed(run_seed: int, index: int, episode: int) -> int:
+  """Seed of one episode of one environment, in [0, 2^31).
+
+  Args:
+    run_seed: Seed of the run.
+    index: Environment within the batch.
+    episode: Number of the episode within that environment, from 0.
+  """
+  sequence = np.random.SeedSequence(run_seed, spawn_key=(index, episode))
+  # Simulators that keep the seed in a C int want 31 bits.
+  return int(sequence.generate_state(1)[0]) & 0x7FFFFFFF
+
+
+class Running(NamedTuple):
+  """The running episode of every environment, at one moment."""
+
+  episode: np.ndarray  # [B] int64, its number, from 0.
+  seed: np.ndarray  # [B] int64
+  observ: np.ndarray  # [B, ...], the latest.
+  first: np.ndarray  # [B] int64, position of its first action in `actions`.
+  actions: list[np.ndarray]  # Each [B, ...]; one for each step.
+
+  def episode_actions(self, index: int) -> np.ndarray:
+    """Return one environment's actions, of shape [steps, ...]."""
+    rows = [action[index] for action in self.actions[self.first[index]:]]
+    return np.array(rows)
+
+  def arrays(self) -> dict[str, np.ndarray]:
+    """Return what a checkpoint holds; actions lie one after the other."""
+    actions = [self.episode_actions(index) for index in range(len(self.seed))]
+    return {
+        "episode": self.episode, "seed": self.seed, "observ": self.observ,
+        "length": np.array([len(x) for x in actions]),
+        "action": np.concatenate([x for x in actions if len(x)] or [
+            np.zeros(0)])}
+
+  @classmethod
+  def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Running:
+    """Undo `arrays`."""
+    length = arrays["length"]
+    steps, action = int(length.max()), arrays["action"]
+    first = steps - length
+    rows = np.zeros((steps, len(length), *action.shape[1:]), action.dtype)
+    for index, actions in enumerate(
+        np.split(action, np.cumsum(length)[:-1])):
+      if len(actions):
+        rows[first[index]:, index] = actions
+    return cls(arrays["episode"].copy(), arrays["seed"].copy(),
+               arrays["observ"].copy(), first, list(rows))
+
+
+class EpisodeLog:
+  """Keeps seed and actions of the running episodes while they are played.
+
+  Whole batches of actions are kept, one array per step, so that recording
+  costs one append; what began before every running episode is forgotten.
+
+  Args:
+    run_seed: Seed from which the episodes' seeds are derived.
+    num_envs: Size of the batch, B.
+  """
+
+  def __init__(self, run_seed: int, num_envs: int):
+    self._run_seed = run_seed
+    self._num_envs = num_envs
+    self._running: Running | None = None
+
+  def begin(self, seeds: Sequence[int] | None = None) -> list[int]:
+    """Return the seed of every environment's episode 0."""
+    indices = range(self._num_envs)
+    seeds = list(seeds) if seeds is not None else [
+        episode_seed(self._run_seed, index, 0) for index in indices]
+    zeros = np.zeros(self._num_envs, np.int64)
+    self._running = Running(
+        zeros.copy(), np.array(seeds, np.int64), zeros, zeros.copy(), [])
+    return seeds
+
+  def append(self, action: np.ndarray, ended: np.ndarray, observ: np.ndarray):
+    """Record one batched step; the arrays must not change afterwards.
+
+    Args:
+      action: Array of shape [B, ...], as sent to the environments.
+      ended: Bool array of shape [B]; these have begun their next episode.
+      observ: Array of shape [B, ...] to act on next.
+    """
+    running = self.running
+    running.actions.append(action)
+    self._running = running = running._replace(observ=observ)
+    if ended.any():
+      for index in np.flatnonzero(ended):
+        running.episode[index] += 1
+        running.seed[index] = episode_seed(
+            self._run_seed, int(index), int(running.episode[index]))
+        running.first[index] = len(running.actions)
+      oldest = running.first.min()
+      del running.actions[:oldest]
+      running.first[:] -= oldest
+
+  @property
+  def running(self) -> Running:
+    if self._running is None:
+      raise RuntimeError("Call reset() before step().")
+    return self._running
+
+  def observe(self, observ: np.ndarray):
+    """Set the observation that the episodes began with."""
+    self._running = self.running._replace(observ=observ)
+
+  def snapshot(self) -> Running:
+    """Return the present moment; a cheap copy, as actions never change."""
+    running = self.running
+    return Running(running.episode.copy(), running.seed.copy(),
+                   running.observ, running.first.copy(),
+                   running.actions.copy())
+
+  def load(self, running: Running):
+    """Continue from a snapshot."""
+    self._running = running

@@ -1,0 +1,108 @@
+"""From the `env` section of a config to a Gymnasium environment."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import sys
+
+import gymnasium
+
+from agents import config as config_lib
+from agents.environments import layout
+from agents.environments import mujoco_log
+from agents.environments import wrappers
+
+
+@dataclasses.dataclass(frozen=True)
+class MakeEnv:
+  """Builds one environment when called; travels to workers by pickle."""
+
+  config: config_lib.Env
+  render_mode: str | None = None
+
+  def __str__(self) -> str:
+    return self.config.id
+
+  def __call__(self) -> gymnasium.Env:
+    config = self.config
+    kwargs = dict(config.kwargs)
+    if self.render_mode:
+      kwargs["render_mode"] = self.render_mode
+    env_class = _find_class(config.id)
+    _import_entry_point(config.id)
+    mujoco_log.capture()  # Models may warn while they are built.
+    if env_class:
+      env = env_class(**kwargs)
+      if not isinstance(env, gymnasium.Env):
+        raise TypeError(
+            f"{config.id} returned {type(env).__name__}, not a gymnasium.Env.")
+    else:
+      # The checker inspects every step, which costs a tenth of the speed.
+      limit = -1 if config.max_length else None
+      env = gymnasium.make(
+          config.id, max_episode_steps=limit, disable_env_checker=True,
+          **kwargs)
+    if config.action_repeat > 1:
+      env = wrappers.ActionRepeat(env, config.action_repeat)
+    if config.random_start:
+      env = wrappers.RandomStart(env, config.random_start)
+    if config.frame_delta:
+      env = wrappers.FrameDelta(env)
+    if config.max_length:
+      env = gymnasium.wrappers.TimeLimit(env, config.max_length)
+    return env
+
+
+def check(config: config_lib.Env) -> list[str]:
+  """Build an environment and close it again, to see whether that works.
+
+  Returns:
+    What the user should know although it works.
+  Raises:
+    ConfigError: If the id is unknown, or arguments or spaces don't fit.
+  """
+  if not config.id:
+    raise config_lib.ConfigError(
+        "env.id is empty: name an environment, such as HalfCheetah-v5.")
+  try:
+    env = MakeEnv(config)()
+    try:
+      layout.check_spaces(env.observation_space, env.action_space)
+    finally:
+      env.close()
+  except (gymnasium.error.Error, ImportError, AttributeError, TypeError
+          ) as error:
+    raise config_lib.ConfigError(
+        f"env.id={config.id}, env.kwargs={config.kwargs}: "
+        f"{type(error).__name__}: {error}") from error
+  if not _has_time_limit(env):
+    return [f"{config.id} has no time limit. Unless all its episodes end by "
+            "themselves, set env.max_length, or evaluation never ends."]
+  return []
+
+
+def _has_time_limit(env: gymnasium.Env) -> bool:
+  """Whether every episode is sure to end."""
+  while isinstance(env, gymnasium.Wrapper):
+    if isinstance(env, gymnasium.wrappers.TimeLimit):
+      return True
+    env = env.env
+  return False
+
+
+def _find_class(env_id: str):
+  """Return the class that `module:Class` names, None for Gymnasium ids."""
+  module_name, colon, name = env_id.partition(":")
+  if not colon:
+    return None
+  return getattr(importlib.import_module(module_name), name, None)
+
+
+def _import_entry_point(env_id: str):
+  """Import the module of a registered environment, and so its simulator."""
+  spec = gymnasium.registry.get(env_id.rpartition(":")[2])
+  if spec and isinstance(spec.entry_point, str):
+    module_name = spec.entry_point.partition(":")[0]
+    if module_name not in sys.modules:
+      importlib.import_module(module_name)

@@ -1,0 +1,63 @@
+"""How trainer and worker talk: one byte to wake, pickles for the rest.
+
+The byte is the number of a block to step, or REQUEST when a pickle follows;
+the answer is QUIET, or LOUD when a pickle follows.
+"""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import struct
+from typing import Any
+from typing import NamedTuple
+
+import cloudpickle
+
+REQUEST = b"\xff"
+QUIET = b"\x00"
+LOUD = b"\x01"
+_LENGTH = struct.Struct("!Q")
+
+
+class Answer(NamedTuple):
+  """What a worker has to say."""
+
+  result: Any = None
+  error: BaseException | None = None
+  failure: str = ""  # Where the error happened, with the worker's traceback.
+  warnings: tuple[str, ...] = ()  # New ones, of the simulator.
+
+
+def send(connection: socket.socket, message: Any):
+  """Send a pickle, preceded by its length."""
+  data = message if isinstance(message, bytes) else cloudpickle.dumps(message)
+  connection.sendall(_LENGTH.pack(len(data)) + data)
+
+
+def receive(connection: socket.socket) -> Any:
+  """Receive one pickle; raises EOFError if the other side is gone."""
+  size, = _LENGTH.unpack(_receive_bytes(connection, _LENGTH.size))
+  return pickle.loads(_receive_bytes(connection, size))
+
+
+def portable(value: Any) -> Any:
+  """Return the value, with text for whatever can't be pickled."""
+  if isinstance(value, dict):
+    return {key: portable(item) for key, item in value.items()}
+  try:
+    pickle.loads(cloudpickle.dumps(value))
+    return value
+  except Exception:
+    return repr(value)
+
+
+def _receive_bytes(connection: socket.socket, size: int) -> bytes:
+  parts = []
+  while size:
+    part = connection.recv(min(size, 1 << 20))
+    if not part:
+      raise EOFError("The other process is gone.")
+    parts.append(part)
+    size -= len(part)
+  return b"".join(parts)

@@ -1,0 +1,275 @@
+"""The trainer's end of its worker processes."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+
+import cloudpickle
+import gymnasium
+import numpy as np
+
+from agents import errors
+from agents.environments import block as block_lib
+from agents.environments import messages
+from agents.environments import mujoco_log
+
+
+class WorkerDied(errors.RunError):
+  """A worker process ended although nobody had asked it to."""
+
+
+class Interrupted(errors.RunError):
+  """The user wants to stop and the environments take too long to answer."""
+
+
+def cores() -> int:
+  """Cores that this process may use."""
+  if hasattr(os, "sched_getaffinity"):
+    return len(os.sched_getaffinity(0))
+  return os.cpu_count() or 1
+
+
+class Workers:
+  """A few processes, each stepping its share of every batch opened on them.
+
+  Args:
+    amount: Number of processes.
+    interrupt_fd: A descriptor that becomes readable when waiting for the
+      environments must end with Interrupted.
+  """
+
+  def __init__(self, amount: int, interrupt_fd: int | None = None):
+    if amount < 1:
+      raise ValueError(f"`amount` must be at least 1. Received: {amount}.")
+    self._interrupt_fd = interrupt_fd
+    self._workers: list[_Worker] = []
+    self._num_blocks = 0
+    try:
+      for number in range(amount):
+        self._workers.append(_Worker(number))
+    except BaseException:
+      self.close()
+      raise
+
+  def __len__(self) -> int:
+    return len(self._workers)
+
+  @property
+  def pids(self) -> list[int]:
+    return [worker.process.pid for worker in self._workers]
+
+  def open(self, constructors: Sequence[block_lib.Constructor],
+           spaces: tuple[gymnasium.Space, gymnasium.Space], descriptor: int,
+           run_seed: int) -> RemoteBlock:
+    """Build environments on all workers, an even share on each.
+
+    Args:
+      constructors: One function for each environment.
+      spaces: Observation and action space.
+      descriptor: Shared memory of the size `layout.batch_views` needs.
+      run_seed: Seed from which each episode's own seed is derived.
+    """
+    if not self._workers:
+      raise RuntimeError("The workers are closed.")
+    if self._num_blocks == messages.REQUEST[0]:
+      raise RuntimeError(f"{self._num_blocks} batches were opened on these "
+                         "workers, which is all they can tell apart.")
+    batch, amount = len(constructors), len(self._workers)
+    bounds = [number * batch // amount for number in range(amount + 1)]
+    shares = [(worker, slice(first, last)) for worker, first, last in
+              zip(self._workers, bounds[:-1], bounds[1:], strict=True)]
+    for worker, here in shares:
+      worker.request("open", (
+          batch, here.start, cloudpickle.dumps(constructors[here]), spaces,
+          run_seed), descriptor)
+    self._num_blocks += 1
+    block = RemoteBlock(self, self._num_blocks - 1, shares)
+    self.wait([worker for worker, _ in shares])
+    return block
+
+  def wait(self, workers: Sequence[_Worker]) -> list[Any]:
+    """Wait for an answer of each worker and return the results.
+
+    Raises:
+      Exception: What an environment raised, as itself; its cause says where.
+      WorkerDied: If a process ended.
+      Interrupted: If `interrupt_fd` became readable.
+    """
+    poll = select.poll()
+    waiting = {worker.connection.fileno(): worker for worker in workers}
+    for descriptor in waiting:
+      poll.register(descriptor, select.POLLIN)
+    if self._interrupt_fd is not None:
+      poll.register(self._interrupt_fd, select.POLLIN)
+    answers = {}
+    while waiting:
+      ready = [descriptor for descriptor, _ in poll.poll()]
+      for descriptor in ready:
+        if descriptor in waiting:
+          worker = waiting.pop(descriptor)
+          poll.unregister(descriptor)
+          answers[worker.number] = worker.receive()
+      if waiting and self._interrupt_fd in ready:
+        raise Interrupted("Interrupted while environments were stepping.")
+    for answer in answers.values():
+      for warning in answer.warnings:
+        mujoco_log.warn(warning)
+    for worker in workers:
+      answer = answers[worker.number]
+      if answer.error:
+        if isinstance(answer.error, block_lib.EnvironmentFailure):
+          raise block_lib.EnvironmentFailure(answer.failure)
+        raise answer.error from block_lib.EnvironmentFailure(answer.failure)
+    return [answers[worker.number].result for worker in workers]
+
+  def close(self, patience: float = 3.0):
+    """Ask every process to end, wait, terminate, kill. Can be repeated.
+
+    Args:
+      patience: Seconds for the environments to close.
+    """
+    workers, self._workers = self._workers, []
+    for worker in workers:
+      worker.hang_up()
+    for urge, seconds in (
+        (None, patience), (subprocess.Popen.terminate, 1.0),
+        (subprocess.Popen.kill, 5.0)):
+      deadline = time.monotonic() + seconds
+      for worker in workers:
+        if urge and worker.process.poll() is None:
+          urge(worker.process)
+      for worker in workers:
+        try:
+          worker.process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+          pass
+
+  def __enter__(self) -> Workers:
+    return self
+
+  def __exit__(self, *_):
+    self.close()
+
+
+class RemoteBlock:
+  """The same methods as `block.Block`, carried out by several workers."""
+
+  def __init__(self, workers: Workers, number: int,
+               shares: list[tuple[_Worker, slice]]):
+    self._workers = workers
+    self._number = number
+    self._shares = [(worker, here) for worker, here in shares
+                    if here.start < here.stop]
+    self._used = [worker for worker, _ in self._shares]
+    self._wake = bytes([number])
+
+  def reset(self, seeds: Sequence[int]):
+    self._request("reset", lambda here: (seeds[here],))
+
+  def step(self) -> dict[int, dict[str, Any]]:
+    for worker in self._used:
+      worker.send(self._wake)
+    finished: dict[int, dict[str, Any]] = {}
+    for result in self._workers.wait(self._used):
+      finished.update(result or {})
+    return finished
+
+  def replay(self, episode: Sequence[int], seeds: Sequence[int],
+             actions: Sequence[np.ndarray]):
+    self._request("replay", lambda here: (
+        episode[here], seeds[here], actions[here]))
+
+  def call(self, name: str, args: tuple, kwargs: dict) -> list[Any]:
+    return sum(self._request("call", lambda _: (name, args, kwargs)), [])
+
+  def get(self, name: str) -> list[Any]:
+    return sum(self._request("get", lambda _: (name,)), [])
+
+  def close(self):
+    if len(self._workers):  # Otherwise they have closed everything.
+      self._request("close", lambda _: ())
+
+  def _request(self, name: str, arguments: Callable[[slice], tuple]
+               ) -> list[Any]:
+    for worker, here in self._shares:
+      worker.request(name, (self._number, *arguments(here)))
+    return self._workers.wait(self._used)
+
+
+class _Worker:
+  """One process, its socket, and the pipe whose closing ends it."""
+
+  def __init__(self, number: int):
+    self.number = number
+    self.connection, theirs = socket.socketpair()
+    lifeline, self._lifeline = os.pipe()
+    # Not `-m`: that would put the current folder, with whatever modules it
+    # holds, before the packages.
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+        f"import sys; sys.path[:] = {sys.path!r}; "
+        "from agents.environments import worker; "
+        f"worker.main({theirs.fileno()}, {lifeline})")
+    threads = {name: os.environ.get(name, "1") for name in (
+        "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    try:
+      self.process = subprocess.Popen(
+          [sys.executable, "-c", code], stdin=subprocess.DEVNULL,
+          pass_fds=(theirs.fileno(), lifeline), env={**os.environ, **threads})
+    finally:
+      theirs.close()
+      os.close(lifeline)
+
+  def send(self, byte: bytes):
+    try:
+      self.connection.send(byte)
+    except OSError:
+      raise self._died() from None
+
+  def request(self, name: str, arguments: tuple, descriptor: int | None = None):
+    try:
+      socket.send_fds(self.connection, [messages.REQUEST],
+                      [] if descriptor is None else [descriptor])
+      messages.send(self.connection, (name, arguments))
+    except OSError:
+      raise self._died() from None
+
+  def receive(self) -> messages.Answer:
+    try:
+      kind = self.connection.recv(1)
+      if kind == messages.QUIET:
+        return messages.Answer()
+      if kind == messages.LOUD:
+        return messages.receive(self.connection)
+    except (OSError, EOFError):
+      pass
+    raise self._died()
+
+  def hang_up(self):
+    self.connection.close()
+    os.close(self._lifeline)
+
+  def _died(self) -> WorkerDied:
+    try:
+      code = self.process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+      return WorkerDied(f"Worker {self.number} closed its connection.")
+    if code < 0:
+      reason = f"was killed by {signal.Signals(-code).name}"
+      if -code == signal.SIGKILL:
+        reason += ". Was the machine out of memory?"
+      elif -code == signal.SIGSEGV:
+        reason += ": an environment's native code crashed."
+    else:
+      reason = f"exited with code {code}; see its messages above."
+    return WorkerDied(f"Worker {self.number} (process {self.process.pid}) "
+                      f"{reason}")

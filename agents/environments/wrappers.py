@@ -1,0 +1,74 @@
+"""Wrappers that Gymnasium does not have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+
+class ActionRepeat(gymnasium.Wrapper):
+  """Repeats each action, sums the rewards, and stops at the episode's end."""
+
+  def __init__(self, env: gymnasium.Env, amount: int):
+    super().__init__(env)
+    self._amount = amount
+
+  def step(self, action):
+    total = 0.0
+    for _ in range(self._amount):
+      observ, reward, terminated, truncated, info = self.env.step(action)
+      total += float(reward)
+      if terminated or truncated:
+        break
+    return observ, total, terminated, truncated, info
+
+
+class RandomStart(gymnasium.Wrapper):
+  """Takes up to `max_steps` random actions before the agent's first.
+
+  Their number and values follow from the seed of the reset.
+  """
+
+  def __init__(self, env: gymnasium.Env, max_steps: int):
+    super().__init__(env)
+    self._max_steps = max_steps
+
+  def reset(self, *, seed: int | None = None, options: dict | None = None
+            ) -> tuple[Any, dict]:
+    observ, info = self.env.reset(seed=seed, options=options)
+    self.action_space.seed(seed)
+    amount = np.random.default_rng(seed).integers(self._max_steps + 1)
+    for _ in range(amount):
+      observ, _, terminated, truncated, info = self.env.step(
+          self.action_space.sample())
+      if terminated or truncated:
+        observ, info = self.env.reset(options=options)
+    return observ, info
+
+
+class FrameDelta(gymnasium.Wrapper):
+  """Observes the change since the last observation; the first is as it is."""
+
+  def __init__(self, env: gymnasium.Env):
+    super().__init__(env)
+    space = env.observation_space
+    if not (isinstance(space, gymnasium.spaces.Box)
+            and np.issubdtype(space.dtype, np.floating)):
+      raise TypeError(
+          f"frame_delta wants a Box of floating-point type, not {space}.")
+    self.observation_space = gymnasium.spaces.Box(
+        -np.inf, np.inf, space.shape, np.float32)
+    self._last: Any = None
+
+  def reset(self, *, seed: int | None = None, options: dict | None = None
+            ) -> tuple[Any, dict]:
+    observ, info = self.env.reset(seed=seed, options=options)
+    self._last = np.array(observ)
+    return observ, info
+
+  def step(self, action):
+    observ, reward, terminated, truncated, info = self.env.step(action)
+    observ, self._last = observ - self._last, np.array(observ)
+    return observ, reward, terminated, truncated, info

@@ -1,0 +1,97 @@
+"""From a network's last layer to a distribution over actions.
+
+A head reads `size` numbers for each state, the distribution's parameters. All
+use of TensorFlow Probability is in this file.
+"""
+
+from __future__ import annotations
+
+import math
+
+import gymnasium
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from agents.ops import random
+
+tfd = tfp.distributions
+
+
+class Gaussian:
+  """Independent normal distributions; parameters are means and log stds.
+
+  Args:
+    space: Box of actions.
+  """
+
+  def __init__(self, space: gymnasium.spaces.Box):
+    self._shape = space.shape
+    self.actions = math.prod(space.shape)
+    self.size = 2 * self.actions
+
+  def distribution(self, parameters: tf.Tensor) -> tfd.Distribution:
+    """Distribution over flat actions for parameters of shape [..., size]."""
+    mean, log_std = tf.split(parameters, 2, -1)
+    return tfd.MultivariateNormalDiag(mean, tf.exp(log_std))
+
+  def mode(self, parameters: tf.Tensor) -> tf.Tensor:
+    return self._unflatten(tf.split(parameters, 2, -1)[0])
+
+  def sample(self, parameters: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
+    mean, log_std = tf.split(parameters, 2, -1)
+    noise = random.normal(tf.shape(mean), key)
+    return self._unflatten(mean + tf.exp(log_std) * noise)
+
+  def log_prob(self, parameters: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
+    """Log density of actions of shape [N, *space.shape], of shape [N]."""
+    flat = tf.reshape(action, [-1, self.actions])
+    return self.distribution(parameters).log_prob(flat)
+
+  def std(self, parameters: tf.Tensor) -> tf.Tensor:
+    """Mean standard deviation, where actions span [-1, 1]."""
+    return tf.reduce_mean(tf.exp(tf.split(parameters, 2, -1)[1]))
+
+  def _unflatten(self, flat: tf.Tensor) -> tf.Tensor:
+    return tf.reshape(flat, [-1, *self._shape])
+
+
+class Categorical:
+  """One of `space.n` choices; parameters are logits.
+
+  Args:
+    space: Discrete actions, here counted from 0.
+  """
+
+  def __init__(self, space: gymnasium.spaces.Discrete):
+    self.actions = self.size = int(space.n)
+
+  def distribution(self, parameters: tf.Tensor) -> tfd.Distribution:
+    """Distribution over choices for logits of shape [..., size]."""
+    return tfd.Categorical(logits=parameters)
+
+  def mode(self, parameters: tf.Tensor) -> tf.Tensor:
+    return tf.argmax(parameters, -1)
+
+  def sample(self, parameters: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
+    # The largest logit plus Gumbel noise is a sample (Gumbel 1954).
+    uniform = random.uniform(tf.shape(parameters), key)
+    uniform = tf.maximum(uniform, np.finfo(np.float32).tiny)
+    return tf.argmax(parameters - tf.math.log(-tf.math.log(uniform)), -1)
+
+  def log_prob(self, parameters: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
+    """Log probability of choices of shape [N], of shape [N]."""
+    return self.distribution(parameters).log_prob(action)
+
+  def std(self, parameters: tf.Tensor) -> tf.Tensor:
+    """Mean standard deviation of the choice as a one-hot vector."""
+    probability = tf.nn.softmax(parameters)
+    return tf.reduce_mean(tf.sqrt(probability * (1 - probability)))
+
+
+def make(space: gymnasium.Space) -> Gaussian | Categorical:
+  """Return the head for an action space."""
+  if isinstance(space, gymnasium.spaces.Discrete):
+    return Categorical(space)
+  assert isinstance(space, gymnasium.spaces.Box)
+  return Gaussian(space)

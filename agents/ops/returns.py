@@ -1,0 +1,49 @@
+"""Advantages and value targets."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+
+def generalized_advantage(
+    reward: tf.Tensor, value: tf.Tensor, next_value: tf.Tensor,
+    terminated: tf.Tensor, truncated: tf.Tensor, discount: float,
+    lambda_: float) -> tf.Tensor:
+  """Estimate advantages by exponentially weighted TD errors (Schulman 2015).
+
+      delta[t]     = reward[t] + discount * next_value[t] - value[t]
+      advantage[t] = delta[t] + discount * lambda_ * advantage[t + 1]
+
+  Termination removes `next_value`; any end removes `advantage[t + 1]`, and so
+  does the end of the segment, beyond which `next_value` stands for the rest.
+
+  Args:
+    reward: Float tensor of shape [T, B].
+    value: Value of each state, of shape [T, B], in units of reward.
+    next_value: Value of each true successor, of shape [T, B].
+    terminated: Bool tensor of shape [T, B], no future reward exists.
+    truncated: Bool tensor of shape [T, B], the episode was cut.
+    discount: Reward weight per environment step, in [0, 1].
+    lambda_: Weight of longer estimates, in [0, 1].
+  Returns:
+    Tensor of shape [T, B] without gradient, in units of reward.
+  Raises:
+    ValueError: If `discount` or `lambda_` lies outside [0, 1].
+  """
+  for name, number in (("discount", discount), ("lambda_", lambda_)):
+    if not 0 <= number <= 1:
+      raise ValueError(f"`{name}` must lie in [0, 1]. Received: {number}.")
+  goes_on = tf.cast(~terminated, reward.dtype)
+  delta = reward + discount * goes_on * next_value - value
+  decay = discount * lambda_ * tf.cast(~(terminated | truncated), reward.dtype)
+
+  steps = reward.shape[0]
+  advantages = tf.TensorArray(reward.dtype, steps)
+  def body(step, advantage, advantages):
+    advantage = delta[step] + decay[step] * advantage
+    return step - 1, advantage, advantages.write(step, advantage)
+  _, _, advantages = tf.while_loop(
+      lambda step, *_: step >= 0, body,
+      (steps - 1, tf.zeros_like(reward[0]), advantages),
+      maximum_iterations=steps)
+  return tf.stop_gradient(tf.ensure_shape(advantages.stack(), reward.shape))

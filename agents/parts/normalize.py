@@ -1,0 +1,55 @@
+"""Streaming moments as graph variables."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+
+class RunningMoments:
+  """Mean and standard deviation of everything seen so far (Chan et al. 1979).
+
+  Sums are float64: counts beyond 2^24 don't fit float32. Nothing changes
+  between two updates, so a policy stays what it was while it collects.
+
+  Args:
+    shape: Shape of one sample.
+    name: Prefix of the variables' names.
+  """
+
+  def __init__(self, shape: tuple[int, ...], name: str):
+    def variable(shape, suffix):
+      return tf.Variable(tf.zeros(shape, tf.float64), trainable=False,
+                         name=f"{name}/{suffix}")
+    self.count = variable((), "count")
+    self.mean = variable(shape, "mean")
+    self.squares = variable(shape, "squares")  # Sum of squared deviations.
+
+  @property
+  def variables(self) -> list[tf.Variable]:
+    return [self.count, self.mean, self.squares]
+
+  @property
+  def std(self) -> tf.Tensor:
+    """Standard deviation, float64; one before the first update."""
+    seen = self.count > 0
+    variance = self.squares / tf.where(seen, self.count, 1.0)
+    return tf.where(seen, tf.sqrt(variance), 1.0)
+
+  def update(self, samples: tf.Tensor):
+    """Add samples of shape [N, *shape]."""
+    samples = tf.cast(samples, tf.float64)
+    added = tf.cast(tf.shape(samples)[0], tf.float64)
+    mean = tf.reduce_mean(samples, 0)
+    squares = tf.reduce_sum(tf.square(samples - mean), 0)
+    count = self.count + added
+    delta = mean - self.mean
+    self.squares.assign_add(
+        squares + tf.square(delta) * self.count * added / count)
+    self.mean.assign_add(delta * added / count)
+    self.count.assign(count)
+
+  def normalize(self, samples: tf.Tensor, clip: float) -> tf.Tensor:
+    """Shift and scale to mean 0 and std 1, then clip to [-clip, clip]."""
+    mean = tf.cast(self.mean, tf.float32)
+    scale = tf.cast(1 / (self.std + 1e-8), tf.float32)
+    return tf.clip_by_value((samples - mean) * scale, -clip, clip)

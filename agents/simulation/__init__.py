@@ -1,0 +1,1 @@
+"""Stepping environments from inside the graph."""

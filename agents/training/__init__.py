@@ -1,0 +1,1 @@
+"""The run around the algorithm: loop, checkpoints, metrics, signals."""

@@ -1,0 +1,92 @@
+"""Ctrl-C and SIGTERM: finish the epoch, or give up on it, but do end.
+
+Python runs its signal handlers between two graph calls only, so a thread
+watches the signals as they arrive.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+
+_SECONDS_TO_FINISH = 8.0  # Then environments are no longer waited for.
+_SECONDS_TO_END = 17.0  # Then the process ends, whatever it is doing.
+
+
+class Interrupts:
+  """Context in which the two signals are requests to stop.
+
+  The attribute `signum` is the signal that came, or None. A second Ctrl-C
+  ends the process at once; its workers follow by themselves.
+  """
+
+  def __init__(self):
+    self.signum: int | None = None
+    # Readable when waiting for the environments must end.
+    self.give_up_fd, self._give_up = os.pipe()
+
+  @property
+  def exit_code(self) -> int:
+    return 128 + (self.signum or 0)
+
+  def __call__(self) -> bool:
+    """Whether to stop."""
+    return self.signum is not None
+
+  def __enter__(self) -> Interrupts:
+    self._arrivals, sender = socket.socketpair()
+    sender.setblocking(False)
+    self._sender = sender
+    self._handlers = {signum: signal.signal(signum, lambda *_: None)
+                      for signum in (signal.SIGINT, signal.SIGTERM)}
+    self._old_fd = signal.set_wakeup_fd(
+        sender.fileno(), warn_on_full_buffer=False)
+    self._thread = threading.Thread(target=self._watch, daemon=True)
+    self._thread.start()
+    return self
+
+  def __exit__(self, *_):
+    signal.set_wakeup_fd(self._old_fd)
+    for signum, handler in self._handlers.items():
+      signal.signal(signum, handler)
+    self._sender.close()  # Ends the thread.
+    self._thread.join()
+    self._arrivals.close()
+    os.close(self._give_up)
+    os.close(self.give_up_fd)
+
+  def _watch(self):
+    deadlines: list[float] = []
+    while True:
+      wait = max(0.0, deadlines[0] - time.monotonic()) if deadlines else None
+      if not select.select([self._arrivals], [], [], wait)[0]:
+        deadlines.pop(0)
+        if deadlines:
+          os.write(self._give_up, b"\0")
+          continue
+        self._end("It took too long to stop.")
+      arrived = self._arrivals.recv(1)
+      if not arrived:
+        return
+      if arrived[0] not in (signal.SIGINT, signal.SIGTERM):
+        continue
+      if self.signum is None:
+        self.signum = arrived[0]
+        now = time.monotonic()
+        deadlines = [now + _SECONDS_TO_FINISH, now + _SECONDS_TO_END]
+        print(f"\n{signal.Signals(self.signum).name}: finishing the epoch; "
+              "Ctrl-C again ends at once.", file=sys.stderr, flush=True)
+      elif arrived[0] == signal.SIGINT:
+        self._end("Ended at once.")
+
+  def _end(self, why: str):
+    with contextlib.suppress(OSError):
+      print(f"{why} The last checkpoint is kept; --resume goes on from it.",
+            file=sys.stderr, flush=True)
+    os._exit(self.exit_code)

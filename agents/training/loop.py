@@ -1,0 +1,206 @@
+"""From the first epoch to the last: when to report, evaluate and save."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from agents import config as config_lib
+from agents import errors
+from agents.training import checkpoint
+from agents.training import metrics as metrics_lib
+from agents.training import progress as progress_lib
+from agents.training import run_folder
+from agents.training import trainer as trainer_lib
+
+
+class TrainingDiverged(errors.RunError):
+  """A number that must be finite is not."""
+
+
+class Loop:
+  """Trains one run to the end of its budget.
+
+  All decisions depend on steps alone, never on the clock, and everything they
+  depend on is in the checkpoint; so a resumed run makes the same ones.
+
+  Args:
+    trainer: What is trained.
+    folder: Where the run is kept; its config says when to do what.
+    stop: Asked at every epoch whether to end early.
+  """
+
+  def __init__(self, trainer: trainer_lib.Trainer,
+               folder: run_folder.RunFolder, stop: Callable[[], bool]):
+    self._trainer = trainer
+    self._folder = folder
+    self._config: config_lib.Config = folder.config
+    self._stop = stop
+    self.step = 0  # Of all environments together.
+    self._done = {"report_every": 0, "eval_every": 0, "checkpoint_every": -1}
+    self._scores: list[float] = []  # Of training episodes, since the report.
+    self._lengths: list[int] = []
+    self._seconds = 0.0  # Of the run, up to the checkpoint it resumed from.
+
+  def start(self):
+    """Begin a new run."""
+    self._trainer.start()
+    self._metrics = metrics_lib.Metrics(self._folder.path)
+
+  def resume(self):
+    """Go on from the newest checkpoint."""
+    arrays, facts = checkpoint.load(checkpoint.newest(self._folder.checkpoints))
+    self._trainer.load(arrays)
+    self.step = facts["step"]
+    self._done = facts["done"]
+    self._scores, self._lengths = facts["scores"], facts["lengths"]
+    self._seconds = facts["seconds"]
+    self._metrics = metrics_lib.Metrics(self._folder.path, facts["files"])
+
+  def run(self):
+    """Train until the budget is used up or `stop` says so.
+
+    Raises:
+      TrainingDiverged: If a loss or another metric is not finite.
+    """
+    self._start = time.monotonic()
+    self._progress = progress_lib.Progress(self._config.steps, self.step)
+    self._begin_report()
+    try:
+      self._train()
+      if self._stop():
+        self._save()
+    except TrainingDiverged:
+      raise
+    except Exception:
+      # An environment failed, or hangs and the user has stopped waiting. What
+      # the trainer holds is still the end of the last epoch.
+      self._save()
+      if not self._stop():
+        raise
+    finally:
+      self._progress.close()
+      self._metrics.close()
+
+  def _train(self):
+    epoch = None
+    while True:
+      if self._due("report_every") and epoch:
+        self._report(epoch)
+      if self._due("eval_every"):
+        self._evaluate()
+      if self._stop():
+        return
+      if self._due("checkpoint_every"):
+        self._save()
+      if self.step >= self._config.steps:
+        return
+      self._progress.phase("train")
+      start = time.monotonic()
+      epoch = self._trainer.epoch(self.step / self._config.steps)
+      self._add(epoch, time.monotonic() - start)
+
+  def _due(self, name: str) -> bool:
+    """Whether a multiple of the interval, or the budget, has been passed."""
+    every, before = self._config.every(name), self._done[name]
+    return before < self.step and (
+        before < 0 or self.step // every > before // every
+        or self.step >= self._config.steps)
+
+  def _add(self, epoch: trainer_lib.Epoch, seconds: float):
+    for name, value in epoch.metrics.items():
+      if not math.isfinite(value):
+        raise TrainingDiverged(
+            f"{name} became {value} in the update after step {self.step:,}. "
+            "A smaller algorithm.learning_rate may help; the last checkpoint "
+            "is from before.")
+    self.step += self._config.steps_per_epoch
+    self._progress.advance(self.step)
+    self._scores += epoch.scores
+    self._lengths += epoch.lengths
+    self._infos += epoch.infos
+    for name, value in epoch.seconds.items():
+      self._shares[name] = self._shares.get(name, 0.0) + value
+    if self._compiled:
+      self._timed_steps += self._config.steps_per_epoch
+    else:
+      self._untimed += seconds
+      self._compiled = True
+
+  _compiled = False  # The first epoch of a process compiles; it isn't timed.
+
+  def _begin_report(self):
+    self._infos: list[dict[str, Any]] = []
+    self._shares: dict[str, float] = {}
+    self._timed_steps = 0
+    self._untimed = 0.0
+    self._report_start = time.monotonic()
+
+  def _report(self, epoch: trainer_lib.Epoch):
+    """Write a row of training."""
+    seconds = time.monotonic() - self._report_start - self._untimed
+    speed = self._timed_steps / seconds if self._timed_steps else None
+    row = self._row("train", self._scores, self._lengths)
+    row["steps_per_second"] = speed
+    scalars = _grouped(epoch.metrics)
+    total = sum(self._shares.values())
+    for name, value in self._shares.items():
+      scalars[f"performance/{name}_share"] = value / total
+    if speed:
+      scalars["performance/steps_per_second"] = speed
+    for name in {name for info in self._infos for name in info["reward_parts"]}:
+      scalars[f"reward_parts/{name.removeprefix('reward_')}"] = float(np.mean(
+          [info["reward_parts"].get(name, 0.0) for info in self._infos]))
+    self._write(row, scalars)
+    self._scores, self._lengths = [], []
+    self._done["report_every"] = self.step
+    self._begin_report()
+
+  def _evaluate(self):
+    """Evaluate and write a row, unless interrupted."""
+    self._progress.phase("eval")
+    start = time.monotonic()
+    played = self._trainer.evaluate(self._config.eval_episodes, self._stop)
+    if played:
+      self._write(self._row("eval", *played), {})
+      self._done["eval_every"] = self.step
+    self._untimed += time.monotonic() - start
+
+  def _save(self):
+    self._done["checkpoint_every"] = self.step
+    checkpoint.save(
+        self._folder.checkpoints, self.step, self._trainer.state(), {
+            "step": self.step, "done": self._done, "scores": self._scores,
+            "lengths": self._lengths, "seconds": self._elapsed(),
+            "files": self._metrics.lengths()})
+
+  def _elapsed(self) -> float:
+    return self._seconds + time.monotonic() - self._start
+
+  def _row(self, phase: str, scores: list[float], lengths: list[int]
+           ) -> dict[str, Any]:
+    return {"phase": phase, "step": self.step,
+            "seconds": round(self._elapsed(), 3),
+            **metrics_lib.summarize(scores, lengths)}
+
+  def _write(self, row: dict[str, Any], scalars: dict[str, float]):
+    for name, tag in (("return_mean", "score/return"),
+                      ("length_mean", "score/length")):
+      if row[name] is not None:
+        scalars[tag] = row[name]
+    self._metrics.write(row, scalars)
+    self._progress.report(row)
+
+
+def _grouped(values: dict[str, float]) -> dict[str, float]:
+  groups = {
+      "policy_loss": "losses", "value_loss": "losses", "grad_norm": "losses",
+      "explained_variance": "losses", "learning_rate": "losses",
+      "value_mean": "losses", "observ_mean": "normalization",
+      "observ_std": "normalization", "return_std": "normalization"}
+  return {f"{groups.get(name, 'policy')}/{name}": value
+          for name, value in values.items()}

@@ -1,0 +1,60 @@
+"""Tells the user where the run is: a bar on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+import time
+from typing import Any
+
+import tqdm
+
+
+class Progress:
+  """Shows phase, speed, latest score and time left.
+
+  Args:
+    steps: Budget.
+    done: Steps that are done already.
+  """
+
+  def __init__(self, steps: int, done: int):
+    self._steps = steps
+    self._first = done
+    self._start = time.monotonic()
+    self._bar = tqdm.tqdm(
+        total=steps, initial=done, unit=" steps", unit_scale=True,
+        dynamic_ncols=True) if sys.stderr.isatty() else None
+    self._scores: dict[str, str] = {}
+
+  def advance(self, done: int):
+    """Say that `done` steps are done now."""
+    if self._bar is not None:
+      self._bar.update(done - self._bar.n)
+
+  def phase(self, name: str):
+    if self._bar is not None:
+      self._bar.set_description(name)
+
+  def report(self, row: dict[str, Any]):
+    """Show a row of `metrics.jsonl`."""
+    score = ("no episode ended" if row["return_mean"] is None
+             else f"{row['return_mean']:.1f}")
+    self._scores[row["phase"]] = score
+    if self._bar is not None:
+      self._bar.set_postfix(self._scores)
+      return
+    parts = [f"{row['phase']:5}", f"step {row['step']:,}/{self._steps:,}",
+             f"return {score}"]
+    if speed := row.get("steps_per_second"):
+      parts.append(f"{speed:,.0f} steps/s")
+    gained = row["step"] - self._first
+    if row["phase"] == "train" and gained:
+      pace = (time.monotonic() - self._start) / gained
+      left = round(max(0, self._steps - row["step"]) * pace)
+      parts.append(f"{datetime.timedelta(seconds=left)} left")
+    print("   ".join(parts), flush=True)
+
+  def close(self):
+    if self._bar is not None:
+      self._bar.close()

@@ -1,0 +1,36 @@
+"""Keeps TensorFlow's start-up chatter off the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+import tempfile
+
+# Lines of the native logger: severity letter, date, time, process, file.
+_NOISE = re.compile(
+    rb"(WARNING: All log messages before absl::InitializeLog|[IWE]\d{4} ).*")
+
+
+@contextlib.contextmanager
+def quiet_imports():
+  """Drop what the native logger prints while TensorFlow is imported.
+
+  All else, such as an interpreter's crash report, is printed at the end.
+  """
+  os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+  sys.stderr.flush()
+  original = os.dup(2)
+  with tempfile.TemporaryFile() as file:
+    os.dup2(file.fileno(), 2)
+    try:
+      yield
+    finally:
+      sys.stderr.flush()
+      os.dup2(original, 2)
+      os.close(original)
+      file.seek(0)
+      for line in file:
+        if not _NOISE.match(line):
+          os.write(2, line)

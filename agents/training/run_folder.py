@@ -1,0 +1,103 @@
+"""The folder that holds all there is of a run.
+
+    config.yaml      complete, plain data
+    versions.yaml    of the packages that made it
+    checkpoints/     the last three
+    metrics.jsonl    one line a report
+    train/, eval/    TensorBoard events
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import os
+import pathlib
+import platform
+
+import yaml
+
+from agents import config as config_lib
+from agents.training import checkpoint
+
+_PACKAGES = ("tensorflow", "keras", "tensorflow-probability", "numpy",
+             "gymnasium", "mujoco")
+
+
+class RunFolder:
+  """An existing run folder.
+
+  Args:
+    path: The folder.
+  Raises:
+    ConfigError: If there is no run in it or its config can't be used.
+  """
+
+  def __init__(self, path: str | os.PathLike):
+    self.path = pathlib.Path(path).expanduser()
+    try:
+      text = (self.path / "config.yaml").read_text()
+    except OSError as error:
+      raise config_lib.ConfigError(
+          f"{self.path} is not a run folder: {error.strerror}: "
+          f"{error.filename}") from None
+    self.config = config_lib.load(text, str(self.path / "config.yaml"))
+    self.checkpoints = self.path / "checkpoints"
+    self.metrics = self.path / "metrics.jsonl"
+
+  def write_config(self, config: config_lib.Config):
+    """Replace the config, whole or not at all."""
+    _write(self.path / "config.yaml", config_lib.dump(config))
+    self.config = config
+
+  def changed_versions(self) -> list[str]:
+    """Return what is installed in another version than the run began with."""
+    began = yaml.safe_load((self.path / "versions.yaml").read_text())
+    return [f"{name} {began.get(name)} -> {now}" for name, now in
+            _versions().items() if began.get(name) != now]
+
+
+def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
+  """Make `LOGDIR/<time>-<name>/`, never one that exists already."""
+  logdir_path = pathlib.Path(logdir).expanduser()
+  stem = f"{datetime.datetime.now():%Y%m%dT%H%M%S}-{name}"
+  number = 1
+  while True:
+    path = logdir_path / (stem if number == 1 else f"{stem}-{number}")
+    try:
+      path.mkdir(parents=True)
+      break
+    except FileExistsError:
+      number += 1
+    except OSError as error:
+      raise config_lib.ConfigError(
+          f"--logdir {logdir}: can't make {path}: {error.strerror}") from None
+  for folder in ("checkpoints", "train", "eval"):
+    (path / folder).mkdir()
+  _write(path / "versions.yaml", yaml.safe_dump(_versions(), sort_keys=False))
+  _write(path / "config.yaml", config_lib.dump(config))
+  return RunFolder(path)
+
+
+def _versions() -> dict[str, str]:
+  """What the bits of a run depend on."""
+  versions = {"python": platform.python_version(),
+              "machine": platform.machine()}
+  for package in _PACKAGES:
+    try:
+      versions[package] = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+      pass
+  # Results differ in the last bits with oneDNN's kernels and without.
+  versions["onednn"] = os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default")
+  return versions
+
+
+def _write(path: pathlib.Path, text: str):
+  temporary = path.with_suffix(".tmp")
+  with open(temporary, "w") as file:
+    file.write(text)
+    file.flush()
+    os.fsync(file.fileno())
+  os.replace(temporary, path)
+  checkpoint.sync_folder(path.parent)

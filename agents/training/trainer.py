@@ -1,0 +1,203 @@
+"""The compiled epoch, evaluation, and all the state there is to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from typing import NamedTuple
+from typing import Protocol
+
+import numpy as np
+import tensorflow as tf
+
+from agents import structs
+from agents.environments import episodes as episodes_lib
+from agents.simulation import in_graph_batch_env
+from agents.simulation import simulate
+
+_EVAL_CHUNK = 50  # Steps between two looks at who has finished.
+
+
+class Algorithm(simulate.Actor, Protocol):
+  """What training knows of an algorithm."""
+
+  variables: dict[str, Any]  # By name, all that a checkpoint must hold.
+
+  def learn(self, segment: structs.Transition, clock: tf.Tensor,
+            progress: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Learn from T steps of B environments and return scalars to log."""
+
+
+class Epoch(NamedTuple):
+  """What one epoch of collecting and learning reports."""
+
+  metrics: dict[str, float]
+  scores: list[float]  # Of the episodes that ended, in order of time.
+  lengths: list[int]
+  infos: list[dict[str, Any]]  # Likewise; see `BatchEnv.infos`.
+  seconds: dict[str, float]  # Stepping, crossing, inference and learning.
+
+
+class Trainer:
+  """Trains and evaluates an algorithm on batches of environments.
+
+  Args:
+    algorithm: What acts and learns.
+    train_env: Environments to learn from, B.
+    eval_env: Environments to evaluate in.
+    segment_length: Steps of each environment between two updates, T.
+  """
+
+  def __init__(self, algorithm: Algorithm,
+               train_env: in_graph_batch_env.InGraphBatchEnv,
+               eval_env: in_graph_batch_env.InGraphBatchEnv,
+               segment_length: int):
+    self._algorithm = algorithm
+    self._train_env = train_env
+    self._eval_env = eval_env
+    self._segment_length = segment_length
+    self._carry: structs.Carry | None = None
+    self._running: episodes_lib.Running | None = None
+
+  def start(self):
+    """Begin all training episodes."""
+    observ = self._train_env.batch_env.reset()
+    self._carry = simulate.initial_carry(tf.constant(observ))
+    self._running = self._train_env.batch_env.snapshot()
+
+  def epoch(self, progress: float) -> Epoch:
+    """Collect a segment and learn from it.
+
+    Args:
+      progress: Share of the budget that is done, in [0, 1].
+    """
+    env = self._train_env.batch_env
+    env.finished.clear()
+    stepping = env.step_seconds
+    with self._train_env.original_errors():
+      carry, metrics, episodes, seconds = self.train_epoch(
+          self._carry, tf.constant(progress, tf.float32))
+    # Assigned together: a failure above leaves the epoch's beginning in place.
+    self._carry, self._running = carry, env.snapshot()
+    stepping = env.step_seconds - stepping
+    in_env, collecting, learning = seconds.numpy().tolist()
+    return Epoch(
+        {name: float(value) for name, value in metrics.items()},
+        *_finished(episodes), list(env.finished), {
+            "stepping": stepping, "crossing": in_env - stepping,
+            "inference": collecting - in_env, "learning": learning})
+
+  @tf.function
+  def train_epoch(self, carry: structs.Carry, progress: tf.Tensor):
+    """Simulate, then learn: one graph, and no way back to Python between."""
+    start = tf.timestamp()
+    collected = simulate.simulate(
+        self._train_env, self._algorithm, carry, self._segment_length,
+        explore=True)
+    with tf.control_dependencies([collected.transitions.reward]):
+      middle = tf.timestamp()
+    metrics = self._algorithm.learn(
+        collected.transitions, carry.clock, progress)
+    with tf.control_dependencies(list(metrics.values())):
+      end = tf.timestamp()
+    seconds = tf.stack([collected.env_seconds, middle - start, end - middle])
+    return collected.carry, metrics, collected.episodes, seconds
+
+  def evaluate(self, amount: int, stop: Callable[[], bool]
+               ) -> tuple[list[float], list[int]] | None:
+    """Play episodes with the mean action, the same seeds every time.
+
+    Every environment plays its share of the episodes, so short ones do not
+    come to count more often than long ones.
+
+    Args:
+      amount: Number of episodes.
+      stop: Asked now and then whether to give up.
+    Returns:
+      Scores and lengths, or None after giving up.
+    """
+    batch = len(self._eval_env)
+    left = np.array([len(range(index, amount, batch))
+                     for index in range(batch)])
+    scores: list[float] = []
+    lengths: list[int] = []
+    carry = simulate.initial_carry(
+        tf.constant(self._eval_env.batch_env.reset()))
+    while left.any():
+      if stop():
+        return None
+      with self._eval_env.original_errors():
+        carry, episodes = self._eval_chunk(carry)
+      for step, index in np.argwhere(episodes.ended.numpy()):
+        if left[index]:
+          left[index] -= 1
+          scores.append(float(episodes.score[step, index]))
+          lengths.append(int(episodes.length[step, index]))
+    self._eval_env.batch_env.finished.clear()
+    return scores, lengths
+
+  @tf.function
+  def _eval_chunk(self, carry: structs.Carry):
+    played = simulate.simulate(
+        self._eval_env, self._algorithm, carry, _EVAL_CHUNK, explore=False)
+    return played.carry, played.episodes
+
+  def state(self) -> dict[str, np.ndarray]:
+    """Return everything of the last completed epoch, as arrays by name."""
+    assert self._carry is not None and self._running is not None
+    arrays = {f"variable/{name}": np.asarray(variable)
+              for name, variable in self._algorithm.variables.items()}
+    for name in ("score", "length", "clock"):
+      arrays[f"carry/{name}"] = getattr(self._carry, name).numpy()
+    for name, array in self._running.arrays().items():
+      arrays[f"episodes/{name}"] = array
+    return arrays
+
+  def load(self, arrays: dict[str, np.ndarray]):
+    """Continue from what `state` returned.
+
+    Raises:
+      ValueError: If the arrays are of another model.
+    """
+    load_variables(self._algorithm, arrays)
+    running = episodes_lib.Running.from_arrays({
+        name.removeprefix("episodes/"): array
+        for name, array in arrays.items() if name.startswith("episodes/")})
+    self._train_env.batch_env.restore(running)
+    self._running = self._train_env.batch_env.snapshot()
+    self._carry = structs.Carry(
+        tf.constant(running.observ), *map(tf.constant, (
+            arrays["carry/score"], arrays["carry/length"],
+            arrays["carry/clock"])))
+
+  def close(self):
+    """Close all environments. Can be repeated."""
+    self._train_env.batch_env.close()
+    self._eval_env.batch_env.close()
+
+
+def load_variables(algorithm: Algorithm, arrays: dict[str, np.ndarray]):
+  """Set weights, moments and all other variables from a `Trainer.state`.
+
+  Raises:
+    ValueError: If names or shapes differ.
+  """
+  saved = {name.removeprefix("variable/"): array
+           for name, array in arrays.items() if name.startswith("variable/")}
+  variables = algorithm.variables
+  def shapes(arrays):
+    return {name: tuple(array.shape) for name, array in arrays.items()}
+  if shapes(saved) != shapes(variables):
+    differing = shapes(saved).items() ^ shapes(variables).items()
+    raise ValueError(
+        "The checkpoint is of another model; these variables differ: "
+        f"{sorted({name for name, _ in differing})}.")
+  for name, variable in variables.items():
+    variable.assign(saved[name])
+
+
+def _finished(episodes: structs.Episodes) -> tuple[list[float], list[int]]:
+  """Return scores and lengths of finished episodes, in order of time."""
+  ended = episodes.ended.numpy()
+  return (episodes.score.numpy()[ended].tolist(),
+          episodes.length.numpy()[ended].tolist())

@@ -1,0 +1,53 @@
+"""Named experiments: `CONFIG` in one small module each.
+
+Each states only what differs from `default`, and why.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import pkgutil
+
+from agents import config as config_lib
+
+
+def names() -> list[str]:
+  """Return the names of all shipped configs."""
+  return sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def load(name: str) -> tuple[str, config_lib.Config]:
+  """Find a config by its name, or by the path of a user's own file.
+
+  Args:
+    name: Such as "cheetah", or "path/to/file.py" with a `CONFIG` in it.
+  Returns:
+    The name for the run folder, and the config.
+  Raises:
+    ConfigError: If there is no such config.
+  """
+  if name.endswith(".py") or os.sep in name:
+    path = os.path.expanduser(name)
+    spec = importlib.util.spec_from_file_location("user_config", path)
+    if not (spec and spec.loader and os.path.isfile(path)):
+      raise config_lib.ConfigError(
+          f"--config {name}: there is no Python file of this name.")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    name = os.path.splitext(os.path.basename(path))[0]
+  elif name in names():
+    module = importlib.import_module(f"configs.{name}")
+    path = str(module.__file__)
+  else:
+    hint = config_lib.did_you_mean(name, names())
+    raise config_lib.ConfigError(
+        f"--config {name}: no such config.{hint} There are: "
+        f"{', '.join(names())}; or give the path of your own file.")
+  config = getattr(module, "CONFIG", None)
+  if not isinstance(config, config_lib.Config):
+    raise config_lib.ConfigError(
+        f"{path}: expected a module-level CONFIG of type agents.config.Config,"
+        f" such as `CONFIG = default.CONFIG.override({{'env.id': ...}})`.")
+  return name, config

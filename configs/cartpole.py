@@ -1,0 +1,11 @@
+"""CartPole-v1: discrete actions; the classic without MuJoCo."""
+
+from configs import default
+
+CONFIG = default.CONFIG.override({
+    "env.id": "CartPole-v1",
+    "steps": 100_000,
+    "num_envs": 16,
+    "algorithm.segment_length": 64,
+    "algorithm.learning_rate": 1e-3,
+})

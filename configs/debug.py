@@ -1,0 +1,11 @@
+"""A few seconds on real MuJoCo, to see whether everything runs."""
+
+from configs import default
+
+CONFIG = default.CONFIG.override({
+    "env.id": "InvertedPendulum-v5",
+    "steps": 8_192,
+    "num_envs": 8,
+    "algorithm.segment_length": 64,
+    "eval_episodes": 4,
+})

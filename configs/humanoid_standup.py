@@ -1,0 +1,8 @@
+"""HumanoidStandup-v5: as humanoid, but starts lying on the ground."""
+
+from configs import default
+
+CONFIG = default.CONFIG.override({
+    "env.id": "HumanoidStandup-v5",
+    "algorithm.lr_schedule": "kl_adaptive",
+})

@@ -1,0 +1,15 @@
+"""Pendulum-v1: swing up; the classic without MuJoCo.
+
+Rewards arrive within a second, so look less far ahead, and few steps are
+needed, so learn faster."""
+
+from configs import default
+
+CONFIG = default.CONFIG.override({
+    "env.id": "Pendulum-v1",
+    "steps": 300_000,
+    "num_envs": 16,
+    "algorithm.segment_length": 128,
+    "algorithm.learning_rate": 1e-3,
+    "algorithm.discount": 0.95,
+})
