@@ -43,6 +43,8 @@ class MakeEnv:
       env = gymnasium.make(
           config.id, max_episode_steps=limit, disable_env_checker=True,
           **kwargs)
+    if self.render_mode and not any("camera" in key for key in kwargs):
+      _follow_robot(env)
     if config.action_repeat > 1:
       env = wrappers.ActionRepeat(env, config.action_repeat)
     if config.random_start:
@@ -54,9 +56,12 @@ class MakeEnv:
     return env
 
 
-def check(config: config_lib.Env) -> list[str]:
+def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
   """Build an environment and close it again, to see whether that works.
 
+  Args:
+    config: Which environment.
+    filmed: Whether it has to draw itself, too.
   Returns:
     What the user should know although it works.
   Raises:
@@ -67,6 +72,7 @@ def check(config: config_lib.Env) -> list[str]:
         "env.id is empty: name an environment, such as HalfCheetah-v5.")
   try:
     env = MakeEnv(config)()
+    modes = env.metadata.get("render_modes")
     try:
       layout.check_spaces(env.observation_space, env.action_space)
     finally:
@@ -76,6 +82,10 @@ def check(config: config_lib.Env) -> list[str]:
     raise config_lib.ConfigError(
         f"env.id={config.id}, env.kwargs={config.kwargs}: "
         f"{type(error).__name__}: {error}") from error
+  if filmed and "rgb_array" not in (modes or ()):
+    raise config_lib.ConfigError(
+        f"{config.id} can't be filmed: it has no render mode 'rgb_array'. It "
+        f"has: {modes}.")
   if not _has_time_limit(env):
     return [f"{config.id} has no time limit. Unless all its episodes end by "
             "themselves, set env.max_length, or evaluation never ends."]
@@ -89,6 +99,19 @@ def _has_time_limit(env: gymnasium.Env) -> bool:
       return True
     env = env.env
   return False
+
+
+def _follow_robot(env: gymnasium.Env):
+  """Draw through the model's own camera, which moves along with the robot.
+
+  Gymnasium draws through a free camera unless told otherwise, and that one
+  stands still while a cheetah runs out of the picture.
+  """
+  renderer = getattr(env.unwrapped, "mujoco_renderer", None)
+  if renderer is not None:
+    mujoco = sys.modules["mujoco"]
+    renderer.camera_id = mujoco.mj_name2id(
+        renderer.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
 
 
 def _find_class(env_id: str):

@@ -45,9 +45,11 @@ class Workers:
     amount: Number of processes.
     interrupt_fd: A descriptor that becomes readable when waiting for the
       environments must end with Interrupted.
+    variables: Environment variables of the processes, beside those of this.
   """
 
-  def __init__(self, amount: int, interrupt_fd: int | None = None):
+  def __init__(self, amount: int, interrupt_fd: int | None = None,
+               variables: dict[str, str] | None = None):
     if amount < 1:
       raise ValueError(f"`amount` must be at least 1. Received: {amount}.")
     self._interrupt_fd = interrupt_fd
@@ -55,7 +57,7 @@ class Workers:
     self._num_blocks = 0
     try:
       for number in range(amount):
-        self._workers.append(_Worker(number))
+        self._workers.append(_Worker(number, variables or {}))
     except BaseException:
       self.close()
       raise
@@ -208,7 +210,7 @@ class RemoteBlock:
 class _Worker:
   """One process, its socket, and the pipe whose closing ends it."""
 
-  def __init__(self, number: int):
+  def __init__(self, number: int, variables: dict[str, str]):
     self.number = number
     self.connection, theirs = socket.socketpair()
     lifeline, self._lifeline = os.pipe()
@@ -219,12 +221,13 @@ class _Worker:
         f"import sys; sys.path[:] = {sys.path!r}; "
         "from agents.environments import worker; "
         f"worker.main({theirs.fileno()}, {lifeline})")
-    threads = {name: os.environ.get(name, "1") for name in (
-        "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+               "MKL_NUM_THREADS": "1"}
     try:
       self.process = subprocess.Popen(
           [sys.executable, "-c", code], stdin=subprocess.DEVNULL,
-          pass_fds=(theirs.fileno(), lifeline), env={**os.environ, **threads})
+          pass_fds=(theirs.fileno(), lifeline),
+          env={**threads, **os.environ, **variables})
     finally:
       theirs.close()
       os.close(lifeline)
