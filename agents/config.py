@@ -22,7 +22,7 @@ class ConfigError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Env:
-  """One environment; together with `num_envs` all that is needed to build it."""
+  """One environment, complete enough to rebuild it anywhere."""
 
   id: str = ""  # Gymnasium id, `module:Id-v0` or `module:Class`.
   kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -212,7 +212,7 @@ def _check_known(kind: Any, name: str, key: str):
 def _convert(kind: Any, value: Any, key: str) -> Any:
   """Check `value` against a type hint; only lossless conversions happen."""
   where = key or "config"
-  if dataclasses.is_dataclass(kind):
+  if dataclasses.is_dataclass(kind) and isinstance(kind, type):
     if not isinstance(value, dict):
       raise ConfigError(f"{where}: expected fields. Received: {value!r}.")
     hints = typing.get_type_hints(kind)

@@ -1,6 +1,7 @@
 """Walker2d-v5: two legs, ends when it falls.
 
-Held by the KL divergence, the step size ends a little higher than by schedule."""
+Held by the KL divergence, the step size scores a little higher than by
+schedule."""
 
 from configs import default
 

@@ -117,7 +117,7 @@ class BatchPPO:
                        + tf.cast(epoch, tf.int64))
       batches = minibatches.shuffle(samples, config.minibatch_size, key)
       for index in tf.range(batches.advantage.shape[0]):
-        batch = tf.nest.map_structure(lambda x: x[index], batches)
+        batch = minibatches.take(batches, index)
         sums = tf.nest.map_structure(tf.add, sums, self._update(batch))
 
     count = config.update_epochs * flat.reward.shape[0] / config.minibatch_size
@@ -190,9 +190,8 @@ class BatchPPO:
         "entropy": entropy,
         "clip_fraction": tf.reduce_mean(tf.cast(outside, tf.float32))}
 
-  @property
   def variables(self) -> dict[str, Any]:
-    """All that a checkpoint must hold, by name."""
+    """Return all that a checkpoint must hold, by name."""
     moments = self._features.moments
     variables = [
         *self._weights, *self._optimizer.variables,

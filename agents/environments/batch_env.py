@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 from typing import NamedTuple
 
-import gymnasium
 import numpy as np
 
 from agents import errors
@@ -118,7 +117,8 @@ class BatchEnv:
     if action.shape != expected.shape:
       raise ValueError(f"`action` must have shape {expected.shape}. "
                        f"Received: {action.shape}.")
-    self._log.running  # Has begun, or raises.
+    if not self._log.begun:
+      raise RuntimeError("Call reset() before step().")
     expected[...] = action
     start = time.perf_counter()
     self._infos = self._open_block.step()

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
+from typing import NoReturn
 
 import gymnasium
 import numpy as np
@@ -95,7 +96,7 @@ class Block:
           finished[self._first + offset] = {
               **info, "reward_parts": self._reward_parts[offset]}
     except BaseException as error:
-      raise self._explain(error, offset, "step()")
+      self._fail(error, offset, "step()")
     arrays["reward"][:] = rewards
     arrays["observ"][:] = next_observ
     for offset in ended:
@@ -166,23 +167,20 @@ class Block:
     try:
       yield
     except BaseException as error:
-      raise self._explain(error, offset, where)
+      self._fail(error, offset, where)
 
-  def _explain(self, error: BaseException, offset: int, where: str
-               ) -> BaseException:
-    """Return the error with an EnvironmentFailure as its cause."""
+  def _fail(self, error: BaseException, offset: int, where: str) -> NoReturn:
+    """Raise the error, with an EnvironmentFailure as its cause."""
     if isinstance(error.__cause__, EnvironmentFailure):
-      return error
+      raise error
     failure = EnvironmentFailure(
         f"Environment {self._first + offset} ('{self._names[offset]}', seed "
         f"{self._seeds[offset]}, step {self._lengths[offset]} of its episode) "
         f"failed in {where}:\n\n{''.join(traceback.format_exception(error))}")
     # An environment that exits must not end the trainer without a word.
-    if not isinstance(error, Exception) and not isinstance(
-        error, KeyboardInterrupt):
-      return failure
-    error.__cause__ = failure
-    return error
+    if isinstance(error, (Exception, KeyboardInterrupt)):
+      raise error from failure
+    raise failure
 
 
 def action_converter(space: gymnasium.Space

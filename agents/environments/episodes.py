@@ -108,9 +108,14 @@ class EpisodeLog:
 
   @property
   def running(self) -> Running:
-    if self._running is None:
-      raise RuntimeError("Call reset() before step().")
+    """The present moment; changes with every step."""
+    assert self._running is not None
     return self._running
+
+  @property
+  def begun(self) -> bool:
+    """Whether there are episodes at all."""
+    return self._running is not None
 
   def observe(self, observ: np.ndarray):
     """Set the observation that the episodes began with."""

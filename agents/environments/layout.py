@@ -55,17 +55,19 @@ class Layout:
 def action_layout(batch: int, space: gymnasium.Space) -> Layout:
   """Layout of what the agent sends: `action`, float32 or int64."""
   if isinstance(space, gymnasium.spaces.Box):
-    shape, dtype = space.shape, np.dtype(np.float32)
+    field = Field("action", np.dtype(np.float32), (batch, *space.shape))
   else:
-    shape, dtype = (), np.dtype(np.int64)
-  return Layout([Field("action", dtype, (batch, *shape))])
+    field = Field("action", np.dtype(np.int64), (batch,))
+  return Layout([field])
 
 
 def step_layout(batch: int, space: gymnasium.Space) -> Layout:
   """Layout of what the environments answer; see `batch_env.Step`."""
+  shape: tuple[int, ...]
+  dtype: np.dtype
   if isinstance(space, gymnasium.spaces.Box):
-    small = space.dtype == np.uint8
-    shape, dtype = space.shape, np.dtype(np.uint8 if small else np.float32)
+    images = space.dtype == np.uint8
+    shape, dtype = space.shape, np.dtype(np.uint8 if images else np.float32)
   else:
     shape, dtype = (), np.dtype(np.int64)
   flag = np.dtype(np.bool_)

@@ -24,9 +24,8 @@ def capture(show: Callable[[str], None] | None = None):
   """
   global _show
   _show = show or _show
-  mujoco = sys.modules.get("mujoco")
-  if hasattr(mujoco, "set_mju_user_warning"):
-    mujoco.set_mju_user_warning(warn)
+  if "mujoco" in sys.modules:
+    sys.modules["mujoco"].set_mju_user_warning(warn)
 
 
 def warn(text: str):

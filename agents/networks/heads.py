@@ -7,6 +7,7 @@ use of TensorFlow Probability is in this file.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -30,7 +31,7 @@ class Gaussian:
     self.actions = math.prod(space.shape)
     self.size = 2 * self.actions
 
-  def distribution(self, parameters: tf.Tensor) -> tfd.Distribution:
+  def distribution(self, parameters: tf.Tensor) -> Any:
     """Distribution over flat actions for parameters of shape [..., size]."""
     mean, log_std = tf.split(parameters, 2, -1)
     return tfd.MultivariateNormalDiag(mean, tf.exp(log_std))
@@ -66,7 +67,7 @@ class Categorical:
   def __init__(self, space: gymnasium.spaces.Discrete):
     self.actions = self.size = int(space.n)
 
-  def distribution(self, parameters: tf.Tensor) -> tfd.Distribution:
+  def distribution(self, parameters: tf.Tensor) -> Any:
     """Distribution over choices for logits of shape [..., size]."""
     return tfd.Categorical(logits=parameters)
 

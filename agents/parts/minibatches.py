@@ -31,3 +31,8 @@ def shuffle(data: Data, size: int, key: tf.Tensor) -> Data:
     return tf.reshape(tf.gather(tensor, order),
                       [rows // size, size, *tensor.shape[1:]])
   return tf.nest.map_structure(deal, data)
+
+
+def take(batches: Data, index: tf.Tensor) -> Data:
+  """Return minibatch `index` of what `shuffle` dealt."""
+  return tf.nest.map_structure(lambda tensor: tensor[index], batches)

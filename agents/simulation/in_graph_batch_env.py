@@ -28,8 +28,9 @@ class InGraphBatchEnv:
   @property
   def spec(self) -> structs.Transition:
     """Type and shape of every field of a transition."""
-    fields = {field.name: tf.TensorSpec(field.shape, field.dtype) for field in (
-        *self.batch_env.action_layout.fields, *self.batch_env.step_layout.fields)}
+    layouts = self.batch_env.action_layout, self.batch_env.step_layout
+    fields = {field.name: tf.TensorSpec(field.shape, field.dtype)
+              for layout in layouts for field in layout.fields}
     return structs.Transition(
         *[fields[name] for name in structs.Transition._fields])
 
@@ -60,7 +61,7 @@ class InGraphBatchEnv:
       error, self._error = self._error, None
       if error is None:
         raise
-      raise error  # Its cause says which environment failed where.
+      raise error from error.__cause__  # Which environment failed, and where.
 
   def _step(self, action: tf.Tensor) -> np.ndarray:
     try:

@@ -32,7 +32,8 @@ def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
   path = folder / f"checkpoint-{step:012d}.npz"
   temporary = path.with_suffix(".tmp")
   with open(temporary, "wb") as file:
-    np.savez(file, facts=np.array(json.dumps(facts)), **arrays)
+    contents: dict[str, Any] = {**arrays, "facts": json.dumps(facts)}
+    np.savez(file, **contents)
     file.flush()
     os.fsync(file.fileno())
   os.replace(temporary, path)

@@ -21,7 +21,8 @@ _EVAL_CHUNK = 50  # Steps between two looks at who has finished.
 class Algorithm(simulate.Actor, Protocol):
   """What training knows of an algorithm."""
 
-  variables: dict[str, Any]  # By name, all that a checkpoint must hold.
+  def variables(self) -> dict[str, Any]:
+    """Return all that a checkpoint must hold, by name."""
 
   def learn(self, segment: structs.Transition, clock: tf.Tensor,
             progress: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -146,7 +147,7 @@ class Trainer:
     """Return everything of the last completed epoch, as arrays by name."""
     assert self._carry is not None and self._running is not None
     arrays = {f"variable/{name}": np.asarray(variable)
-              for name, variable in self._algorithm.variables.items()}
+              for name, variable in self._algorithm.variables().items()}
     for name in ("score", "length", "clock"):
       arrays[f"carry/{name}"] = getattr(self._carry, name).numpy()
     for name, array in self._running.arrays().items():
@@ -184,7 +185,7 @@ def load_variables(algorithm: Algorithm, arrays: dict[str, np.ndarray]):
   """
   saved = {name.removeprefix("variable/"): array
            for name, array in arrays.items() if name.startswith("variable/")}
-  variables = algorithm.variables
+  variables = algorithm.variables()
   def shapes(arrays):
     return {name: tuple(array.shape) for name, array in arrays.items()}
   if shapes(saved) != shapes(variables):

@@ -1,0 +1,109 @@
+"""Small environments whose numbers name themselves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import gymnasium
+import numpy as np
+
+
+class Counter(gymnasium.Env):
+  """Observes [seed, step]; the reward is the step.
+
+  Args:
+    length: Steps of an episode.
+    truncates: Whether episodes end by truncation or by termination.
+  """
+
+  def __init__(self, length: int = 3, truncates: bool = False):
+    self.observation_space = gymnasium.spaces.Box(
+        -np.inf, np.inf, (2,), np.float32)
+    self.action_space = gymnasium.spaces.Box(-2, 2, (1,), np.float32)
+    self.length = length
+    self.truncates = truncates
+    self.last_action: np.ndarray | None = None
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self._seed, self._step = seed, 0
+    return self._observ(), {}
+
+  def step(self, action):
+    self.last_action = action
+    self._step += 1
+    done = self._step >= self.length
+    info = {"step": self._step, "reward_part": 0.5 * self._step}
+    return (self._observ(), float(self._step), done and not self.truncates,
+            done and self.truncates, info)
+
+  def add(self, first, second=0):
+    """For `call`."""
+    return first + second
+
+  def _observ(self):
+    return np.array([self._seed % 1000, self._step], np.float32)
+
+
+class Target(gymnasium.Env):
+  """Rewards actions near the observed number; learnable in seconds."""
+
+  def __init__(self, discrete: bool = False, length: int = 5):
+    self.observation_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+    self.action_space = (gymnasium.spaces.Discrete(2) if discrete else
+                         gymnasium.spaces.Box(-1, 1, (1,), np.float32))
+    self._discrete = discrete
+    self._length = length
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self._step = 0
+    return self._draw(), {}
+
+  def step(self, action):
+    if self._discrete:
+      reward = float((self._target > 0) == (action == 1))
+    else:
+      reward = 1 - abs(float(action[0]) - self._target)
+    self._step += 1
+    return self._draw(), reward, False, self._step >= self._length, {}
+
+  def _draw(self):
+    self._target = float(self.np_random.uniform(-1, 1))
+    return np.array([self._target], np.float32)
+
+
+class Faulty(Counter):
+  """Misbehaves in its second step.
+
+  Args:
+    fault: "raise", "exit", "kill", "hang", "spin", "constructor" or "reset".
+  """
+
+  def __init__(self, fault: str, length: int = 3):
+    super().__init__(length)
+    self._fault = fault
+    if fault == "constructor":
+      raise ValueError("faulty constructor")
+
+  def reset(self, *, seed=None, options=None):
+    if self._fault == "reset":
+      raise ValueError("faulty reset")
+    return super().reset(seed=seed)
+
+  def step(self, action):
+    if self._step == 1:
+      if self._fault == "raise":
+        raise ValueError("faulty step")
+      if self._fault == "exit":
+        raise SystemExit(3)
+      if self._fault == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+      if self._fault == "hang":
+        time.sleep(10_000)
+      if self._fault == "spin":
+        while True:
+          pass
+    return super().step(action)
