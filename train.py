@@ -37,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
     except config_lib.ConfigError as error:
       parser.exit(2, f"train.py: error: {error}\n")
     except Exception as error:
-      _explain(error)
+      _explain(error, args.noenv_processes)
       return interrupts.exit_code if interrupts() else 1
 
 
@@ -149,30 +149,40 @@ def _train(folder: run_folder.RunFolder, resume: bool,
     else:
       loop.start()
     print(f"{'Resuming' if resume else 'Training'} {folder.path}", flush=True)
-    loop.run()
+    try:
+      loop.run()
+    except Exception:
+      print(f"Failed after {loop.step:,} steps. {_again(folder)}",
+            file=sys.stderr)
+      raise
   finally:
     if workers:
       workers.close()
     if trainer:
       trainer.close()
   if interrupts():
-    print(f"Stopped after {loop.step:,} steps. To resume: "
-          f"python train.py --resume {folder.path}")
+    print(f"Stopped after {loop.step:,} steps. {_again(folder)}")
     return interrupts.exit_code
   print(f"Finished {loop.step:,} steps. To watch the policy: python "
         f"visualize.py --logdir {folder.path} --outdir {folder.path}/videos")
   return 0
 
 
-def _explain(error: Exception):
+def _again(folder: run_folder.RunFolder) -> str:
+  return f"To resume: python train.py --resume {folder.path}"
+
+
+def _explain(error: Exception, in_process: bool):
   """Print what failed; our own traceback only where it could help."""
   if isinstance(error.__cause__, block.EnvironmentFailure):
-    print(f"\n{error.__cause__}\n{type(error).__name__}: {error}\n\nRun with "
-          "--noenv_processes to debug it in this process.", file=sys.stderr)
-  elif isinstance(error, (errors.RunError, OSError)):
+    error = error.__cause__
+  if isinstance(error, (errors.RunError, OSError)):
     print(f"\n{type(error).__name__}: {error}", file=sys.stderr)
   else:
     traceback.print_exception(error)
+  if isinstance(error, block.EnvironmentFailure) and not in_process:
+    print("Run with --noenv_processes to debug it in this process.",
+          file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from tests import command
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 
@@ -22,3 +24,14 @@ def nothing_left_running():
   yield
   left = _children() - before
   assert not left, f"Processes {left} outlive the test."
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+  """Run folder of a short run, its output, and where it was started."""
+  logdir = tmp_path_factory.mktemp("logdir")
+  cwd = tmp_path_factory.mktemp("cwd")
+  done = command.run("train.py", *command.SMALL, "--steps",
+                     command.SMALL_STEPS, "--logdir", logdir, cwd=cwd)
+  assert done.returncode == 0, done.stdout
+  return command.run_folder(logdir), done.stdout, cwd

@@ -28,7 +28,7 @@ class Counter(gymnasium.Env):
 
   def reset(self, *, seed=None, options=None):
     super().reset(seed=seed)
-    self._seed, self._step = seed, 0
+    self._seed, self._step = seed or 0, 0
     return self._observ(), {}
 
   def step(self, action):

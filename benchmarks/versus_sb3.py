@@ -1,0 +1,95 @@
+"""Training speed beside Stable-Baselines3, learning included.
+
+    pip install -e '.[benchmarks]'
+    python -m benchmarks.versus_sb3
+
+Both train HalfCheetah-v5 with 64 environments of 32 steps, minibatches of 64
+and 10 epochs, with two 64-64 tanh networks, on the CPU. They take turns, each
+time in a process of their own; imports and compilation are not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+NUM_ENVS, SEGMENT_LENGTH, MINIBATCH, EPOCHS = 64, 32, 64, 10
+SEGMENT = NUM_ENVS * SEGMENT_LENGTH
+
+
+def ours(segments: int) -> float:
+  """Return steps per second of this project."""
+  import configs
+  from agents import build
+  from agents.environments import workers as workers_lib
+  _, config = configs.load("cheetah")
+  config = config.override({
+      "num_envs": NUM_ENVS, "algorithm.segment_length": SEGMENT_LENGTH,
+      "algorithm.minibatch_size": MINIBATCH, "algorithm.update_epochs": EPOCHS})
+  build.setup(config)
+  with workers_lib.Workers(workers_lib.cores()) as workers:
+    trainer = build.trainer(config, workers)
+    trainer.start()
+    trainer.epoch(0.0)  # Compiles.
+    start = time.perf_counter()
+    for index in range(segments):
+      trainer.epoch(index / segments)
+    return segments * SEGMENT / (time.perf_counter() - start)
+
+
+def sb3(segments: int) -> float:
+  """Return steps per second of Stable-Baselines3 in its fastest simple form."""
+  import gymnasium
+  import stable_baselines3
+  from stable_baselines3.common import vec_env
+  env = vec_env.DummyVecEnv(
+      [lambda: gymnasium.make("HalfCheetah-v5")] * NUM_ENVS)
+  model = stable_baselines3.PPO(
+      "MlpPolicy", env, n_steps=SEGMENT_LENGTH, batch_size=MINIBATCH,
+      n_epochs=EPOCHS, device="cpu")
+  model.learn(SEGMENT)  # Warms up.
+  start = time.perf_counter()
+  model.learn(segments * SEGMENT)
+  return segments * SEGMENT / (time.perf_counter() - start)
+
+
+# Segments that take either some ten seconds.
+SYSTEMS = {"ours": (ours, 100), "sb3": (sb3, 15)}
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  parser.add_argument("--repeats", type=int, default=5)
+  parser.add_argument("--only", choices=SYSTEMS, help=argparse.SUPPRESS)
+  args = parser.parse_args()
+  if args.only:
+    function, segments = SYSTEMS[args.only]
+    print(function(segments))
+    return
+  load, cores = os.getloadavg()[0], os.cpu_count()
+  if load > 0.3:
+    print(f"Warning: the machine is busy (load {load:.1f}).")
+  speeds = {name: [] for name in SYSTEMS}
+  for repeat in range(args.repeats):
+    for name in SYSTEMS:
+      command = [sys.executable, "-m", "benchmarks.versus_sb3", "--only", name]
+      output = subprocess.run(
+          command, check=True, stdout=subprocess.PIPE,
+          stderr=subprocess.DEVNULL, text=True).stdout
+      speeds[name].append(float(output.split()[-1]))
+    print(f"{repeat + 1}: " + ", ".join(
+        f"{name} {values[-1]:,.0f}" for name, values in speeds.items())
+        + " steps/s", flush=True)
+  ratios = [a / b for a, b in zip(speeds["ours"], speeds["sb3"], strict=True)]
+  for name, values in speeds.items():
+    print(f"{name}: median {statistics.median(values):,.0f} steps/s")
+  print(f"ours / sb3: median {statistics.median(ratios):.1f}, between "
+        f"{min(ratios):.1f} and {max(ratios):.1f}, on {cores} cores")
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,58 @@
+"""Runs the command line as users do, in its own process."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).parent.parent
+
+# Pendulum in four environments; episodes end after every fourth update.
+SMALL = ("--config", "pendulum", "--set", "num_envs=4", "--set",
+         "algorithm.segment_length=50", "--set", "algorithm.minibatch_size=50",
+         "--set", "algorithm.update_epochs=2", "--set", "eval_episodes=3")
+SMALL_STEPS = 2_000
+
+
+def run(script: str, *args: str, cwd: pathlib.Path) -> (
+    subprocess.CompletedProcess):
+  """Run `train.py` or `visualize.py` to its end."""
+  process = start(script, *args, cwd=cwd)
+  output, _ = process.communicate(timeout=600)
+  return subprocess.CompletedProcess(args, process.returncode, output)
+
+
+def start(script: str, *args: str, cwd: pathlib.Path) -> subprocess.Popen:
+  return subprocess.Popen(
+      [sys.executable, str(ROOT / script), *map(str, args)], cwd=cwd,
+      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def run_folder(logdir: pathlib.Path) -> pathlib.Path:
+  """Return the only run folder in a logdir."""
+  folder, = logdir.iterdir()
+  return folder
+
+
+def rows(folder: pathlib.Path) -> list[dict]:
+  """Return what `metrics.jsonl` says, times aside."""
+  times = ("seconds", "steps_per_second")
+  return [{name: value for name, value in json.loads(line).items()
+           if name not in times}
+          for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def interrupt(process: subprocess.Popen, signum: signal.Signals,
+              folder_ready, patience: float = 60.0) -> tuple[int, str]:
+  """Send a signal once `folder_ready()` is true; return code and output."""
+  deadline = time.monotonic() + patience
+  while not folder_ready() and process.poll() is None:
+    assert time.monotonic() < deadline, "The run did not get going."
+    time.sleep(0.05)
+  process.send_signal(signum)
+  output, _ = process.communicate(timeout=patience)
+  return process.returncode, output

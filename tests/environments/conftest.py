@@ -1,0 +1,32 @@
+"""Processes that tests share, and an end to tests that wait forever."""
+
+import signal
+
+import pytest
+
+from agents.environments import workers as workers_lib
+
+
+@pytest.fixture(autouse=True)
+def deadline():
+  """Fail a test that hangs, instead of hanging with it."""
+  def expire(*_):
+    raise TimeoutError("The test waits for something that never comes.")
+  handler = signal.signal(signal.SIGALRM, expire)
+  signal.alarm(60)
+  yield
+  signal.alarm(0)
+  signal.signal(signal.SIGALRM, handler)
+
+
+@pytest.fixture(scope="package")
+def pool():
+  """Two workers for tests that leave them as they were."""
+  with workers_lib.Workers(2) as workers:
+    yield workers
+
+
+@pytest.fixture(params=["serial", "processes"])
+def mode(request, pool):
+  """Workers for the batch of a test that holds with and without them."""
+  return pool if request.param == "processes" else None

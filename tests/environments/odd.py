@@ -1,0 +1,202 @@
+"""Environments that misbehave in ways a batch must cope with."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+import signal
+import sys
+import threading
+import time
+
+import gymnasium
+import numpy as np
+
+from tests import toy
+
+gymnasium.register("Odd-v0", "tests.toy:Counter", max_episode_steps=2)
+
+
+def make_cheetah():
+  """Return an environment whose simulator nobody has heard of before."""
+  return gymnasium.make("HalfCheetah-v5")
+
+
+def make_nothing():
+  """Return no environment at all."""
+
+
+class Inside(toy.Counter):
+  """Tells what it is like in the process of the environment."""
+
+  def __init__(self):
+    super().__init__()
+    self.lock = threading.Lock()  # Can't be pickled.
+
+  def pid(self) -> int:
+    return os.getpid()
+
+  def imported(self, module: str) -> bool:
+    return module in sys.modules
+
+  def variable(self, name: str) -> str | None:
+    return os.environ.get(name)
+
+
+class Raises(toy.Counter):
+  """Raises what `error` returns, in its second step."""
+
+  def __init__(self, error):
+    super().__init__()
+    self._error = error
+
+  def step(self, action):
+    if self._step == 1:
+      raise self._error()
+    return super().step(action)
+
+
+class Unpicklable(Exception):
+  """Holds what can't leave the process."""
+
+  def __init__(self):
+    super().__init__("unpicklable")
+    self.lock = threading.Lock()
+
+
+class Unbuildable(Exception):
+  """Pickles, but can't be built again from what was pickled."""
+
+  def __init__(self, first, second):
+    super().__init__(f"{first} {second}")
+
+
+class Empty(Exception):
+  """Counts as false, as containers without items do."""
+
+  def __len__(self):
+    return 0
+
+
+class Misfit(toy.Counter):
+  """Returns what does not fit its spaces.
+
+  Args:
+    what: "reset", "observ" or "reward".
+  """
+
+  def __init__(self, what: str):
+    super().__init__()
+    self._what = what
+
+  def reset(self, *, seed=None, options=None):
+    observ, info = super().reset(seed=seed)
+    return np.zeros(3) if self._what == "reset" else observ, info
+
+  def step(self, action):
+    observ, reward, *rest = super().step(action)
+    if self._what == "observ":
+      observ = np.zeros(3)
+    if self._what == "reward":
+      reward = "much"
+    return observ, reward, *rest
+
+
+class Strict(toy.Counter):
+  """Raises ValueError for actions outside its space; shows them in its info."""
+
+  def __init__(self, action_space: gymnasium.Space):
+    super().__init__(length=1)
+    self.action_space = action_space
+
+  def step(self, action):
+    if not self.action_space.contains(action):
+      raise ValueError(f"{action!r} is not in {self.action_space}.")
+    *rest, info = super().step(action)
+    return *rest, {**info, "action": action}
+
+
+class Reusing(toy.Counter):
+  """Returns the same array every time, with other numbers in it."""
+
+  def __init__(self):
+    super().__init__()
+    self._array = np.zeros(2, np.float32)
+
+  def _observ(self):
+    self._array[:] = super()._observ()
+    return self._array
+
+
+class Forgetful(toy.Counter):
+  """Observes something else each time it is in the same state."""
+
+  def _observ(self):
+    return np.frombuffer(os.urandom(2), np.uint8).astype(np.float32)
+
+
+class Ends(toy.Counter):
+  """Ends its process in the second step, by signal or exit code."""
+
+  def __init__(self, signum: int = 0, code: int = 0):
+    super().__init__()
+    self._signum, self._code = signum, code
+
+  def step(self, action):
+    if self._step == 1:
+      if self._signum:
+        os.kill(os.getpid(), self._signum)
+      os._exit(self._code)
+    return super().step(action)
+
+
+class Stuck(toy.Counter):
+  """Hangs in its second step, and cannot be talked to.
+
+  Args:
+    how: "native" keeps the interpreter's lock, as native code may; "deaf"
+      ignores SIGTERM.
+  """
+
+  def __init__(self, how: str):
+    super().__init__()
+    self._how = how
+
+  def step(self, action):
+    if self._step == 1:
+      if self._how == "native":
+        ctypes.PyDLL(None).sleep(1000)
+      signal.signal(signal.SIGTERM, signal.SIG_IGN)
+      time.sleep(1000)
+    return super().step(action)
+
+
+class Diary(toy.Counter):
+  """Writes a line into a file when it is built and when it is closed.
+
+  Args:
+    path: The file.
+    name: The line.
+    fault: "constructor", "close", "exit" or "hang": what goes wrong.
+  """
+
+  def __init__(self, path: pathlib.Path, name: str = "", fault: str = ""):
+    super().__init__()
+    self._path, self._name, self._fault = path, name, fault
+    if fault == "constructor":
+      raise ValueError("faulty constructor")
+    self._write("built")
+
+  def close(self):
+    self._write("closed")
+    if self._fault == "close":
+      raise ValueError("faulty close")
+    if self._fault == "exit":
+      raise SystemExit(3)
+    if self._fault == "hang":
+      time.sleep(1000)
+
+  def _write(self, event: str):
+    with open(self._path, "a") as file:
+      file.write(f"{event} {self._name}\n")

@@ -1,0 +1,32 @@
+"""Runs the same test operation by operation and compiled by XLA."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+import tensorflow as tf
+
+
+def _as_it_is(function):
+  return function
+
+
+def _compiled(function):
+  return tf.function(function, jit_compile=True)
+
+
+# Parametrizes `prepare`, which a test applies to the function it calls.
+both = pytest.mark.parametrize(
+    "prepare", [_as_it_is, _compiled], ids=["eager", "compiled"])
+
+
+@contextlib.contextmanager
+def functions_run_eagerly(eager: bool = True):
+  """Run every `tf.function` as plain Python within the context."""
+  before = tf.config.functions_run_eagerly()
+  tf.config.run_functions_eagerly(eager)
+  try:
+    yield
+  finally:
+    tf.config.run_functions_eagerly(before)

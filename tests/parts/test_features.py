@@ -1,0 +1,91 @@
+"""From observations to what networks read."""
+
+import gymnasium
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from agents.parts import features
+from tests import modes
+
+
+def _box(shape, dtype=np.float32):
+  low, high = (0, 255) if dtype == np.uint8 else (-np.inf, np.inf)
+  return gymnasium.spaces.Box(low, high, shape, dtype)
+
+
+@modes.both
+@pytest.mark.parametrize("shape, size", [((), 1), ((4,), 4), ((2, 3), 6)])
+def test_floats_are_flattened_and_normalized(prepare, shape, size):
+  rng = np.random.default_rng(0)
+  observ = rng.normal(3, 5, size=(50, *shape)).astype(np.float32)
+  function = features.Features(_box(shape), normalized=True, clip=1.5)
+  assert function.size == size
+  prepare(function.update)(tf.constant(observ))
+  flat = observ.reshape(50, size).astype(np.float64)
+  expected = np.clip((flat - flat.mean(0)) / flat.std(0), -1.5, 1.5)
+  assert (np.abs(expected) == 1.5).any()
+  np.testing.assert_allclose(
+      prepare(function)(tf.constant(observ)), expected, atol=1e-5)
+
+
+def test_moments_count_samples_not_batches():
+  function = features.Features(_box((2, 3)), normalized=True, clip=10.0)
+  function.update(tf.ones([5, 2, 3]))
+  function.update(tf.ones([7, 2, 3]))
+  assert function.moments.count.numpy() == 12
+
+
+def test_unnormalized_floats_are_only_flattened():
+  function = features.Features(_box((2, 3)), normalized=False, clip=1.0)
+  observ = 100 * np.arange(12, dtype=np.float32).reshape(2, 2, 3)
+  function.update(tf.constant(observ))
+  assert function.moments is None
+  np.testing.assert_array_equal(
+      function(tf.constant(observ)), observ.reshape(2, 6))
+
+
+@modes.both
+@pytest.mark.parametrize("normalized", [False, True])
+def test_bytes_become_numbers_from_zero_to_one(prepare, normalized):
+  function = features.Features(
+      _box((2, 2), np.uint8), normalized=normalized, clip=10.0)
+  observ = np.array([[[0, 51], [102, 255]]], np.uint8)
+  function.update(tf.constant(observ))
+  assert function.size == 4 and function.moments is None
+  result = prepare(function)(tf.constant(observ))
+  assert result.dtype == tf.float32
+  np.testing.assert_allclose(result, [[0, 0.2, 0.4, 1]], rtol=1e-6)
+
+
+@modes.both
+@pytest.mark.parametrize("start", [0, -2, 2 ** 40])
+def test_choices_become_one_hot_counted_from_the_start(prepare, start):
+  space = gymnasium.spaces.Discrete(3, start=start)
+  function = features.Features(space, normalized=True, clip=10.0)
+  observ = tf.constant([start, start + 2, start + 1], tf.int64)
+  function.update(observ)
+  assert function.size == 3 and function.moments is None
+  result = prepare(function)(observ)
+  assert result.dtype == tf.float32
+  np.testing.assert_array_equal(result, [[1, 0, 0], [0, 0, 1], [0, 1, 0]])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int32])
+def test_other_boxes_arrive_as_floats_and_are_normalized_too(dtype):
+  space = gymnasium.spaces.Box(-100, 100, (2,), dtype)
+  function = features.Features(space, normalized=True, clip=10.0)
+  observ = tf.constant([[1.0, 10.0], [3.0, 30.0]])
+  function.update(observ)
+  np.testing.assert_allclose(function(observ), [[-1, -1], [1, 1]], rtol=1e-6)
+
+
+def test_features_do_not_move_between_updates():
+  function = features.Features(_box((2,)), normalized=True, clip=10.0)
+  first = tf.constant([[1.0, 2.0], [5.0, 0.0]])
+  function.update(first)
+  before = function(first).numpy()
+  function(tf.constant([[100.0, 200.0]]))
+  np.testing.assert_array_equal(function(first), before)
+  function.update(tf.constant([[100.0, 200.0]]))
+  assert (function(first).numpy() != before).all()

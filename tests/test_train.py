@@ -1,0 +1,303 @@
+"""The command line, end to end, as users run it."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import yaml
+from tensorboard.backend.event_processing import event_accumulator
+
+from agents.training import checkpoint
+from tests import command
+
+STEPS = command.SMALL_STEPS
+
+
+def test_output_is_quiet_plain_lines(finished):
+  folder, output, _ = finished
+  lines = output.splitlines()
+  assert lines[0] == f"Training {folder}"
+  assert lines[-1].startswith(f"Finished {STEPS:,} steps")
+  assert all(line.startswith(("train", "eval")) for line in lines[1:-1])
+
+
+def test_nothing_is_written_to_the_current_folder(finished):
+  assert not list(finished[2].iterdir())
+
+
+def test_folder_is_complete(finished):
+  folder = finished[0]
+  assert folder.name.endswith("-pendulum")
+  assert {path.name for path in folder.iterdir()} == {
+      "config.yaml", "versions.yaml", "checkpoints", "metrics.jsonl", "train",
+      "eval"}
+  assert len(checkpoint.paths(folder / "checkpoints")) == 3
+  text = (folder / "config.yaml").read_text()
+  assert "!" not in text
+  config = yaml.safe_load(text)
+  assert config["env"]["id"] == "Pendulum-v1"
+  assert config["num_envs"] == 4
+  assert config["steps"] == STEPS
+
+
+def test_metrics_rows(finished):
+  rows = [json.loads(line) for line in
+          (finished[0] / "metrics.jsonl").read_text().splitlines()]
+  train = [row for row in rows if row["phase"] == "train"]
+  evals = [row for row in rows if row["phase"] == "eval"]
+  assert [row["step"] for row in train] == list(range(200, STEPS + 1, 200))
+  assert evals[-1]["step"] == STEPS
+  common = {"phase", "step", "seconds", "episodes", "return_mean",
+            "return_std", "return_min", "return_max", "length_mean"}
+  assert all(set(row) == common | {"steps_per_second"} for row in train)
+  assert all(set(row) == common for row in evals)
+  # Four environments end an episode of 200 steps at steps 800 and 1600.
+  assert [row["episodes"] for row in train] == [0, 0, 0, 4, 0, 0, 0, 4, 0, 0]
+  assert all((row["return_mean"] is None) == (row["episodes"] == 0)
+             for row in train)
+  assert {row["length_mean"] for row in train} == {None, 200.0}
+  assert all(row["episodes"] == 3 for row in evals)
+  for row in evals:
+    assert row["return_min"] <= row["return_mean"] <= row["return_max"] < 0
+  seconds = [row["seconds"] for row in rows]
+  assert seconds == sorted(seconds) and seconds[0] > 0
+  # The first epoch compiles, so the first row has no speed.
+  assert train[0]["steps_per_second"] is None
+  assert all(row["steps_per_second"] > 0 for row in train[1:])
+
+
+def test_tensorboard_events(finished):
+  tags = {}
+  for phase in ("train", "eval"):
+    events = event_accumulator.EventAccumulator(
+        str(finished[0] / phase), size_guidance={"tensors": 0})
+    events.Reload()
+    tags[phase] = {tag: [event.step for event in events.Tensors(tag)]
+                   for tag in events.Tags()["tensors"]}
+  assert tags["eval"].keys() == {"score/return", "score/length"}
+  assert tags["train"].keys() == {
+      "score/return", "score/length", "losses/policy_loss",
+      "losses/value_loss", "losses/grad_norm", "losses/explained_variance",
+      "losses/learning_rate", "losses/value_mean", "policy/kl",
+      "policy/entropy", "policy/clip_fraction", "policy/action_std",
+      "normalization/observ_mean", "normalization/observ_std",
+      "normalization/return_std", "performance/steps_per_second",
+      "performance/stepping_share", "performance/crossing_share",
+      "performance/inference_share", "performance/learning_share"}
+  assert tags["train"]["policy/kl"] == list(range(200, STEPS + 1, 200))
+  assert tags["train"]["score/return"] == [800, 1600]
+
+
+def test_same_seed_repeats_and_other_seeds_differ(finished, tmp_path):
+  def repeat(name, *args):
+    done = command.run(
+        "train.py", *command.SMALL, "--steps", STEPS, "--logdir",
+        tmp_path / name, *args, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    return command.run_folder(tmp_path / name)
+  # Also serial instead of in processes.
+  same = repeat("same", "--noenv_processes")
+  other = repeat("other", "--seed", "1")
+  assert command.rows(same) == command.rows(finished[0])
+  assert command.rows(other) != command.rows(finished[0])
+  assert_equal_checkpoints(same, finished[0])
+
+
+def test_resume_extends_a_finished_run(finished, tmp_path):
+  done = command.run("train.py", "--resume", finished[0], cwd=tmp_path)
+  assert done.returncode == 0
+  assert "Finished 2,000 steps" in done.stdout
+  before = command.rows(finished[0])
+  copy = tmp_path / "copy"
+  subprocess.run(["cp", "-r", finished[0], copy], check=True)
+  done = command.run(
+      "train.py", "--resume", copy, "--steps", "2600", cwd=tmp_path)
+  assert done.returncode == 0, done.stdout
+  after = command.rows(copy)
+  assert after[:len(before)] == before
+  assert after[-1]["phase"] == "eval" and after[-1]["step"] == 2600
+  assert yaml.safe_load((copy / "config.yaml").read_text())["steps"] == 2600
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_signals_save_and_say_how_to_resume(signum, tmp_path):
+  process = command.start(
+      "train.py", *command.SMALL, "--steps", "1e6", "--logdir",
+      tmp_path / "logdir", cwd=tmp_path)
+  def going():
+    return any((tmp_path / "logdir").glob("*/metrics.jsonl"))
+  code, output = command.interrupt(process, signum, going)
+  folder = command.run_folder(tmp_path / "logdir")
+  assert code == 128 + signum
+  assert output.splitlines()[-1].endswith(
+      f"To resume: python train.py --resume {folder}")
+  assert "Traceback" not in output
+  _, facts = checkpoint.load(checkpoint.newest(folder / "checkpoints"))
+  assert f"Stopped after {facts['step']:,} steps" in output
+
+
+@pytest.mark.parametrize("how", ["hang", "spin"])
+def test_interrupted_while_an_environment_hangs(how, tmp_path):
+  process = command.start(
+      "train.py", "--config", "debug", "--logdir", tmp_path / "logdir",
+      "--set", "env.id=tests.toy:Faulty", "--set", "env.kwargs.fault=" + how,
+      cwd=command.ROOT)
+  def going():
+    return any((tmp_path / "logdir").glob("*/checkpoints/*.npz"))
+  code, output = command.interrupt(process, signal.SIGINT, going)
+  assert code == 130
+  assert "Stopped after 0 steps" in output
+
+
+def test_environment_error_is_told_as_itself(tmp_path):
+  done = command.run(
+      "train.py", "--config", "debug", "--logdir", tmp_path,
+      "--set", "env.id=tests.toy:Faulty", "--set", "env.kwargs.fault=raise",
+      cwd=command.ROOT)
+  assert done.returncode == 1
+  assert "Environment 0 ('Faulty', seed " in done.stdout
+  assert "step 1 of its episode) failed in step()" in done.stdout
+  assert "ValueError: faulty step" in done.stdout
+  assert "tensorflow" not in done.stdout  # Nobody wants our own traceback.
+
+
+def test_killed_worker_is_told(tmp_path):
+  done = command.run(
+      "train.py", "--config", "debug", "--logdir", tmp_path,
+      "--set", "env.id=tests.toy:Faulty", "--set", "env.kwargs.fault=kill",
+      cwd=command.ROOT)
+  assert done.returncode == 1
+  assert "was killed by SIGKILL" in done.stdout
+  assert "Traceback" not in done.stdout
+
+
+@pytest.mark.parametrize("args, message", [
+    (["--confg", "cheetah"], "unrecognized arguments: --confg"),
+    ([], "name a --config"),
+    (["--config", "cheeta"], "Did you mean 'cheetah'?"),
+    (["--config", "no/such.py"], "there is no Python file of this name"),
+    (["--config", "cheetah", "--set", "algorithm.learning_rat=1"],
+     "Algorithm has no field 'learning_rat'. Did you mean 'learning_rate'?"),
+    (["--config", "cheetah", "--set", "num_envs"], "expected key=value"),
+    (["--config", "cheetah", "--set", "num_envs=many"],
+     "`num_envs` must be of type int"),
+    (["--config", "cheetah", "--set", "algorithm.discount=1.2"],
+     "`discount` must lie in (0, 1]. Received: 1.2."),
+    (["--config", "cheetah", "--set", "algorithm.minibatch_size=100"],
+     "must divide num_envs * segment_length"),
+    (["--config", "cheetah", "--steps", "few"], "`steps` must be of type int"),
+    (["--config", "cheetah", "--set", "env.id=HalfCheeta-v5"],
+     "Did you mean: `HalfCheetah`?"),
+    (["--config", "cheetah", "--set", "env.kwargs.no_such=1"],
+     "unexpected keyword argument 'no_such'"),
+    (["--config", "cheetah", "--set", "env.id=no_module:Env"],
+     "No module named 'no_module'"),
+    (["--config", "cheetah", "--logdir", "/proc/no"], "can't make"),
+    (["--resume", "/no/such/run"], "is not a run folder"),
+    (["--resume", "/no/such/run", "--seed", "1"], "--seed can't change a run"),
+])
+def test_user_errors_exit_2_without_traceback(args, message, tmp_path):
+  if args and "--logdir" not in args and "--resume" not in args:
+    args = [*args, "--logdir", tmp_path / "logdir"]
+  done = command.run("train.py", *args, cwd=tmp_path)
+  assert done.returncode == 2
+  assert message in done.stdout
+  assert "Traceback" not in done.stdout
+  assert not list(tmp_path.iterdir())
+
+
+def test_help_does_not_import_tensorflow():
+  code = ("import sys, train\n"
+          "try: train.main(['--help'])\n"
+          "except SystemExit: pass\n"
+          "print('tensorflow' in sys.modules)")
+  done = subprocess.run([sys.executable, "-c", code], cwd=command.ROOT,
+                        capture_output=True, text=True, check=True)
+  assert "--set KEY=VALUE" in done.stdout
+  assert done.stdout.splitlines()[-1] == "False"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config, args", [
+    ("pendulum", ["--steps", "60000"]),
+    ("cartpole", ["--steps", "60000"]),
+    ("cheetah", ["--steps", "80000"]),
+    ("hopper", ["--steps", "60000"]),
+    ("humanoid", ["--steps", "24000"]),
+])
+def test_killed_and_resumed_equals_uninterrupted(config, args, tmp_path):
+  """Ten kills in all, two at random moments of each run."""
+  args = ["--config", config, *args, "--set", "eval_episodes=2"]
+  done = command.run(
+      "train.py", *args, "--logdir", tmp_path / "whole", cwd=tmp_path)
+  assert done.returncode == 0, done.stdout
+  whole = command.run_folder(tmp_path / "whole")
+  seconds = json.loads(
+      (whole / "metrics.jsonl").read_text().splitlines()[-1])["seconds"]
+
+  moments = random.Random(config)
+  process = command.start(
+      "train.py", *args, "--logdir", tmp_path / "killed", cwd=tmp_path)
+  for _ in range(2):
+    def going():
+      return any((tmp_path / "killed").glob("*/checkpoints/*.npz"))
+    while not going():
+      assert process.poll() is None
+    try:
+      process.wait(timeout=moments.uniform(0, seconds))
+    except subprocess.TimeoutExpired:
+      pass
+    process.kill()
+    process.communicate()
+    killed = command.run_folder(tmp_path / "killed")
+    process = command.start("train.py", "--resume", killed, cwd=tmp_path)
+  output, _ = process.communicate()
+  assert process.returncode == 0, output
+  assert command.rows(killed) == command.rows(whole)
+  assert_equal_checkpoints(killed, whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config, steps, goal", [
+    ("pendulum", 300_000, -250), ("cartpole", 100_000, 475)])
+def test_classic_control_is_solved(config, steps, goal, tmp_path):
+  done = command.run("train.py", "--config", config, "--steps", steps,
+                     "--logdir", tmp_path / "logdir", cwd=tmp_path)
+  assert done.returncode == 0, done.stdout
+  last = command.rows(command.run_folder(tmp_path / "logdir"))[-1]
+  assert last["phase"] == "eval" and last["return_mean"] >= goal
+
+
+@pytest.mark.slow
+def test_cheetah_runs(tmp_path):
+  done = command.run("train.py", "--config", "cheetah", "--logdir",
+                     tmp_path / "logdir", cwd=tmp_path)
+  assert done.returncode == 0, done.stdout
+  returns = {row["step"]: row["return_mean"] for row in
+             command.rows(command.run_folder(tmp_path / "logdir"))
+             if row["phase"] == "eval"}
+  assert max(score for step, score in returns.items()
+             if step <= 500_000) >= 3500
+  assert returns[max(returns)] >= 4500
+
+
+def assert_equal_checkpoints(first: pathlib.Path, second: pathlib.Path):
+  """Compare the newest checkpoints bit for bit, times aside."""
+  first, second = (checkpoint.newest(folder / "checkpoints")
+                   for folder in (first, second))
+  assert first.name == second.name
+  (arrays, facts), (others, other_facts) = map(
+      checkpoint.load, (first, second))
+  assert arrays.keys() == others.keys()
+  for name in arrays:
+    np.testing.assert_array_equal(arrays[name], others[name], err_msg=name)
+    assert arrays[name].tobytes() == others[name].tobytes(), name
+  for name in ("step", "done", "scores", "lengths"):
+    assert facts[name] == other_facts[name]

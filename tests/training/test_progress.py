@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+from agents.training import progress
+from tests import command
+
+ROW = {"phase": "train", "step": 500, "return_mean": 12.34,
+       "steps_per_second": 4321.0}
+
+
+def test_plain_lines_where_there_is_no_terminal(capsys):
+  shown = progress.Progress(1_000, 0)
+  shown.phase("train")
+  shown.advance(500)
+  shown.report(ROW)
+  shown.report({"phase": "eval", "step": 500, "return_mean": None})
+  shown.close()
+  train, evaluation = capsys.readouterr().out.splitlines()
+  assert train.startswith(
+      "train   step 500/1,000   return 12.3   4,321 steps/s   0:00:0")
+  assert train.endswith(" left")
+  assert evaluation == "eval    step 500/1,000   return no episode ended"
+
+
+def test_bar_on_a_terminal():
+  code = ("from agents.training import progress\n"
+          "p = progress.Progress(1000, 0); p.phase('train'); p.advance(500)\n"
+          f"p.report({ROW!r}); p.close()")
+  ours, theirs = pty.openpty()
+  subprocess.run([sys.executable, "-c", code], check=True, cwd=command.ROOT,
+                 stdout=theirs, stderr=theirs)
+  os.close(theirs)
+  shown = ""
+  try:
+    while part := os.read(ours, 10_000):
+      shown += part.decode()
+  except OSError:
+    pass  # How Linux says that the other side is closed.
+  os.close(ours)
+  assert "train:  50%" in shown
+  assert "500/1.00k" in shown
+  assert "train=12.3" in shown
