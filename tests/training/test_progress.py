@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
+import struct
 import subprocess
 import sys
+import termios
 
 from agents.training import progress
 from tests import command
@@ -31,6 +34,8 @@ def test_bar_on_a_terminal():
           "p = progress.Progress(1000, 0); p.phase('train'); p.advance(500)\n"
           f"p.report({ROW!r}); p.close()")
   ours, theirs = pty.openpty()
+  size = struct.pack("HHHH", 24, 100, 0, 0)  # Rows and columns.
+  fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
   subprocess.run([sys.executable, "-c", code], check=True, cwd=command.ROOT,
                  stdout=theirs, stderr=theirs)
   os.close(theirs)
