@@ -17,8 +17,6 @@ from agents import structs
 class Gaussian:
   """Parameters are means and log standard deviations."""
 
-  weights = ("policy/log_std",)
-
   @staticmethod
   def parameters(state, output):
     return output, state["policy/log_std"]
@@ -64,8 +62,6 @@ class Gaussian:
 
 class Categorical:
   """Parameters are logits."""
-
-  weights = ()
 
   @staticmethod
   def parameters(state, output):
@@ -182,9 +178,9 @@ def learn(state: dict[str, np.ndarray], segment: structs.Transition,
   metrics["kl"] = head.kl(before, policy(inputs)).mean()
   if config.lr_schedule == "kl_adaptive":
     if metrics["kl"] > 2 * config.kl_target:
-      state["step_size/rate:0"] /= 1.5
+      state["step_size/rate:0"] = rate / 1.5
     elif metrics["kl"] < config.kl_target / 2:
-      state["step_size/rate:0"] *= 1.5
+      state["step_size/rate:0"] = rate * 1.5
   if config.normalize_observ:
     _add(state, "observ", flat(segment.observ).reshape(len(value), -1))
     metrics["observ_mean"] = state["observ/mean:0"].mean()

@@ -24,7 +24,7 @@ _LAYERS = (3, 3)
 _CONFIG = config_lib.Algorithm(
     segment_length=_STEPS, update_epochs=2, minibatch_size=4,
     learning_rate=0.03, lr_schedule="linear", discount=0.9, gae_lambda=0.8,
-    clip_ratio=0.05, value_coef=0.7, entropy_coef=0.02, max_grad_norm=10.0,
+    clip_ratio=0.05, value_coef=0.7, entropy_coef=0.02, max_grad_norm=6.0,
     observ_clip=1.2)
 _ONE_MINIBATCH = dataclasses.replace(
     _CONFIG, update_epochs=1, minibatch_size=_STEPS * _BATCH)
@@ -147,8 +147,8 @@ def test_learning_equals_its_transcription(policy, eager):
 
 
 @pytest.mark.parametrize("changes", [
-    {"lr_schedule": "kl_adaptive"}, {"lr_schedule": "constant"},
-    {"recompute_advantages": False}, {"normalize_advantage": False},
+    {"lr_schedule": "kl_adaptive", "learning_rate": 4e-3},
+    {"lr_schedule": "constant"}, {"recompute_advantages": False}, {"normalize_advantage": False},
     {"normalize_observ": False}, {"normalize_return": False},
     {"entropy_coef": 0.0, "value_coef": 2.0},
     {"discount": 1.0, "gae_lambda": 1.0}], ids=str)
@@ -276,14 +276,14 @@ def test_acting_changes_no_variable(prepare):
 
 
 def test_acting_normalizes_by_all_that_was_learned_from():
-  algorithm = _algorithm(dataclasses.replace(_CONFIG, lr_schedule="linear"))
+  algorithm = _algorithm()
   segment = _segment(0)
   observ = segment.observ[0]
   before = _act(algorithm, observ, explore=False)
   with modes.functions_run_eagerly():
     _learn(algorithm, segment, progress=1.0)  # Moves the moments alone.
   after = _act(algorithm, observ, explore=False)
-  assert (np.abs(before - after) > 1e-3).all()
+  assert np.abs(before - after).max() > 0.1
   seen = segment.observ.reshape(-1, 2).astype(np.float64)
   raw = _algorithm(dataclasses.replace(_CONFIG, normalize_observ=False))
   normalized = np.clip((observ - seen.mean(0)) / seen.std(0), -1.2, 1.2)

@@ -1,0 +1,102 @@
+"""Fields lie in one buffer without touching, and hold what spaces promise."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from agents.environments import layout
+
+_BOX = gymnasium.spaces.Box(-1, 1, (2, 3), np.float32)
+
+
+def _field(name, dtype, *shape):
+  return layout.Field(name, np.dtype(dtype), shape)
+
+
+_FIELDS = [_field("byte", np.uint8, 5), _field("flag", np.bool_, 3),
+           _field("number", np.float32, 7, 2), _field("none", np.int64, 0),
+           _field("scalar", np.int64), _field("large", np.float64, 9, 1)]
+
+
+def test_views_are_the_buffers_own_memory():
+  fields = layout.Layout(_FIELDS)
+  buffer = np.zeros(fields.num_bytes, np.uint8)
+  for number, (field, view) in enumerate(
+      zip(_FIELDS, fields.views(buffer).values())):
+    assert view.shape == field.shape and view.dtype == field.dtype
+    view[...] = number % 2 + 1
+  # None has written over another.
+  for number, (field, view) in enumerate(
+      zip(_FIELDS, fields.views(buffer.copy()).values())):
+    assert (view == np.array(number % 2 + 1).astype(field.dtype)).all()
+
+
+def test_fields_are_aligned_and_in_order():
+  fields = layout.Layout(_FIELDS)
+  end = 0
+  for field, offset in zip(fields.fields, fields.offsets):
+    assert offset % fields.ALIGNMENT == 0
+    assert end <= offset < end + fields.ALIGNMENT
+    end = offset + field.num_bytes
+  assert end <= fields.num_bytes < end + fields.ALIGNMENT
+
+
+@pytest.mark.parametrize("space, dtype, shape", [
+    (_BOX, np.float32, (4, 2, 3)),
+    (gymnasium.spaces.Box(-1, 1, (), np.float64), np.float32, (4,)),
+    (gymnasium.spaces.Discrete(7, start=3), np.int64, (4,))])
+def test_actions(space, dtype, shape):
+  field, = layout.action_layout(4, space).fields
+  assert field == ("action", dtype, shape)
+
+
+@pytest.mark.parametrize("space, dtype, shape", [
+    (_BOX, np.float32, (4, 2, 3)),
+    (gymnasium.spaces.Box(-1, 1, (5,), np.float64), np.float32, (4, 5)),
+    (gymnasium.spaces.Box(0, 255, (8, 8, 3), np.uint8), np.uint8,
+     (4, 8, 8, 3)),
+    (gymnasium.spaces.Discrete(7), np.int64, (4,))])
+def test_answers(space, dtype, shape):
+  assert layout.step_layout(4, space).fields == [
+      ("observ", dtype, shape), ("next_observ", dtype, shape),
+      ("reward", np.float32, (4,)), ("terminated", np.bool_, (4,)),
+      ("truncated", np.bool_, (4,)), ("valid", np.bool_, (4,))]
+
+
+def test_batch_is_actions_followed_by_answers():
+  spaces = _BOX, gymnasium.spaces.Discrete(3)
+  sent, answered = layout.action_layout(5, spaces[1]), layout.step_layout(
+      5, spaces[0])
+  buffer = np.arange(sent.num_bytes + answered.num_bytes).astype(np.uint8)
+  views = layout.batch_views(buffer, 5, *spaces)
+  assert list(views) == ["action", "observ", "next_observ", "reward",
+                         "terminated", "truncated", "valid"]
+  answers = answered.views(buffer[sent.num_bytes:])
+  assert views["action"].tobytes() == buffer[:5 * 8].tobytes()
+  for name, array in answers.items():
+    assert np.shares_memory(array, views[name])
+    assert array.tobytes() == views[name].tobytes()
+
+
+@pytest.mark.parametrize("space", [
+    gymnasium.spaces.Dict({"a": _BOX}), gymnasium.spaces.Tuple([_BOX]),
+    gymnasium.spaces.MultiBinary(3), gymnasium.spaces.MultiDiscrete([2, 3]),
+    gymnasium.spaces.Text(4)], ids=lambda space: type(space).__name__)
+def test_other_spaces_are_refused_by_name(space):
+  name = type(space).__name__
+  with pytest.raises(TypeError, match=f"Observation space {name}"):
+    layout.check_spaces(space, _BOX)
+  with pytest.raises(TypeError, match=f"Action space {name}"):
+    layout.check_spaces(_BOX, space)
+
+
+def test_boxes_of_whole_numbers_are_no_action_space():
+  space = gymnasium.spaces.Box(0, 255, (2,), np.uint8)
+  layout.check_spaces(space, _BOX)
+  with pytest.raises(TypeError, match="Action space Box.*floating-point"):
+    layout.check_spaces(_BOX, space)
+
+
+def test_discrete_spaces_are_fine():
+  space = gymnasium.spaces.Discrete(3)
+  layout.check_spaces(space, space)

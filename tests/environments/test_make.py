@@ -1,0 +1,151 @@
+"""Environments are built by name, or it is said why they can't be."""
+
+import cloudpickle
+import gymnasium
+import numpy as np
+import pytest
+
+from agents import config as config_lib
+from agents.environments import make
+from tests import toy
+from tests.environments import odd
+
+
+def _make(env_id, render_mode=None, **options):
+  return make.MakeEnv(config_lib.Env(env_id, **options), render_mode)()
+
+
+def _play(env, action=None, seed=0):
+  """Return (rewards, terminated, truncated) of one episode."""
+  env.reset(seed=seed)
+  rewards, terminated, truncated = [], False, False
+  while not (terminated or truncated):
+    sample = env.action_space.sample() if action is None else action
+    _, reward, terminated, truncated, _ = env.step(sample)
+    rewards.append(reward)
+  env.close()
+  return rewards, terminated, truncated
+
+
+def test_gymnasium_id():
+  env = _make("CartPole-v1")
+  assert env.spec.id == "CartPole-v1"
+  assert len(_play(env)[0]) > 5
+
+
+def test_module_and_class():
+  env = _make("tests.toy:Counter", kwargs={"length": 7, "truncates": True})
+  assert type(env) is toy.Counter
+  assert _play(env, 0) == ([1, 2, 3, 4, 5, 6, 7], False, True)
+
+
+def test_module_and_id():
+  env = _make("tests.environments.odd:Odd-v0", kwargs={"length": 7})
+  assert type(env.unwrapped) is toy.Counter
+  # The module registers it with a limit of two steps.
+  assert _play(env, 0) == ([1, 2], False, True)
+
+
+def test_module_and_function():
+  env = _make("tests.environments.odd:make_cheetah")
+  assert env.spec.id == "HalfCheetah-v5"
+  env.close()
+
+
+def test_arguments_reach_the_environment():
+  env = _make("HalfCheetah-v5", kwargs={"forward_reward_weight": 0.0})
+  env.reset(seed=0)
+  *_, info = env.step(np.ones(6, np.float32))
+  env.close()
+  assert info["reward_forward"] == 0 and info["reward_ctrl"] < 0
+
+
+@pytest.mark.parametrize("max_length", [5, 250])
+def test_max_length_replaces_the_limit_of_the_task(max_length):
+  rewards, terminated, truncated = _play(
+      _make("Pendulum-v1", max_length=max_length))
+  assert (len(rewards), terminated, truncated) == (max_length, False, True)
+  assert len(_play(_make("Pendulum-v1"))[0]) == 200
+
+
+def test_max_length_leaves_termination():
+  env = _make("tests.toy:Counter", max_length=4)
+  assert _play(env, 0) == ([1, 2, 3], True, False)
+
+
+def test_max_length_counts_decisions_of_the_agent():
+  env = _make("tests.toy:Counter", kwargs={"length": 100}, max_length=2,
+              action_repeat=3, random_start=4)
+  for seed in range(5):
+    start = int(env.reset(seed=seed)[0][1])
+    # A random action is repeated, too.
+    assert start % 3 == 0
+    expected = [sum(range(start + first, start + first + 3))
+                for first in (1, 4)]
+    assert _play(env, 0, seed) == (expected, False, True)
+
+
+def test_all_wrappers_together():
+  env = _make("Hopper-v5", max_length=5, action_repeat=2, random_start=3,
+              frame_delta=True)
+  rewards = _play(env)[0]
+  assert 1 <= len(rewards) <= 5
+
+
+def test_constructor_travels_to_workers():
+  constructor = make.MakeEnv(config_lib.Env(
+      "tests.toy:Counter", {"length": 7}, max_length=5))
+  assert str(constructor) == "tests.toy:Counter"
+  copy = cloudpickle.loads(cloudpickle.dumps(constructor))
+  assert copy == constructor
+  assert len(_play(copy(), 0)[0]) == 5
+
+
+@pytest.mark.parametrize("env, message", [
+    (config_lib.Env(""), "env.id is empty"),
+    (config_lib.Env("HalfCheeta-v5"), "HalfCheeta"),
+    (config_lib.Env("HalfCheetah-v99"), "v99"),
+    (config_lib.Env("no_such_module:Env-v0"), "no_such_module"),
+    (config_lib.Env("tests.toy:Countre"), "Countre"),
+    (config_lib.Env("tests.toy:Countre-v0"), "Countre"),
+    (config_lib.Env("tests.environments.odd:make_nothing"), "NoneType"),
+    (config_lib.Env("tests.toy:os"), "not callable"),
+    (config_lib.Env("HalfCheetah-v5", {"speed": 3}), "speed"),
+    (config_lib.Env("tests.toy:Counter", {"speed": 3}), "speed"),
+    (config_lib.Env("tests.toy:Counter", {3: 3}), "3"),
+    (config_lib.Env("Blackjack-v1"), "Observation space Tuple"),
+    (config_lib.Env("FrozenLake-v1", frame_delta=True), "frame_delta")])
+def test_check_names_what_does_not_work(env, message):
+  with pytest.raises(config_lib.ConfigError, match=message):
+    make.check(env)
+
+
+def test_check_notes_endless_episodes():
+  note, = make.check(config_lib.Env("tests.toy:Counter"))
+  assert "tests.toy:Counter has no time limit" in note
+  assert "env.max_length" in note
+  assert make.check(config_lib.Env("tests.toy:Counter", max_length=9)) == []
+  assert make.check(config_lib.Env("CartPole-v1")) == []
+  assert make.check(config_lib.Env("tests.environments.odd:Odd-v0")) == []
+
+
+def test_check_finds_what_can_be_filmed():
+  assert make.check(config_lib.Env("HalfCheetah-v5"), filmed=True) == []
+  with pytest.raises(config_lib.ConfigError, match="rgb_array"):
+    make.check(config_lib.Env("tests.toy:Counter", max_length=9), filmed=True)
+
+
+def test_check_closes_what_it_builds(tmp_path):
+  path = tmp_path / "diary"
+  kwargs = {"path": str(path)}
+  make.check(config_lib.Env("tests.environments.odd:Diary", kwargs))
+  assert path.read_text().split() == ["built", "closed"]
+
+
+def test_registered_environments_keep_their_spaces():
+  env = _make("HalfCheetah-v5")
+  assert isinstance(env.observation_space, gymnasium.spaces.Box)
+  assert env.observation_space.shape == (17,)
+  assert env.action_space.shape == (6,)
+  env.close()
+  assert odd.Inside().observation_space.shape == (2,)

@@ -1,0 +1,90 @@
+"""Messages arrive whole, or their absence is noticed."""
+
+import pickle
+import socket
+import threading
+
+import cloudpickle
+import numpy as np
+import pytest
+
+from agents.environments import messages
+from tests.environments import odd
+
+
+@pytest.fixture
+def ends():
+  one, other = socket.socketpair()
+  with one, other:
+    yield one, other
+
+
+@pytest.mark.parametrize("message", [
+    None, ("reset", (0, [1, 2])), messages.Answer({3: {"step": 2}}),
+    messages.Answer(warnings=("one", "two")), {"text": "naïve", "tuple": (1.5,)}
+])
+def test_what_is_sent_is_received(ends, message):
+  messages.send(ends[0], message)
+  assert messages.receive(ends[1]) == message
+
+
+def test_order_is_kept(ends):
+  for number in range(5):
+    messages.send(ends[0], number)
+  assert [messages.receive(ends[1]) for _ in range(5)] == [0, 1, 2, 3, 4]
+
+
+def test_pickled_messages_are_not_pickled_again(ends):
+  messages.send(ends[0], pickle.dumps("text"))
+  assert messages.receive(ends[1]) == "text"
+
+
+def test_functions_travel(ends):
+  number = 3
+  messages.send(ends[0], lambda: number)
+  assert messages.receive(ends[1])() == 3
+
+
+def test_messages_larger_than_any_buffer(ends):
+  array = np.arange(1_000_000)
+  thread = threading.Thread(target=messages.send, args=(ends[0], array))
+  thread.start()
+  received = messages.receive(ends[1])
+  thread.join()
+  np.testing.assert_array_equal(received, array)
+
+
+@pytest.mark.parametrize("num_bytes", [0, 3, 8, 20])
+def test_end_of_the_other_side(ends, num_bytes):
+  data = pickle.dumps("a text of some length")
+  whole = len(data).to_bytes(8, "big") + data
+  assert num_bytes < len(whole)
+  ends[0].sendall(whole[:num_bytes])
+  ends[0].close()
+  with pytest.raises(EOFError):
+    messages.receive(ends[1])
+
+
+def test_portable_leaves_what_can_travel():
+  value = {"text": "a", 3: [1.5, None], "array": np.arange(3), "nested": {}}
+  copy = messages.portable(value)
+  np.testing.assert_equal(copy, value)
+  assert copy["array"] is value["array"]
+
+
+def test_portable_describes_what_cannot():
+  lock = threading.Lock()
+  generator = (number for number in ())
+  value = {"good": 1, "bad": lock, "nested": {"good": 2, "bad": generator}}
+  copy = messages.portable(value)
+  assert copy["good"] == 1 and copy["nested"]["good"] == 2
+  assert copy["bad"] == repr(lock)
+  assert "generator" in copy["nested"]["bad"]
+  cloudpickle.dumps(copy)
+
+
+def test_portable_describes_what_can_only_be_pickled():
+  # To be built again it would need two arguments.
+  error = odd.Unbuildable(1, 2)
+  assert cloudpickle.dumps(error)
+  assert messages.portable(error) == repr(error)

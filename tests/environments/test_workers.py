@@ -1,0 +1,445 @@
+"""Worker processes are lean, tell why they end, and always do."""
+
+import collections
+import contextlib
+import functools
+import gc
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from agents.environments import batch_env
+from agents.environments import workers as workers_lib
+from tests import toy
+from tests.environments import odd
+from tests.environments import rollouts
+from tests.environments import scripts
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="Looks into /proc.")
+
+_STUCK = {
+    "hang": functools.partial(toy.Faulty, "hang"),
+    "spin": functools.partial(toy.Faulty, "spin"),
+    "native": functools.partial(odd.Stuck, "native"),
+    "deaf": functools.partial(odd.Stuck, "deaf")}
+
+
+def _step(batch):
+  return batch.step(np.zeros((len(batch), 1)))
+
+
+@contextlib.contextmanager
+def _pipe():
+  read, write = os.pipe()
+  try:
+    yield read, write
+  finally:
+    os.close(read)
+    os.close(write)
+
+
+@contextlib.contextmanager
+def _interrupted(constructors, amount=1):
+  """Provide workers and a batch that was interrupted in its second step."""
+  with _pipe() as (read, write), contextlib.ExitStack() as stack:
+    workers = stack.enter_context(workers_lib.Workers(amount, read))
+    batch = batch_env.BatchEnv(constructors, workers)
+    batch.reset()
+    _step(batch)
+    timer = threading.Timer(0.3, os.write, (write, b"\0"))
+    timer.start()
+    with pytest.raises(workers_lib.Interrupted, match="Interrupted"):
+      _step(batch)
+    timer.join()
+    os.read(read, 1)
+    yield workers, batch
+
+
+# What they are like.
+
+
+def test_environments_are_shared_evenly_and_in_order(pool):
+  with workers_lib.Workers(3) as three:
+    for workers, size in ((pool, 4), (pool, 5), (three, 8), (three, 2)):
+      with batch_env.BatchEnv([odd.Inside] * size, workers) as batch:
+        pids = batch.call("pid")
+      assert [pid for pid in workers.pids if pid in pids] == list(
+          dict.fromkeys(pids))
+      shares = collections.Counter(pids)
+      assert sorted(pids, key=pids.index) == pids
+      assert max(shares.values()) <= -(-size // len(workers))
+    assert len(three) == 3
+
+
+def test_needs_at_least_one():
+  with pytest.raises(ValueError, match="at least 1. Received: 0"):
+    workers_lib.Workers(0)
+
+
+def test_cores_are_those_this_process_may_use():
+  allowed = os.sched_getaffinity(0)
+  assert workers_lib.cores() == len(allowed)
+  os.sched_setaffinity(0, {min(allowed)})
+  try:
+    assert workers_lib.cores() == 1
+  finally:
+    os.sched_setaffinity(0, allowed)
+
+
+def test_variables_reach_them(monkeypatch):
+  monkeypatch.setenv("FRUIT", "pear")
+  monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+  with workers_lib.Workers(1, variables={"TREE": "oak"}) as workers, \
+      batch_env.BatchEnv([odd.Inside], workers) as batch:
+    assert batch.call("variable", "FRUIT") == ["pear"]
+    assert batch.call("variable", "TREE") == ["oak"]
+    assert batch.call("variable", "OMP_NUM_THREADS") == ["1"]
+  assert "TREE" not in os.environ
+
+
+def test_neither_tensorflow_nor_main_is_imported_again(tmp_path):
+  # A second import of this script would start workers of its own.
+  stdout, _ = scripts.run("""
+import sys
+print("main", flush=True)
+import tensorflow
+from agents.environments import batch_env
+from agents.environments import workers as workers_lib
+from tests.environments import odd
+
+class MineError(Exception):
+  pass
+
+class Mine(odd.Inside):
+  def fail(self):
+    raise MineError("of main")
+
+with workers_lib.Workers(2) as workers:
+  with batch_env.BatchEnv([Mine] * 3, workers) as batch:
+    print(batch.call("imported", "gymnasium"))
+    print(batch.call("imported", "tensorflow"), "tensorflow" in sys.modules)
+    try:
+      batch.call("fail")
+    except MineError as error:
+      print(error)
+""", tmp_path)
+  assert stdout.splitlines() == [
+      "main", "[True, True, True]", "[False, False, False] True", "of main"]
+
+
+def test_modules_of_the_current_folder_are_not_taken_for_others(tmp_path):
+  (tmp_path / "cwd").mkdir()
+  for name in ("signal", "socket", "agents", "cloudpickle"):
+    (tmp_path / "cwd" / f"{name}.py").write_text("raise Exception('wrong')")
+  stdout, _ = scripts.run("""
+from agents.environments import batch_env
+from agents.environments import workers as workers_lib
+from tests import toy
+
+with workers_lib.Workers(1) as workers:
+  with batch_env.BatchEnv([toy.Counter], workers) as batch:
+    print(batch.reset([5]))
+""", tmp_path)
+  assert stdout == "[[5. 0.]]\n"
+
+
+def test_37_cheetahs_take_less_than_150_megabytes():
+  constructor = rollouts.make_env("HalfCheetah-v5")
+  with workers_lib.Workers(1) as workers:
+    rollouts.play([constructor] * 37, workers, steps=50)
+    status = pathlib.Path(f"/proc/{workers.pids[0]}/status").read_text()
+  peak, unit = status.partition("VmHWM:")[2].split()[:2]
+  assert unit == "kB"
+  assert 10_000 < int(peak) < 150_000
+
+
+def test_shared_memory_has_no_path(pool):
+  with batch_env.BatchEnv([toy.Counter] * 4, pool) as batch:
+    batch.reset()
+    for pid in (os.getpid(), *pool.pids):
+      maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
+      assert "memfd:agents" in maps
+      assert "/dev/shm" not in maps
+
+
+def test_nothing_is_left_open():
+  gc.collect()
+  before = len(os.listdir("/proc/self/fd"))
+  with workers_lib.Workers(2) as workers:
+    with batch_env.BatchEnv([toy.Counter] * 3, workers) as batch:
+      batch.reset()
+    assert len(os.listdir("/proc/self/fd")) > before
+  del batch, workers
+  gc.collect()
+  assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_batches_until_no_byte_is_left_for_another():
+  with workers_lib.Workers(1) as workers:
+    batches = []
+    with pytest.raises(RuntimeError, match="255 batches"):
+      for _ in range(256):
+        batches.append(batch_env.BatchEnv([toy.Counter], workers))
+    assert len(batches) == 255
+    last = batches[-1]
+    last.reset([5])
+    assert _step(last).next_observ.tolist() == [[5, 1]]
+
+
+# How they end although nobody asked them to.
+
+
+def test_ctrl_c_is_for_the_trainer_alone(pool):
+  with batch_env.BatchEnv([toy.Counter] * 2, pool) as batch:
+    batch.reset()
+    for pid in pool.pids:
+      os.kill(pid, signal.SIGINT)
+    for _ in range(20):
+      time.sleep(0.01)
+      _step(batch)
+    assert all(map(scripts.runs, pool.pids))
+
+
+@pytest.mark.parametrize("fault, message", [
+    (functools.partial(toy.Faulty, "kill"), "SIGKILL.*out of memory"),
+    (functools.partial(odd.Ends, signal.SIGSEGV), "SIGSEGV.*native code"),
+    (functools.partial(odd.Ends, signal.SIGTERM), "SIGTERM"),
+    (functools.partial(odd.Ends, code=7), "exited with code 7")],
+                         ids=["kill", "segv", "term", "code"])
+def test_death_in_a_step(fault, message):
+  with workers_lib.Workers(2) as workers:
+    batch = batch_env.BatchEnv([toy.Counter, fault], workers)
+    batch.reset()
+    _step(batch)
+    with pytest.raises(workers_lib.WorkerDied, match=message) as caught:
+      _step(batch)
+    assert f"Worker 1 (process {workers.pids[1]})" in str(caught.value)
+
+
+def test_death_in_a_constructor():
+  here = os.getpid()
+  def build():
+    if os.getpid() != here:
+      os._exit(7)
+    return toy.Counter()
+  with workers_lib.Workers(1) as workers:
+    with pytest.raises(workers_lib.WorkerDied, match="exited with code 7"):
+      batch_env.BatchEnv([build], workers)
+
+
+@pytest.mark.parametrize("use", [
+    _step, lambda batch: batch.reset(), lambda batch: batch.get("length"),
+    lambda batch: batch.restore(batch.snapshot())],
+                         ids=["step", "reset", "get", "restore"])
+def test_death_between_two_requests(use):
+  with workers_lib.Workers(2) as workers:
+    batch = batch_env.BatchEnv([toy.Counter] * 2, workers)
+    batch.reset()
+    os.kill(workers.pids[0], signal.SIGKILL)
+    scripts.wait_for_ends(workers.pids[:1], 5)
+    with pytest.raises(workers_lib.WorkerDied, match="Worker 0.*SIGKILL"):
+      use(batch)
+
+
+def test_death_is_noticed_although_another_hangs():
+  constructors = [_STUCK["hang"], functools.partial(toy.Faulty, "kill")]
+  with workers_lib.Workers(2) as workers:
+    batch = batch_env.BatchEnv(constructors, workers)
+    batch.reset()
+    _step(batch)
+    with pytest.raises(workers_lib.WorkerDied, match="Worker 1.*SIGKILL"):
+      _step(batch)
+    workers.close(patience=0.1)
+
+
+def test_the_others_close_their_environments_after_a_death(tmp_path):
+  path = tmp_path / "diary"
+  constructors = [functools.partial(odd.Diary, path, "a"),
+                  functools.partial(toy.Faulty, "kill")]
+  with pytest.raises(workers_lib.WorkerDied):
+    with workers_lib.Workers(2) as workers, \
+        batch_env.BatchEnv(constructors, workers) as batch:
+      batch.reset()
+      _step(batch)
+      _step(batch)
+  assert rollouts.not_closed(path) == {}
+
+
+# How they end because somebody asked them to.
+
+
+@pytest.mark.parametrize("fault", _STUCK)
+def test_interruption_and_close_although_one_hangs(fault):
+  with _interrupted([toy.Counter, _STUCK[fault]], 2) as (workers, _):
+    pids = workers.pids
+    assert all(map(scripts.runs, pids))
+    start = time.monotonic()
+    workers.close(patience=0.3)
+    assert time.monotonic() - start < 10
+    assert not any(map(scripts.runs, pids))
+    workers.close()
+
+
+def test_a_batch_closes_although_its_environment_hangs():
+  with _interrupted([_STUCK["hang"]]) as (_, batch):
+    batch.close()
+    batch.close()
+
+
+def test_leaving_the_context_ends_a_worker_that_hangs():
+  start = time.monotonic()
+  with _interrupted([_STUCK["hang"]]) as (workers, _):
+    pids = workers.pids
+  assert time.monotonic() - start < 15
+  assert not any(map(scripts.runs, pids))
+
+
+def test_closing_an_environment_that_hangs_then(tmp_path):
+  with workers_lib.Workers(1) as workers:
+    batch_env.BatchEnv([functools.partial(
+        odd.Diary, tmp_path / "diary", "a", fault)
+                        for fault in ("", "hang")], workers)
+    pids = workers.pids
+    workers.close(patience=0.3)
+    assert not any(map(scripts.runs, pids))
+
+
+def test_idle_workers_close_at_once_and_again():
+  workers = workers_lib.Workers(2)
+  pids = workers.pids
+  batch = batch_env.BatchEnv([toy.Counter] * 3, workers)
+  # Not even asked to terminate: their exit code says so.
+  processes = [worker.process for worker in workers._workers]
+  workers.close()
+  assert [process.returncode for process in processes] == [0, 0]
+  assert not any(map(scripts.runs, pids))
+  workers.close()
+  assert len(workers) == 0 and workers.pids == []
+  batch.close()
+  with pytest.raises(RuntimeError, match="closed"):
+    batch_env.BatchEnv([toy.Counter], workers)
+
+
+def test_errors_in_the_context_close_them():
+  with pytest.raises(KeyboardInterrupt):
+    with workers_lib.Workers(2) as workers:
+      pids = workers.pids
+      raise KeyboardInterrupt
+  assert not any(map(scripts.runs, pids))
+
+
+def test_every_environment_of_every_batch_is_closed(tmp_path):
+  path = tmp_path / "diary"
+  with workers_lib.Workers(2) as workers:
+    for names in ("abc", "defg"):
+      batch_env.BatchEnv([functools.partial(odd.Diary, path, name)
+                          for name in names], workers)
+    assert len(rollouts.not_closed(path)) == 7
+  assert rollouts.not_closed(path) == {}
+
+
+def test_every_batch_is_closed_although_one_fails_to(tmp_path):
+  path = tmp_path / "diary"
+  with workers_lib.Workers(1) as workers:
+    for names, fault in (("ab", "close"), ("cd", "")):
+      batch_env.BatchEnv([toy.Counter] + [functools.partial(
+          odd.Diary, path, name, fault) for name in names], workers)
+  assert rollouts.not_closed(path) == {}
+
+
+# How they end with their trainer.
+
+
+_TRAINER = """
+import functools, os, signal, sys, threading, time
+import numpy as np
+from agents.environments import batch_env
+from agents.environments import workers as workers_lib
+from tests import toy
+from tests.environments import odd
+
+constructors = {constructors}
+read, write = os.pipe()
+workers = workers_lib.Workers(len(constructors), read)
+batch = batch_env.BatchEnv(constructors, workers)
+batch.reset()
+batch.step(np.zeros((len(batch), 1)))
+if len(batch) > 1:
+  threading.Timer(0.5, os.write, (write, b" ")).start()
+  try:
+    batch.step(np.zeros((len(batch), 1)))
+  except workers_lib.Interrupted:
+    pass
+print(*workers.pids, flush=True)
+{end}
+"""
+
+
+def _pids(trainer):
+  return [int(pid) for pid in trainer.stdout.readline().split()]
+
+
+@pytest.fixture(scope="module")
+def orphans(tmp_path_factory):
+  """What still runs 5 seconds after the SIGKILL of a trainer, by fault."""
+  diary = str(tmp_path_factory.mktemp("diary") / "diary")
+  constructors = {
+      "idle": "functools.partial(toy.Counter, 9)",
+      "hang": "functools.partial(toy.Faulty, 'hang')",
+      "spin": "functools.partial(toy.Faulty, 'spin')",
+      "native": "functools.partial(odd.Stuck, 'native')",
+      "close": f"functools.partial(odd.Diary, {diary!r}, 'a', 'hang')"}
+  code = _TRAINER.format(
+      constructors=f"[{', '.join(constructors.values())}]",
+      end="time.sleep(1000)")
+  trainer = scripts.start(code, tmp_path_factory.mktemp("trainer"))
+  try:
+    pids = dict(zip(constructors, _pids(trainer)))
+  finally:
+    trainer.kill()
+    trainer.communicate()
+  assert len(pids) == len(constructors)
+  left = scripts.wait_for_ends(pids.values(), 5)
+  for pid in left:
+    os.kill(pid, signal.SIGKILL)
+  return {fault: pid in left for fault, pid in pids.items()}
+
+
+@pytest.mark.parametrize("fault", ["idle", "hang", "spin", "native", "close"])
+def test_sigkill_of_the_trainer_ends_a_worker(orphans, fault):
+  assert not orphans[fault]
+
+
+@pytest.mark.parametrize("end", [
+    "pass", "sys.exit(3)", "os._exit(3)", "raise ValueError",
+    "os.kill(os.getpid(), signal.SIGTERM)"])
+def test_any_end_of_the_trainer_ends_its_workers(end, tmp_path):
+  trainer = scripts.start(
+      _TRAINER.format(constructors="[toy.Counter]", end=end), tmp_path)
+  try:
+    pids = _pids(trainer)
+    trainer.communicate(timeout=20)
+  finally:
+    trainer.kill()
+  assert len(pids) == 1
+  assert not scripts.wait_for_ends(pids, 5)
+
+
+def test_other_children_of_the_trainer_do_not_keep_a_worker_alive():
+  workers = workers_lib.Workers(1)
+  child = subprocess.Popen(["sleep", "60"])
+  try:
+    process = workers._workers[0].process
+    workers.close()
+    assert process.returncode == 0
+  finally:
+    child.kill()
+    child.wait()

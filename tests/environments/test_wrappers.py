@@ -1,0 +1,137 @@
+"""Wrappers change what they are for, and nothing else."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from agents.environments import wrappers
+from tests import toy
+from tests.environments import odd
+
+
+def test_action_repeat_sums_rewards():
+  env = wrappers.ActionRepeat(toy.Counter(length=100), 3)
+  env.reset(seed=5)
+  # Rewards are 1 + 2 + 3, then 4 + 5 + 6.
+  assert env.step(0)[:4] == (pytest.approx([5, 3]), 6.0, False, False)
+  assert env.step(0)[:4] == (pytest.approx([5, 6]), 15.0, False, False)
+
+
+@pytest.mark.parametrize("truncates", [False, True])
+def test_action_repeat_stops_at_the_end(truncates):
+  env = wrappers.ActionRepeat(toy.Counter(4, truncates), 3)
+  env.reset(seed=5)
+  env.step(0)
+  observ, reward, terminated, truncated, _ = env.step(0)
+  assert observ.tolist() == [5, 4] and reward == 4.0
+  assert (terminated, truncated) == (not truncates, truncates)
+
+
+def test_action_repeat_sums_parts_of_the_reward():
+  # The parts are half of the reward at every step of the simulator.
+  env = wrappers.ActionRepeat(toy.Counter(length=5), 3)
+  env.reset(seed=5)
+  for _ in range(2):
+    _, reward, _, _, info = env.step(0)
+    assert info["reward_part"] == 0.5 * reward
+
+
+def test_action_repeat_repeats_the_action():
+  seen = []
+  class Env(toy.Counter):
+    def step(self, action):
+      seen.append(action)
+      return super().step(action)
+  env = wrappers.ActionRepeat(Env(length=100), 3)
+  env.reset(seed=0)
+  env.step("a")
+  env.step("b")
+  assert seen == ["a"] * 3 + ["b"] * 3
+
+
+def test_random_start_takes_up_to_so_many_steps():
+  env = wrappers.RandomStart(toy.Counter(length=100), 4)
+  steps = [env.reset(seed=seed)[0][1] for seed in range(100)]
+  assert set(steps) == {0, 1, 2, 3, 4}
+
+
+def test_random_start_follows_from_the_seed():
+  # The second environment has a past.
+  one, other = (wrappers.RandomStart(gymnasium.make("CartPole-v1"), 8)
+                for _ in range(2))
+  for seed in range(20):
+    expected, _ = one.reset(seed=seed)
+    other.reset(seed=seed + 1)
+    other.step(1)
+    assert other.reset(seed=seed)[0].tobytes() == expected.tobytes()
+    assert one.step(0)[0].tobytes() == other.step(0)[0].tobytes()
+
+
+def test_random_start_takes_different_actions():
+  env = wrappers.RandomStart(toy.Counter(length=100), 9)
+  actions = set()
+  for seed in range(30):
+    if env.reset(seed=seed)[0][1]:
+      actions.add(float(env.unwrapped.last_action[0]))
+  assert len(actions) > 20
+  assert min(actions) < -1 and max(actions) > 1  # The space is [-2, 2].
+
+
+def test_random_start_draws_other_numbers_than_the_environment():
+  # Targets and actions are uniform in [-1, 1]; the reward compares them.
+  rewards = []
+  class Env(toy.Target):
+    def step(self, action):
+      result = super().step(action)
+      rewards.append(result[1])
+      return result
+  env = wrappers.RandomStart(Env(length=100), 1)
+  for seed in range(50):
+    env.reset(seed=seed)
+  assert len(rewards) > 10
+  assert np.mean(rewards) < 0.9
+
+
+def test_random_start_never_hands_over_an_ended_episode():
+  env = wrappers.RandomStart(toy.Counter(length=2), 7)
+  steps = [env.reset(seed=seed)[0][1] for seed in range(50)]
+  assert set(steps) == {0, 1}
+
+
+def test_frame_delta_observes_changes():
+  env = wrappers.FrameDelta(toy.Counter(length=3))
+  for seed in (5, 6):
+    assert env.reset(seed=seed)[0].tolist() == [seed, 0]
+    for _ in range(3):
+      observ, reward, terminated, truncated, _ = env.step(0)
+      assert observ.tolist() == [0, 1]
+    assert (reward, terminated, truncated) == (3, True, False)
+
+
+def test_frame_deltas_add_up():
+  plain, delta = (gymnasium.make("Pendulum-v1") for _ in range(2))
+  delta = wrappers.FrameDelta(delta)
+  plain.reset(seed=3)
+  total, _ = delta.reset(seed=3)
+  for _ in range(20):
+    expected = plain.step(np.ones(1))[0]
+    total = total + delta.step(np.ones(1))[0]
+    np.testing.assert_allclose(total, expected, atol=1e-5)
+
+
+def test_frame_delta_of_a_reused_array():
+  env = wrappers.FrameDelta(odd.Reusing())
+  env.reset(seed=5)
+  assert [env.step(0)[0].tolist() for _ in range(3)] == [[0, 1]] * 3
+
+
+def test_frame_delta_leaves_the_bounds():
+  env = wrappers.FrameDelta(gymnasium.make("Pendulum-v1"))
+  assert env.observation_space == gymnasium.spaces.Box(
+      -np.inf, np.inf, (3,), np.float32)
+
+
+@pytest.mark.parametrize("env_id", ["FrozenLake-v1", "Blackjack-v1"])
+def test_frame_delta_wants_floats(env_id):
+  with pytest.raises(TypeError, match="frame_delta wants.*(Discrete|Tuple)"):
+    wrappers.FrameDelta(gymnasium.make(env_id))

@@ -1,0 +1,184 @@
+"""What crosses between graph and environments, and what errors become."""
+
+import gymnasium
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from agents.environments import batch_env
+from agents.environments import block
+from agents.simulation import in_graph_batch_env
+from tests import modes
+from tests import toy
+
+_both_modes = pytest.mark.parametrize(
+    "eager", [True, False], ids=["eager", "graph"])
+
+# What float32, or even float64, would round.
+_BYTES = gymnasium.spaces.Box(0, 255, (2, 3), np.uint8)
+_CHOICES = gymnasium.spaces.Discrete(5, start=2 ** 53 + 1)
+_MATRIX = gymnasium.spaces.Box(-np.inf, np.inf, (2, 2), np.float32)
+_SCALAR = gymnasium.spaces.Box(-np.inf, np.inf, (), np.float32)
+_spaces = pytest.mark.parametrize(
+    "space", [_BYTES, _CHOICES, _MATRIX, _SCALAR], ids=str)
+
+
+class _Exact(gymnasium.Env):
+  """Observes numbers that survive only as they are; four steps an episode."""
+
+  action_space = gymnasium.spaces.Discrete(7, start=-3)
+
+  def __init__(self, space: gymnasium.Space):
+    self.observation_space = space
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self._step = 0
+    return self._observ(), {}
+
+  def step(self, action):
+    assert -3 <= action < 4
+    self._step += 1
+    return self._observ(), 0.1 * action, self._step == 4, False, {}
+
+  def _observ(self):
+    space = self.observation_space
+    if isinstance(space, gymnasium.spaces.Discrete):
+      return space.start + self._step
+    if space.dtype == np.uint8:
+      return (250 + np.arange(6).reshape(2, 3) - self._step).astype(np.uint8)
+    return np.full(space.shape, 1 / 3, np.float32) + self._step
+
+
+def _exact(space, amount=3):
+  return batch_env.BatchEnv([lambda: _Exact(space)] * amount)
+
+
+def _steps(env, actions, eager):
+  """Step from inside the graph."""
+  step = tf.function(lambda action: env.step(action)[0])
+  with modes.functions_run_eagerly(eager):
+    return [step(tf.constant(action)) for action in actions]
+
+
+@_both_modes
+@_spaces
+def test_all_fields_cross_as_they_are(space, eager):
+  actions = np.random.default_rng(0).integers(0, 7, (6, 3))
+  with _exact(space) as outside, _exact(space) as inside:
+    outside.reset()
+    inside.reset()
+    expected = [outside.step(action) for action in actions]
+    env = in_graph_batch_env.InGraphBatchEnv(inside)
+    for got, wanted in zip(
+        _steps(env, actions, eager), expected, strict=True):
+      for name, tensor in got._asdict().items():
+        array = getattr(wanted, name)
+        assert tensor.dtype == array.dtype
+        assert tensor.numpy().tobytes() == array.tobytes(), name
+
+
+def test_integers_are_not_rounded():
+  with _exact(_CHOICES, 1) as batch:
+    batch.reset()
+    env = in_graph_batch_env.InGraphBatchEnv(batch)
+    steps = _steps(env, np.zeros((4, 1), np.int64), eager=False)
+  observed = [step.next_observ.numpy().item() - 2 ** 53 for step in steps]
+  assert observed == [2, 3, 4, 5]
+  assert steps[3].observ.numpy().item() - 2 ** 53 == 1
+
+
+def test_bytes_are_not_stretched():
+  with _exact(_BYTES, 1) as batch:
+    batch.reset()
+    env = in_graph_batch_env.InGraphBatchEnv(batch)
+    step, = _steps(env, np.zeros((1, 1), np.int64), eager=False)
+  np.testing.assert_array_equal(
+      step.observ, [[[249, 250, 251], [252, 253, 254]]])
+
+
+@_spaces
+def test_shapes_are_known_while_tracing(space):
+  traced = []
+  with _exact(space) as batch:
+    batch.reset()
+    env = in_graph_batch_env.InGraphBatchEnv(batch)
+    @tf.function
+    def step(action):
+      step, seconds = env.step(action)
+      traced.append(([tuple(x.shape) for x in step], seconds.shape))
+      return step
+    step(tf.zeros([3], tf.int64))
+  observ = (3, *space.shape)
+  assert traced == [([observ, observ, (3,), (3,), (3,), (3,)], ())]
+
+
+@_spaces
+def test_spec_describes_a_transition(space):
+  with _exact(space) as batch:
+    env = in_graph_batch_env.InGraphBatchEnv(batch)
+    spec, observ = env.spec, batch.reset()
+  assert len(env) == 3
+  assert spec.observ == spec.next_observ == tf.TensorSpec(
+      observ.shape, observ.dtype)
+  assert spec.action == tf.TensorSpec([3], tf.int64)
+  assert spec.reward == tf.TensorSpec([3], tf.float32)
+  assert spec.terminated == spec.truncated == tf.TensorSpec([3], tf.bool)
+
+
+def test_a_traced_step_runs_every_time():
+  with batch_env.BatchEnv([lambda: toy.Counter(100)]) as batch:
+    batch.reset()
+    env = in_graph_batch_env.InGraphBatchEnv(batch)
+    @tf.function
+    def rewards():
+      first, _ = env.step(tf.zeros([1, 1]))
+      env.step(tf.zeros([1, 1]))  # Its result is used by nobody.
+      third, _ = env.step(tf.zeros([1, 1]))
+      return tf.concat([first.reward, third.reward], 0)
+    np.testing.assert_array_equal(rewards(), [1, 3])
+    np.testing.assert_array_equal(rewards(), [4, 6])
+
+
+def _faulty(fault="raise"):
+  return in_graph_batch_env.InGraphBatchEnv(batch_env.BatchEnv(
+      [toy.Counter, lambda: toy.Faulty(fault)]))
+
+
+@_both_modes
+def test_errors_come_out_as_themselves(eager):
+  env = _faulty()
+  env.batch_env.reset()
+  with pytest.raises(ValueError, match="^faulty step$") as caught:
+    with env.original_errors():
+      _steps(env, np.zeros((2, 2, 1), np.float32), eager)
+  failure = caught.value.__cause__
+  assert isinstance(failure, block.EnvironmentFailure)
+  assert "Environment 1" in str(failure)
+  assert "step 1 of its episode" in str(failure)
+  assert 'raise ValueError("faulty step")' in str(failure)
+  env.batch_env.close()
+
+
+def test_an_action_that_does_not_fit_comes_out_as_itself_too():
+  env = _faulty()
+  env.batch_env.reset()
+  with pytest.raises(ValueError, match="`action` must have shape"):
+    with env.original_errors():
+      _steps(env, np.zeros((1, 3, 1), np.float32), eager=False)
+  env.batch_env.close()
+
+
+def test_errors_of_the_graph_are_not_taken_for_the_environments():
+  env = _faulty()
+  env.batch_env.reset()
+  with pytest.raises(ValueError):
+    with env.original_errors():
+      _steps(env, np.zeros((2, 2, 1), np.float32), eager=False)
+  @tf.function
+  def fail():
+    tf.debugging.assert_equal(tf.random.uniform([]), 2.0)
+  with pytest.raises(tf.errors.InvalidArgumentError):
+    with env.original_errors():
+      fail()
+  env.batch_env.close()

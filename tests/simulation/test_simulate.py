@@ -1,0 +1,218 @@
+"""The loop against stepping by hand, and what it keeps account of."""
+
+import gymnasium
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from agents import config as config_lib
+from agents.algorithms import ppo
+from agents.environments import batch_env
+from agents.networks import feed_forward
+from agents.simulation import in_graph_batch_env
+from agents.simulation import simulate
+from tests import modes
+from tests import toy
+
+_both_modes = pytest.mark.parametrize(
+    "eager", [True, False], ids=["eager", "graph"])
+
+
+class _Clockwork:
+  """Acts 0.1 * clock + environment, or its negative without exploring."""
+
+  def act(self, observ, clock, explore):
+    action = 0.1 * tf.cast(clock, tf.float32) + tf.range(
+        float(observ.shape[0]))
+    return (action if explore else -action)[:, None]
+
+
+def _counters(*lengths, truncates=False):
+  return batch_env.BatchEnv(
+      [lambda length=length: toy.Counter(length, truncates)
+       for length in lengths], seed=3)
+
+
+def _targets(discrete):
+  return batch_env.BatchEnv(
+      [lambda length=length: toy.Target(discrete, length)
+       for length in (2, 3, 5)], seed=3)
+
+
+def _policy(batch):
+  """BatchPPO whose mean action depends on what it sees."""
+  if isinstance(batch.action_space, gymnasium.spaces.Discrete):
+    policy = feed_forward.feed_forward_categorical((4,), 2, 0)
+  else:
+    policy = feed_forward.feed_forward_gaussian((4,), 1, 0.6, 0)
+  algorithm = ppo.BatchPPO(
+      config_lib.Algorithm(), batch.observation_space, batch.action_space,
+      policy, feed_forward.feed_forward_value((4,), 1), 0)
+  rng = np.random.default_rng(0)
+  for name, variable in algorithm.variables().items():
+    if name.startswith("policy/") and name.endswith("kernel"):
+      variable.assign(rng.normal(size=variable.shape))
+  return algorithm
+
+
+def _start(batch):
+  return simulate.initial_carry(tf.constant(batch.reset()))
+
+
+def _play(batch, actor, carry, steps, explore=True, eager=False):
+  env = in_graph_batch_env.InGraphBatchEnv(batch)
+  @tf.function
+  def play(carry):
+    return simulate.simulate(env, actor, carry, steps, explore)
+  with modes.functions_run_eagerly(eager):
+    return tf.nest.map_structure(lambda tensor: tensor.numpy(), play(carry))
+
+
+@_both_modes
+def test_scores_and_lengths_run_within_their_episode(eager):
+  with _counters(2, 3) as batch:  # Rewards are 1, 2, 3, ...
+    played = _play(batch, _Clockwork(), _start(batch), 7, eager=eager)
+  no, yes = False, True
+  np.testing.assert_array_equal(played.episodes.ended.T, [
+      [no, yes, no, yes, no, yes, no], [no, no, yes, no, no, yes, no]])
+  np.testing.assert_array_equal(played.episodes.length.T, [
+      [1, 2, 1, 2, 1, 2, 1], [1, 2, 3, 1, 2, 3, 1]])
+  np.testing.assert_array_equal(played.episodes.score.T, [
+      [1, 3, 1, 3, 1, 3, 1], [1, 3, 6, 1, 3, 6, 1]])
+  np.testing.assert_array_equal(played.carry.score, [1, 1])
+  np.testing.assert_array_equal(played.carry.length, [1, 1])
+  assert played.carry.clock == 7
+
+
+@pytest.mark.parametrize("truncates", [False, True])
+def test_ends_are_told_apart(truncates):
+  with _counters(2, 3, truncates=truncates) as batch:
+    played = _play(batch, _Clockwork(), _start(batch), 6)
+  transitions = played.transitions
+  ended, never = transitions.terminated, transitions.truncated
+  if truncates:
+    ended, never = never, ended
+  np.testing.assert_array_equal(ended, played.episodes.ended)
+  assert ended.sum() == 5 and not never.any()
+
+
+def test_next_observ_is_the_successor_and_never_a_reset():
+  with _counters(2, 3) as batch:
+    played = _play(batch, _Clockwork(), _start(batch), 7)
+  # Observations are [seed, step].
+  observ, next_observ = played.transitions.observ, played.transitions.next_observ
+  np.testing.assert_array_equal(
+      next_observ[..., 1], played.episodes.length)
+  np.testing.assert_array_equal(next_observ[..., 0], observ[..., 0])
+  ended = played.episodes.ended[:-1]
+  np.testing.assert_array_equal(observ[1:][~ended], next_observ[:-1][~ended])
+  np.testing.assert_array_equal(observ[1:][ended][:, 1], 0)
+  assert (observ[1:][ended][:, 0] != next_observ[:-1][ended][:, 0]).all()
+
+
+@_both_modes
+def test_continues_from_the_carry(eager):
+  with _counters(2, 3, 5) as batch:
+    whole = _play(batch, _Clockwork(), _start(batch), 7, eager=eager)
+  with _counters(2, 3, 5) as batch:
+    first = _play(batch, _Clockwork(), _start(batch), 4, eager=eager)
+    carry = tf.nest.map_structure(tf.constant, first.carry)
+    second = _play(batch, _Clockwork(), carry, 3, eager=eager)
+  assert first.transitions.reward.shape == (4, 3)
+  assert second.transitions.reward.shape == (3, 3)
+  tf.nest.map_structure(
+      np.testing.assert_array_equal, second.carry, whole.carry)
+  for field in ("transitions", "episodes"):
+    tf.nest.map_structure(
+        lambda *parts: np.testing.assert_array_equal(
+            np.concatenate(parts[:2]), parts[2]),
+        getattr(first, field), getattr(second, field), getattr(whole, field))
+
+
+def test_clock_continues_from_where_it_is_set():
+  with _counters(5) as batch:
+    carry = simulate.initial_carry(tf.constant(batch.reset()), clock=20)
+    played = _play(batch, _Clockwork(), carry, 3)
+  np.testing.assert_allclose(
+      played.transitions.action[:, 0, 0], [2.0, 2.1, 2.2], rtol=1e-6)
+  assert played.carry.clock == 23
+
+
+@_both_modes
+@pytest.mark.parametrize("discrete", [False, True])
+@pytest.mark.parametrize("explore", [False, True])
+def test_equals_stepping_by_hand(discrete, explore, eager):
+  with _targets(discrete) as batch:
+    actor = _policy(batch)
+    played = _play(batch, actor, _start(batch), 8, explore, eager)
+  with _targets(discrete) as batch:
+    observ = batch.reset()
+    for time in range(8):
+      action = actor.act(
+          tf.constant(observ), tf.constant(time, tf.int64), explore).numpy()
+      step = batch.step(action)
+      for name, expected in (
+          ("observ", observ), ("action", action), ("reward", step.reward),
+          ("terminated", step.terminated), ("truncated", step.truncated),
+          ("next_observ", step.next_observ)):
+        np.testing.assert_allclose(
+            getattr(played.transitions, name)[time], expected, rtol=1e-5,
+            atol=1e-6, err_msg=name)
+      observ = step.observ
+    np.testing.assert_array_equal(played.carry.observ, observ)
+  assert played.episodes.ended.sum() == 4 + 2 + 1
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+def test_without_exploring_the_clock_does_not_matter(discrete):
+  plays = []
+  for clock in (0, 1000):
+    with _targets(discrete) as batch:
+      carry = simulate.initial_carry(tf.constant(batch.reset()), clock)
+      plays.append([
+          _play(batch, _policy(batch), carry, 8, explore).transitions
+          for explore in (False, True)])
+  (mode, sampled), (other_mode, other_sampled) = plays
+  tf.nest.map_structure(np.testing.assert_array_equal, mode, other_mode)
+  assert len(np.unique(mode.action)) > 1
+  assert (sampled.action != other_sampled.action).any()
+
+
+def test_actions_are_remembered_as_sampled_and_clipped_for_the_environment():
+  with _counters(100) as batch:  # Takes actions in [-2, 2].
+    carry = simulate.initial_carry(tf.constant(batch.reset()), clock=5)
+    taken, remembered = [], []
+    for _ in range(8):
+      played = _play(batch, _Clockwork(), carry, 1)
+      carry = tf.nest.map_structure(tf.constant, played.carry)
+      remembered.append(played.transitions.action.item())
+      taken.append(batch.get("last_action")[0].item())
+  np.testing.assert_allclose(
+      remembered, [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2], rtol=1e-6)
+  np.testing.assert_allclose(
+      taken, [1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.0, 2.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("explore", [False, True])
+def test_collecting_moves_neither_normalizer_nor_weights(explore):
+  with _targets(discrete=False) as batch:
+    actor = _policy(batch)
+    before = {name: np.array(variable)
+              for name, variable in actor.variables().items()}
+    _play(batch, actor, _start(batch), 8, explore)
+  for name, variable in actor.variables().items():
+    np.testing.assert_array_equal(variable, before[name], err_msg=name)
+
+
+def test_shapes_are_known_while_tracing():
+  with _counters(2, 3) as batch:
+    env, carry = in_graph_batch_env.InGraphBatchEnv(batch), _start(batch)
+    traced = []
+    @tf.function
+    def play(carry):
+      played = simulate.simulate(env, _Clockwork(), carry, 4, explore=True)
+      traced.append(tf.nest.map_structure(
+          lambda tensor: tensor.shape.as_list(), tf.nest.flatten(played)))
+      return played
+    played = play(carry)
+  assert traced == [[list(x.shape) for x in tf.nest.flatten(played)]]

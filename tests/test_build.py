@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import configs
+from agents import build
+from tests import command
+
+# Prints this process's memory in MB after each of many epochs.
+EPOCHS = """
+import configs
+from agents import build
+from agents.environments import workers as workers_lib
+_, config = configs.load("hopper")
+build.setup(config)
+with workers_lib.Workers(2) as workers:
+  trainer = build.trainer(config, workers)
+  trainer.start()
+  for epoch in range(230):
+    trainer.epoch(epoch / 1000)
+    with open("/proc/self/statm") as file:
+      print(int(file.read().split()[1]) * 4096 / 1e6)
+"""
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in configs.names() if name != "default"])
+def test_every_config_is_built(name):
+  _, config = configs.load(name)
+  size = 2 * config.algorithm.segment_length
+  trainer = build.trainer(config.override({
+      "num_envs": 2, "eval_episodes": 2, "algorithm.minibatch_size": size}),
+                          None)
+  trainer.start()
+  state = trainer.state()
+  trainer.close()
+  assert state["episodes/seed"].shape == (2,)
+  assert "variable/policy/output/kernel" in state
+  assert "variable/value/output/kernel" in state
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_stays_within_two_percent_over_200_epochs():
+  done = subprocess.run(
+      [sys.executable, "-c", EPOCHS], cwd=command.ROOT, check=True,
+      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+  used = [float(line) for line in done.stdout.split()]
+  assert max(used[30:]) <= 1.02 * used[29]

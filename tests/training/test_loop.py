@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import pytest
+
+from agents import build
+from agents import config as config_lib
+from agents.environments import block
+from agents.training import checkpoint
+from agents.training import loop as loop_lib
+from agents.training import run_folder
+from tests import command
+
+# An epoch has 2 * 10 steps, and no interval is a multiple of that.
+CONFIG = config_lib.Config().override({
+    "env.id": "tests.toy:Target", "env_processes": False, "num_envs": 2,
+    "algorithm.segment_length": 10, "algorithm.minibatch_size": 20,
+    "algorithm.update_epochs": 1, "network.policy_layers": [4],
+    "network.value_layers": [4], "steps": 110, "report_every": 30,
+    "eval_every": 50, "eval_episodes": 1, "checkpoint_every": 70})
+
+
+def make(tmp_path, changes=None, stop=lambda: False):
+  config = CONFIG.override(changes or {})
+  folder = run_folder.create(str(tmp_path), "test", config)
+  return loop_lib.Loop(build.trainer(config, None), folder, stop), folder
+
+
+def steps(folder, phase):
+  return [row["step"] for row in command.rows(folder.path)
+          if row["phase"] == phase]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+  loop, folder = make(tmp_path_factory.mktemp("logdir"))
+  loop.start()
+  loop.run()
+  return loop, folder
+
+
+def test_epoch_that_has_begun_is_finished(finished):
+  assert finished[0].step == 120
+
+
+def test_intervals_are_kept_as_well_as_epochs_allow(finished):
+  _, folder = finished
+  assert steps(folder, "train") == [40, 60, 100, 120]
+  assert steps(folder, "eval") == [60, 100, 120]
+  saved = [checkpoint.load(path)[1]["step"]
+           for path in checkpoint.paths(folder.checkpoints)]
+  assert saved == [0, 80, 120]
+
+
+def test_every_training_episode_is_counted_once(finished):
+  rows = command.rows(finished[1].path)
+  # Both environments take 60 steps, in episodes of 5.
+  assert sum(row["episodes"] for row in rows if row["phase"] == "train") == 24
+
+
+def test_divergence_is_told_and_not_saved(tmp_path):
+  loop, folder = make(tmp_path, {
+      "algorithm.learning_rate": 1e30, "algorithm.update_epochs": 4,
+      "algorithm.max_grad_norm": 1e30})
+  loop.start()
+  with pytest.raises(loop_lib.TrainingDiverged, match="became .* after step"):
+    loop.run()
+  for path in checkpoint.paths(folder.checkpoints):
+    assert checkpoint.load(path)[1]["step"] == 0
+
+
+def test_failing_environment_leaves_a_checkpoint(tmp_path):
+  loop, folder = make(tmp_path, {
+      "env.id": "tests.toy:Faulty", "env.kwargs": {"fault": "raise"}})
+  loop.start()
+  with pytest.raises(ValueError, match="faulty step") as caught:
+    loop.run()
+  assert isinstance(caught.value.__cause__, block.EnvironmentFailure)
+  assert checkpoint.newest(folder.checkpoints).name.endswith("0.npz")
+
+
+def test_stops_between_epochs_and_saves(tmp_path):
+  asked = []
+  loop, folder = make(tmp_path, stop=lambda: len(asked) >= 2)
+  add = loop._add
+  loop._add = lambda *args: (asked.append(1), add(*args))
+  loop.start()
+  loop.run()
+  assert loop.step == 40
+  _, facts = checkpoint.load(checkpoint.newest(folder.checkpoints))
+  assert facts["step"] == 40
