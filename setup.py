@@ -9,7 +9,6 @@ setuptools.setup(
     license="Apache-2.0",
     packages=setuptools.find_packages(include=[
         "agents", "agents.*", "configs"]),
-    py_modules=["train", "visualize"],
     python_requires=">=3.10",
     install_requires=[
         "cloudpickle>=3.0",

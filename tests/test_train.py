@@ -83,7 +83,7 @@ def test_tensorboard_events(finished):
                    for tag in events.Tags()["tensors"]}
   assert tags["eval"].keys() == {"score/return", "score/length"}
   assert tags["train"].keys() == {
-      "score/return", "score/length", "losses/policy_loss",
+      "about/steps", "score/return", "score/length", "losses/policy_loss",
       "losses/value_loss", "losses/grad_norm", "losses/explained_variance",
       "losses/learning_rate", "losses/value_mean", "policy/kl",
       "policy/entropy", "policy/clip_fraction", "policy/action_std",

@@ -22,6 +22,8 @@ from agents.environments import block as block_lib
 from agents.environments import messages
 from agents.environments import mujoco_log
 
+_SECONDS_TO_CLOSE = 3.0
+
 
 class WorkerDied(errors.RunError):
   """A worker process ended although nobody had asked it to."""
@@ -53,8 +55,13 @@ class Workers:
     if amount < 1:
       raise ValueError(f"`amount` must be at least 1. Received: {amount}.")
     self._interrupt_fd = interrupt_fd
+    if sys.platform == "win32":
+      raise errors.RunError(
+          "Workers inherit file descriptors, which Windows can't do; run this "
+          "in WSL, or with --noenv_processes.")
     self._workers: list[_Worker] = []
     self._num_blocks = 0
+    self._in_step = True  # Whether every request has got its answer.
     try:
       for number in range(amount):
         self._workers.append(_Worker(number, variables or {}))
@@ -98,14 +105,20 @@ class Workers:
     self.wait([worker for worker, _ in shares])
     return block
 
-  def wait(self, workers: Sequence[_Worker]) -> list[Any]:
+  def wait(self, workers: Sequence[_Worker], seconds: float | None = None
+           ) -> list[Any]:
     """Wait for an answer of each worker and return the results.
 
+    Args:
+      workers: All that were sent a request.
+      seconds: How long to wait at most; None for as long as it takes.
     Raises:
       Exception: What an environment raised, as itself; its cause says where.
       WorkerDied: If a process ended.
       Interrupted: If `interrupt_fd` became readable.
+      TimeoutError: If `seconds` have passed.
     """
+    self._in_step = False
     poll = select.poll()
     waiting = {worker.connection.fileno(): worker for worker in workers}
     for descriptor in waiting:
@@ -113,8 +126,13 @@ class Workers:
     if self._interrupt_fd is not None:
       poll.register(self._interrupt_fd, select.POLLIN)
     answers = {}
+    deadline = None if seconds is None else time.monotonic() + seconds
     while waiting:
-      ready = [descriptor for descriptor, _ in poll.poll()]
+      left = None if deadline is None else max(
+          0.0, 1000 * (deadline - time.monotonic()))
+      ready = [descriptor for descriptor, _ in poll.poll(left)]
+      if not ready:
+        raise TimeoutError(f"No answer within {seconds} seconds.")
       for descriptor in ready:
         if descriptor in waiting:
           worker = waiting.pop(descriptor)
@@ -122,6 +140,7 @@ class Workers:
           answers[worker.number] = worker.receive()
       if waiting and self._interrupt_fd in ready:
         raise Interrupted("Interrupted while environments were stepping.")
+    self._in_step = True
     for answer in answers.values():
       for warning in answer.warnings:
         mujoco_log.warn(warning)
@@ -133,7 +152,12 @@ class Workers:
         raise answer.error from block_lib.EnvironmentFailure(answer.failure)
     return [answers[worker.number].result for worker in workers]
 
-  def close(self, patience: float = 3.0):
+  @property
+  def in_step(self) -> bool:
+    """Whether all workers have answered and none has been given up."""
+    return self._in_step
+
+  def close(self, patience: float = _SECONDS_TO_CLOSE):
     """Ask every process to end, wait, terminate, kill. Can be repeated.
 
     Args:
@@ -197,14 +221,25 @@ class RemoteBlock:
     return sum(self._request("get", lambda _: (name,)), [])
 
   def close(self):
-    if len(self._workers):  # Otherwise they have closed everything.
-      self._request("close", lambda _: ())
+    if not len(self._workers):
+      return  # They have closed everything.
+    try:
+      if self._workers.in_step:
+        self._send("close", lambda _: ())
+        self._workers.wait(self._used, _SECONDS_TO_CLOSE)
+        return
+    except (TimeoutError, WorkerDied):
+      pass
+    self._workers.close()  # They are busy, or gone.
 
   def _request(self, name: str, arguments: Callable[[slice], tuple]
                ) -> list[Any]:
+    self._send(name, arguments)
+    return self._workers.wait(self._used)
+
+  def _send(self, name: str, arguments: Callable[[slice], tuple]):
     for worker, here in self._shares:
       worker.request(name, (self._number, *arguments(here)))
-    return self._workers.wait(self._used)
 
 
 class _Worker:

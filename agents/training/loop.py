@@ -50,6 +50,10 @@ class Loop:
     """Begin a new run."""
     self._trainer.start()
     self._metrics = metrics_lib.Metrics(self._folder.path)
+    self._metrics.describe("about/steps", (
+        "The x-axis counts decisions of the agent in all "
+        f"{self._config.num_envs} training environments together; each lasts "
+        f"{self._config.env.action_repeat} step(s) of the simulator."))
 
   def resume(self):
     """Go on from the newest checkpoint."""

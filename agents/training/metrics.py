@@ -52,6 +52,11 @@ class Metrics:
         tf.summary.scalar(tag, value)
     writer.flush()
 
+  def describe(self, tag: str, text: str):
+    """Write a text to TensorBoard, at the beginning of training."""
+    with self._writers["train"].as_default(step=0):
+      tf.summary.text(tag, text)
+
   def lengths(self) -> dict[str, int]:
     """Return the bytes of every file, by its path in the run folder."""
     for writer in self._writers.values():
