@@ -7,6 +7,7 @@ import pytest
 from tests import command
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # Runs leave GPUs alone, too.
 
 
 def _children() -> set[int]:

@@ -60,7 +60,7 @@ class BatchPPO:
     for network in (policy, value):
       network(tf.zeros([1, self._features.size]))  # Builds its variables.
     self._weights = policy.trainable_variables + value.trainable_variables
-    self._optimizer = keras.optimizers.Adam(epsilon=1e-5)
+    self._optimizer = keras.optimizers.Adam(epsilon=1e-5, name="adam")
     self._optimizer.build(self._weights)
 
   def act(self, observ: tf.Tensor, clock: tf.Tensor, explore: bool

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,12 +19,9 @@ from agents import errors
 from agents.environments import block as block_lib
 from agents.environments import messages
 from agents.environments import mujoco_log
+from agents.environments import process as process_lib
 
 _SECONDS_TO_CLOSE = 3.0
-
-
-class WorkerDied(errors.RunError):
-  """A worker process ended although nobody had asked it to."""
 
 
 class Interrupted(errors.RunError):
@@ -59,12 +54,12 @@ class Workers:
       raise errors.RunError(
           "Workers inherit file descriptors, which Windows can't do; run this "
           "in WSL, or with --noenv_processes.")
-    self._workers: list[_Worker] = []
+    self._workers: list[process_lib.Worker] = []
     self._num_blocks = 0
     self._in_step = True  # Whether every request has got its answer.
     try:
       for number in range(amount):
-        self._workers.append(_Worker(number, variables or {}))
+        self._workers.append(process_lib.Worker(number, variables or {}))
     except BaseException:
       self.close()
       raise
@@ -105,8 +100,8 @@ class Workers:
     self.wait([worker for worker, _ in shares])
     return block
 
-  def wait(self, workers: Sequence[_Worker], seconds: float | None = None
-           ) -> list[Any]:
+  def wait(self, workers: Sequence[process_lib.Worker],
+           seconds: float | None = None) -> list[Any]:
     """Wait for an answer of each worker and return the results.
 
     Args:
@@ -114,7 +109,7 @@ class Workers:
       seconds: How long to wait at most; None for as long as it takes.
     Raises:
       Exception: What an environment raised, as itself; its cause says where.
-      WorkerDied: If a process ended.
+      process_lib.WorkerDied: If a process ended.
       Interrupted: If `interrupt_fd` became readable.
       TimeoutError: If `seconds` have passed.
     """
@@ -190,7 +185,7 @@ class RemoteBlock:
   """The same methods as `block.Block`, carried out by several workers."""
 
   def __init__(self, workers: Workers, number: int,
-               shares: list[tuple[_Worker, slice]]):
+               shares: list[tuple[process_lib.Worker, slice]]):
     self._workers = workers
     self._number = number
     self._shares = [(worker, here) for worker, here in shares
@@ -228,7 +223,7 @@ class RemoteBlock:
         self._send("close", lambda _: ())
         self._workers.wait(self._used, _SECONDS_TO_CLOSE)
         return
-    except (TimeoutError, WorkerDied):
+    except (TimeoutError, process_lib.WorkerDied):
       pass
     self._workers.close()  # They are busy, or gone.
 
@@ -240,74 +235,3 @@ class RemoteBlock:
   def _send(self, name: str, arguments: Callable[[slice], tuple]):
     for worker, here in self._shares:
       worker.request(name, (self._number, *arguments(here)))
-
-
-class _Worker:
-  """One process, its socket, and the pipe whose closing ends it."""
-
-  def __init__(self, number: int, variables: dict[str, str]):
-    self.number = number
-    self.connection, theirs = socket.socketpair()
-    lifeline, self._lifeline = os.pipe()
-    # Not `-m`: that would put the current folder, with whatever modules it
-    # holds, before the packages.
-    code = (
-        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
-        f"import sys; sys.path[:] = {sys.path!r}; "
-        "from agents.environments import worker; "
-        f"worker.main({theirs.fileno()}, {lifeline})")
-    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-               "MKL_NUM_THREADS": "1"}
-    try:
-      self.process = subprocess.Popen(
-          [sys.executable, "-c", code], stdin=subprocess.DEVNULL,
-          pass_fds=(theirs.fileno(), lifeline),
-          env={**threads, **os.environ, **variables})
-    finally:
-      theirs.close()
-      os.close(lifeline)
-
-  def send(self, byte: bytes):
-    try:
-      self.connection.send(byte)
-    except OSError:
-      raise self._died() from None
-
-  def request(self, name: str, arguments: tuple, descriptor: int | None = None):
-    try:
-      socket.send_fds(self.connection, [messages.REQUEST],
-                      [] if descriptor is None else [descriptor])
-      messages.send(self.connection, (name, arguments))
-    except OSError:
-      raise self._died() from None
-
-  def receive(self) -> messages.Answer:
-    try:
-      kind = self.connection.recv(1)
-      if kind == messages.QUIET:
-        return messages.Answer()
-      if kind == messages.LOUD:
-        return messages.receive(self.connection)
-    except (OSError, EOFError):
-      pass
-    raise self._died()
-
-  def hang_up(self):
-    self.connection.close()
-    os.close(self._lifeline)
-
-  def _died(self) -> WorkerDied:
-    try:
-      code = self.process.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-      return WorkerDied(f"Worker {self.number} closed its connection.")
-    if code < 0:
-      reason = f"was killed by {signal.Signals(-code).name}"
-      if -code == signal.SIGKILL:
-        reason += ". Was the machine out of memory?"
-      elif -code == signal.SIGSEGV:
-        reason += ": an environment's native code crashed."
-    else:
-      reason = f"exited with code {code}; see its messages above."
-    return WorkerDied(f"Worker {self.number} (process {self.process.pid}) "
-                      f"{reason}")

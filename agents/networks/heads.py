@@ -10,7 +10,6 @@ import math
 from typing import Any
 
 import gymnasium
-import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
@@ -77,7 +76,6 @@ class Categorical:
   def sample(self, parameters: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
     # The largest logit plus Gumbel noise is a sample (Gumbel 1954).
     uniform = random.uniform(tf.shape(parameters), key)
-    uniform = tf.maximum(uniform, np.finfo(np.float32).tiny)
     return tf.argmax(parameters - tf.math.log(-tf.math.log(uniform)), -1)
 
   def log_prob(self, parameters: tf.Tensor, action: tf.Tensor) -> tf.Tensor:

@@ -1,7 +1,7 @@
 """Random numbers that depend on a seed and a counter, and on nothing else.
 
-The Philox generator gives the same numbers eagerly, in graphs and under XLA;
-TensorFlow's stateful generators ignore the seed when compiled.
+The same numbers come eagerly, in graphs and under XLA. TensorFlow's stateful
+generators ignore the seed when compiled.
 """
 
 from __future__ import annotations
@@ -22,17 +22,27 @@ def key(stream_seed: int, counter: tf.Tensor) -> tf.Tensor:
                    tf.cast(counter, tf.int64)])
 
 
-def normal(shape, key_: tf.Tensor) -> tf.Tensor:
-  """Standard normal numbers."""
-  return tf.random.stateless_normal(shape, key_, alg="philox")
-
-
 def uniform(shape, key_: tf.Tensor) -> tf.Tensor:
-  """Numbers in [0, 1)."""
-  return tf.random.stateless_uniform(shape, key_, alg="philox")
+  """Numbers in [0, 1), multiples of 2^-24."""
+  bits = tf.bitcast(_bits(shape, key_), tf.uint32)
+  bits = tf.bitwise.right_shift(bits, tf.constant(8, tf.uint32))
+  return tf.cast(bits, tf.float32) * 2.0 ** -24
+
+
+def normal(shape, key_: tf.Tensor) -> tf.Tensor:
+  """Standard normal numbers (Box and Muller 1958)."""
+  radius, angle = tf.unstack(uniform(tf.concat([[2], shape], 0), key_), num=2)
+  return tf.sqrt(-2 * tf.math.log(1 - radius)) * tf.cos(2 * np.pi * angle)
 
 
 def permutation(size: int, key_: tf.Tensor) -> tf.Tensor:
   """The numbers below `size` in random order."""
   # stateless_shuffle does not compile under XLA.
-  return tf.argsort(uniform([size], key_), stable=True)
+  return tf.argsort(_bits([size], key_), stable=True)
+
+
+def _bits(shape, key_: tf.Tensor) -> tf.Tensor:
+  # Only the integers of Philox are the same under XLA; its floats differ once
+  # the key is not a constant (tensorflow issues 117644 and 121243).
+  return tf.random.stateless_uniform(
+      shape, key_, minval=None, maxval=None, dtype=tf.int32, alg="philox")

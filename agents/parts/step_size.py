@@ -20,6 +20,7 @@ class StepSize:
   def __init__(self, schedule: str, initial: float, kl_target: float):
     self._schedule = schedule
     self._kl_target = kl_target
+    self._bounds = min(initial, _SMALLEST), max(initial, _LARGEST)
     self._rate = tf.Variable(initial, trainable=False, name="step_size/rate")
 
   @property
@@ -43,4 +44,4 @@ class StepSize:
       factor = tf.where(kl > 2 * self._kl_target, 1 / _FACTOR, tf.where(
           kl < self._kl_target / 2, _FACTOR, 1.0))
       self._rate.assign(
-          tf.clip_by_value(self._rate * factor, _SMALLEST, _LARGEST))
+          tf.clip_by_value(self._rate * factor, *self._bounds))

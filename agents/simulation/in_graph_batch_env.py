@@ -48,8 +48,6 @@ class InGraphBatchEnv:
       answers = tf.py_function(self._step, [action], tf.uint8)
     with tf.control_dependencies([answers]):
       seconds = tf.timestamp() - start
-    # py_function forgets static shapes; without them Dense has no kernel.
-    answers.set_shape([self.batch_env.step_layout.num_bytes])
     return batch_env_lib.Step(**self._unpack(answers)), seconds
 
   @contextlib.contextmanager
@@ -71,6 +69,8 @@ class InGraphBatchEnv:
       raise RuntimeError("A batched step failed.") from None
 
   def _unpack(self, answers: tf.Tensor) -> dict[str, tf.Tensor]:
+    # py_function forgets static shapes, without which Dense has no kernel;
+    # reshaping brings them back.
     layout = self.batch_env.step_layout
     tensors = {}
     for field, offset in zip(layout.fields, layout.offsets, strict=True):

@@ -160,11 +160,11 @@ class Trainer:
     Raises:
       ValueError: If the arrays are of another model.
     """
-    load_variables(self._algorithm, arrays)
     running = episodes_lib.Running.from_arrays({
         name.removeprefix("episodes/"): array
         for name, array in arrays.items() if name.startswith("episodes/")})
     self._train_env.batch_env.restore(running)
+    load_variables(self._algorithm, arrays)
     self._running = self._train_env.batch_env.snapshot()
     self._carry = structs.Carry(
         tf.constant(running.observ), *map(tf.constant, (

@@ -148,9 +148,9 @@ def test_learning_equals_its_transcription(policy, eager):
 
 @pytest.mark.parametrize("changes", [
     {"lr_schedule": "kl_adaptive", "learning_rate": 4e-3},
-    {"lr_schedule": "constant"}, {"recompute_advantages": False}, {"normalize_advantage": False},
-    {"normalize_observ": False}, {"normalize_return": False},
-    {"entropy_coef": 0.0, "value_coef": 2.0},
+    {"lr_schedule": "constant"}, {"recompute_advantages": False},
+    {"normalize_advantage": False}, {"normalize_observ": False},
+    {"normalize_return": False}, {"entropy_coef": 0.0, "value_coef": 2.0},
     {"discount": 1.0, "gae_lambda": 1.0}], ids=str)
 def test_every_switch_does_what_its_transcription_does(changes):
   config = dataclasses.replace(_CONFIG, **changes)
@@ -322,13 +322,12 @@ def test_variables_are_all_there_is(policy):
     (gymnasium.spaces.Box(0, 255, (2, 2), np.uint8),
      gymnasium.spaces.Box(-1, 1, (), np.float32)),
     (gymnasium.spaces.Discrete(4), gymnasium.spaces.Box(-1, 1, (2, 3))),
-    (gymnasium.spaces.Box(-9, 9, (2, 3)), gymnasium.spaces.Discrete(2, start=5)),
+    (gymnasium.spaces.Box(-9, 9, (2, 3)),
+     gymnasium.spaces.Discrete(2, start=5)),
     (gymnasium.spaces.Box(-9, 9, ()), gymnasium.spaces.Discrete(2))], ids=str)
 def test_learns_in_all_supported_spaces(observation_space, action_space):
   algorithm = _algorithm(_CONFIG, action_space, observation_space)
   segment = _segment(0, action_space, observation_space)
-  if isinstance(action_space, gymnasium.spaces.Discrete):
-    segment = segment._replace(action=segment.action % 2)
   action = _act(algorithm, segment.observ[0])
   assert action.shape == segment.action[0].shape
   assert action.dtype == segment.action.dtype

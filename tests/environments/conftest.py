@@ -9,12 +9,16 @@ from agents.environments import workers as workers_lib
 
 @pytest.fixture(autouse=True)
 def deadline():
-  """Fail a test that hangs, instead of hanging with it."""
+  """Fail a test that hangs, instead of hanging with it.
+
+  Returns:
+    A function that sets the seconds left, for tests that know better.
+  """
   def expire(*_):
     raise TimeoutError("The test waits for something that never comes.")
   handler = signal.signal(signal.SIGALRM, expire)
   signal.alarm(60)
-  yield
+  yield signal.alarm
   signal.alarm(0)
   signal.signal(signal.SIGALRM, handler)
 

@@ -151,6 +151,15 @@ class Ends(toy.Counter):
     return super().step(action)
 
 
+class Slow(toy.Counter):
+  """Takes half a second for its second step."""
+
+  def step(self, action):
+    if self._step == 1:
+      time.sleep(0.5)
+    return super().step(action)
+
+
 class Stuck(toy.Counter):
   """Hangs in its second step, and cannot be talked to.
 
@@ -178,7 +187,8 @@ class Diary(toy.Counter):
   Args:
     path: The file.
     name: The line.
-    fault: "constructor", "close", "exit" or "hang": what goes wrong.
+    fault: What goes wrong: "constructor", "close", "exit", "hang" or "slow";
+      all but the first do so while closing.
   """
 
   def __init__(self, path: pathlib.Path, name: str = "", fault: str = ""):
@@ -189,6 +199,8 @@ class Diary(toy.Counter):
     self._write("built")
 
   def close(self):
+    if self._fault == "slow":
+      time.sleep(0.3)
     self._write("closed")
     if self._fault == "close":
       raise ValueError("faulty close")

@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
+from agents.environments import process as process_lib
+from agents.environments import process as process_lib
 from agents.environments import workers as workers_lib
 from tests import toy
 from tests.environments import odd
@@ -54,7 +56,7 @@ def _interrupted(constructors, amount=1):
     batch = batch_env.BatchEnv(constructors, workers)
     batch.reset()
     _step(batch)
-    timer = threading.Timer(0.3, os.write, (write, b"\0"))
+    timer = threading.Timer(0.2, os.write, (write, b"\0"))
     timer.start()
     with pytest.raises(workers_lib.Interrupted, match="Interrupted"):
       _step(batch)
@@ -112,6 +114,7 @@ import sys
 print("main", flush=True)
 import tensorflow
 from agents.environments import batch_env
+from agents.environments import process as process_lib
 from agents.environments import workers as workers_lib
 from tests.environments import odd
 
@@ -141,6 +144,7 @@ def test_modules_of_the_current_folder_are_not_taken_for_others(tmp_path):
     (tmp_path / "cwd" / f"{name}.py").write_text("raise Exception('wrong')")
   stdout, _ = scripts.run("""
 from agents.environments import batch_env
+from agents.environments import process as process_lib
 from agents.environments import workers as workers_lib
 from tests import toy
 
@@ -219,7 +223,7 @@ def test_death_in_a_step(fault, message):
     batch = batch_env.BatchEnv([toy.Counter, fault], workers)
     batch.reset()
     _step(batch)
-    with pytest.raises(workers_lib.WorkerDied, match=message) as caught:
+    with pytest.raises(process_lib.WorkerDied, match=message) as caught:
       _step(batch)
     assert f"Worker 1 (process {workers.pids[1]})" in str(caught.value)
 
@@ -231,7 +235,7 @@ def test_death_in_a_constructor():
       os._exit(7)
     return toy.Counter()
   with workers_lib.Workers(1) as workers:
-    with pytest.raises(workers_lib.WorkerDied, match="exited with code 7"):
+    with pytest.raises(process_lib.WorkerDied, match="exited with code 7"):
       batch_env.BatchEnv([build], workers)
 
 
@@ -245,7 +249,7 @@ def test_death_between_two_requests(use):
     batch.reset()
     os.kill(workers.pids[0], signal.SIGKILL)
     scripts.wait_for_ends(workers.pids[:1], 5)
-    with pytest.raises(workers_lib.WorkerDied, match="Worker 0.*SIGKILL"):
+    with pytest.raises(process_lib.WorkerDied, match="Worker 0.*SIGKILL"):
       use(batch)
 
 
@@ -255,7 +259,7 @@ def test_death_is_noticed_although_another_hangs():
     batch = batch_env.BatchEnv(constructors, workers)
     batch.reset()
     _step(batch)
-    with pytest.raises(workers_lib.WorkerDied, match="Worker 1.*SIGKILL"):
+    with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
       _step(batch)
     workers.close(patience=0.1)
 
@@ -264,7 +268,7 @@ def test_the_others_close_their_environments_after_a_death(tmp_path):
   path = tmp_path / "diary"
   constructors = [functools.partial(odd.Diary, path, "a"),
                   functools.partial(toy.Faulty, "kill")]
-  with pytest.raises(workers_lib.WorkerDied):
+  with pytest.raises(process_lib.WorkerDied):
     with workers_lib.Workers(2) as workers, \
         batch_env.BatchEnv(constructors, workers) as batch:
       batch.reset()
@@ -288,10 +292,39 @@ def test_interruption_and_close_although_one_hangs(fault):
     workers.close()
 
 
-def test_a_batch_closes_although_its_environment_hangs():
+def test_a_batch_closes_although_its_environment_hangs(deadline):
   with _interrupted([_STUCK["hang"]]) as (_, batch):
+    deadline(20)
     batch.close()
     batch.close()
+
+
+def test_a_batch_closes_although_an_interruption_is_pending(tmp_path):
+  path = tmp_path / "diary"
+  with _pipe() as (read, write), workers_lib.Workers(1, read) as workers:
+    batch = batch_env.BatchEnv(
+        [functools.partial(odd.Diary, path, "a", "slow")], workers)
+    os.write(write, b"\0")
+    batch.close()
+    assert rollouts.not_closed(path) == {}
+
+
+def test_late_answers_are_not_taken_for_those_of_another_step():
+  with _interrupted([odd.Slow]) as (_, batch):
+    time.sleep(0.5)  # The second step has been answered by now.
+    with pytest.raises(RuntimeError):
+      _step(batch)
+
+
+@pytest.mark.slow
+def test_a_batch_closes_although_its_environment_hangs_then(tmp_path):
+  with workers_lib.Workers(1) as workers:
+    batch = batch_env.BatchEnv([functools.partial(
+        odd.Diary, tmp_path / "diary", "a", fault)
+                                for fault in ("", "hang")], workers)
+    pids = workers.pids
+    batch.close()
+    assert not any(map(scripts.runs, pids))
 
 
 def test_leaving_the_context_ends_a_worker_that_hangs():
@@ -362,6 +395,7 @@ _TRAINER = """
 import functools, os, signal, sys, threading, time
 import numpy as np
 from agents.environments import batch_env
+from agents.environments import process as process_lib
 from agents.environments import workers as workers_lib
 from tests import toy
 from tests.environments import odd
@@ -405,7 +439,9 @@ def orphans(tmp_path_factory):
     pids = dict(zip(constructors, _pids(trainer)))
   finally:
     trainer.kill()
-    trainer.communicate()
+    trainer.wait()
+    trainer.stdout.close()  # Workers may hold the other ends.
+    trainer.stderr.close()
   assert len(pids) == len(constructors)
   left = scripts.wait_for_ends(pids.values(), 5)
   for pid in left:

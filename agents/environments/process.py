@@ -1,0 +1,87 @@
+"""One worker process, seen from the trainer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+from agents import errors
+from agents.environments import messages
+
+
+class WorkerDied(errors.RunError):
+  """A worker process ended although nobody had asked it to."""
+
+
+class Worker:
+  """One process, its socket, and the pipe whose closing ends it."""
+
+  def __init__(self, number: int, variables: dict[str, str]):
+    self.number = number
+    self.connection, theirs = socket.socketpair()
+    lifeline, self._lifeline = os.pipe()
+    # Not `-m`: that would put the current folder, with whatever modules it
+    # holds, before the packages.
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+        f"import sys; sys.path[:] = {sys.path!r}; "
+        "from agents.environments import worker; "
+        f"worker.main({theirs.fileno()}, {lifeline})")
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+               "MKL_NUM_THREADS": "1"}
+    try:
+      self.process = subprocess.Popen(
+          [sys.executable, "-c", code], stdin=subprocess.DEVNULL,
+          pass_fds=(theirs.fileno(), lifeline),
+          env={**threads, **os.environ, **variables})
+    finally:
+      theirs.close()
+      os.close(lifeline)
+
+  def send(self, byte: bytes):
+    try:
+      self.connection.send(byte)
+    except OSError:
+      raise self._died() from None
+
+  def request(self, name: str, arguments: tuple, descriptor: int | None = None):
+    try:
+      socket.send_fds(self.connection, [messages.REQUEST],
+                      [] if descriptor is None else [descriptor])
+      messages.send(self.connection, (name, arguments))
+    except OSError:
+      raise self._died() from None
+
+  def receive(self) -> messages.Answer:
+    try:
+      kind = self.connection.recv(1)
+      if kind == messages.QUIET:
+        return messages.Answer()
+      if kind == messages.LOUD:
+        return messages.receive(self.connection)
+    except (OSError, EOFError):
+      pass
+    raise self._died()
+
+  def hang_up(self):
+    self.connection.close()
+    os.close(self._lifeline)
+
+  def _died(self) -> WorkerDied:
+    try:
+      code = self.process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+      return WorkerDied(f"Worker {self.number} closed its connection.")
+    if code < 0:
+      reason = f"was killed by {signal.Signals(-code).name}"
+      if -code == signal.SIGKILL:
+        reason += ". Was the machine out of memory?"
+      elif -code == signal.SIGSEGV:
+        reason += ": an environment's native code crashed."
+    else:
+      reason = f"exited with code {code}; see its messages above."
+    return WorkerDied(f"Worker {self.number} (process {self.process.pid}) "
+                      f"{reason}")

@@ -1,0 +1,331 @@
+"""Configs are plain data, and mistakes in them are found at once."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import yaml
+
+from agents import config as config_lib
+
+# The keys that users meet in commands and in documentation.
+_KEYS = """
+    env.id env.kwargs env.max_length num_envs num_workers steps seed eval_every
+    eval_episodes checkpoint_every algorithm.segment_length
+    algorithm.learning_rate algorithm.lr_schedule algorithm.discount
+    algorithm.gae_lambda algorithm.update_epochs algorithm.minibatch_size
+    algorithm.clip_ratio algorithm.entropy_coef algorithm.kl_target
+    network.policy_layers network.value_layers network.init_std""".split()
+
+
+def _look_up(data, key):
+  for part in key.split("."):
+    data = data[part]
+  return data
+
+
+def _leaves(data, prefix=""):
+  """Yield (dotted key, value) of everything in the data."""
+  for key, value in data.items():
+    if isinstance(value, dict) and value:
+      yield from _leaves(value, f"{prefix}{key}.")
+    else:
+      yield prefix + key, value
+
+
+@pytest.fixture
+def config():
+  """Differs from the default everywhere."""
+  return config_lib.Config().override({
+      "env.id": "Ant-v5", "env.kwargs": {"a": 1, "b": [1.5, None], "c": {}},
+      "env.max_length": 7, "env.action_repeat": 2, "env.random_start": 3,
+      "env.frame_delta": True, "algorithm.segment_length": 5,
+      "algorithm.update_epochs": 3, "algorithm.minibatch_size": 20,
+      "algorithm.learning_rate": 1e-5, "algorithm.lr_schedule": "constant",
+      "algorithm.kl_target": 0.02, "algorithm.discount": 0.5,
+      "algorithm.gae_lambda": 0.25, "algorithm.recompute_advantages": False,
+      "algorithm.clip_ratio": 0.3, "algorithm.value_coef": 0.75,
+      "algorithm.entropy_coef": 1e-3, "algorithm.max_grad_norm": 2.5,
+      "algorithm.normalize_advantage": False,
+      "algorithm.normalize_observ": False, "algorithm.normalize_return": False,
+      "algorithm.observ_clip": 4.5, "network.policy_layers": [3, 4, 5],
+      "network.value_layers": [], "network.init_std": 0.125, "steps": 12,
+      "seed": 13, "num_envs": 8, "num_workers": 2, "env_processes": False,
+      "eager": True, "report_every": 3, "eval_every": 4, "eval_episodes": 5,
+      "checkpoint_every": 6})
+
+
+@pytest.mark.parametrize("key", _KEYS)
+def test_keys_are_there(key):
+  _look_up(config_lib.to_data(config_lib.Config()), key)
+
+
+def test_fixture_differs_everywhere(config):
+  default = config_lib.to_data(config_lib.Config())
+  same = [key for key, value in _leaves(default)
+          if _look_up(config_lib.to_data(config), key) == value]
+  assert not same
+
+
+# There and back.
+
+
+def test_round_trips(config):
+  for original in (config, config_lib.Config()):
+    data = config_lib.to_data(original)
+    assert config_lib.from_data(data) == original
+    text = config_lib.dump(original)
+    assert config_lib.load(text, "here") == original
+    assert config_lib.dump(config_lib.load(text, "here")) == text
+    # Nothing but YAML's own types, so that any program can read it.
+    assert yaml.safe_load(text) == data
+    assert "!" not in text
+
+
+def test_data_is_complete_and_plain(config):
+  data = config_lib.to_data(config)
+  def check(kind, part):
+    assert list(part) == [field.name for field in dataclasses.fields(kind)]
+  check(config_lib.Config, data)
+  check(config_lib.Env, data["env"])
+  check(config_lib.Algorithm, data["algorithm"])
+  check(config_lib.Network, data["network"])
+  assert data["network"]["policy_layers"] == [3, 4, 5]
+  assert isinstance(data["network"]["policy_layers"], list)
+  data["env"]["kwargs"]["a"] = 2
+  assert config.env.kwargs["a"] == 1
+
+
+def test_missing_fields_have_their_defaults():
+  config = config_lib.from_data({"env": {"id": "Ant-v5"}})
+  assert config == config_lib.Config(env=config_lib.Env("Ant-v5"))
+
+
+def test_configs_do_not_change(config):
+  for part in (config, config.env, config.algorithm, config.network):
+    field = dataclasses.fields(part)[0].name
+    with pytest.raises(dataclasses.FrozenInstanceError):
+      setattr(part, field, None)
+
+
+@pytest.mark.parametrize("value", [
+    len, object(), np.float64(1.5), np.arange(3), {1, 2}, b"bytes", 1j],
+                         ids=lambda value: type(value).__name__)
+def test_only_plain_data_is_written(value):
+  config = config_lib.Config(env=config_lib.Env("Ant-v5", {"value": value}))
+  with pytest.raises(config_lib.ConfigError, match="plain data"):
+    config_lib.dump(config)
+
+
+def test_loading_runs_no_code(tmp_path):
+  path = tmp_path / "proof"
+  text = f"env: !!python/object/apply:os.mkdir ['{path}']"
+  with pytest.raises(config_lib.ConfigError, match="run/config.yaml"):
+    config_lib.load(text, "run/config.yaml")
+  assert not path.exists()
+
+
+@pytest.mark.parametrize("text", [
+    "", "[]", "steps", "env: [", "env: 3", "steps: 1\n steps: 2", "3: 4"])
+def test_errors_of_loading_name_their_source(text):
+  with pytest.raises(config_lib.ConfigError, match="^run/config.yaml: "):
+    config_lib.load(text, "run/config.yaml")
+
+
+# Overrides.
+
+
+def test_override_changes_what_it_names_and_nothing_else(config):
+  changed = config.override({
+      "steps": 100, "env.id": "Hopper-v5", "env.kwargs.a": 5,
+      "env.kwargs.new": [1], "algorithm.discount": 0.75})
+  before, after = (dict(_leaves(config_lib.to_data(x)))
+                   for x in (config, changed))
+  assert config.steps == 12 and "new" not in config.env.kwargs
+  assert {key: value for key, value in after.items()
+          if key not in before or before[key] != value} == {
+              "steps": 100, "env.id": "Hopper-v5", "env.kwargs.a": 5,
+              "env.kwargs.new": [1], "algorithm.discount": 0.75}
+  assert config.override({}) == config
+
+
+def test_overrides_are_checked_together():
+  # Either change alone does not fit the other's default.
+  config = config_lib.Config().override(
+      {"num_envs": 3, "algorithm.minibatch_size": 96})
+  assert config.steps_per_epoch == 96
+
+
+@pytest.mark.parametrize("key, message", [
+    ("stepps", "Config has no field 'stepps'. Did you mean 'steps'?"),
+    ("enf.id", "enf.id: Config has no field 'enf'. Did you mean 'env'?"),
+    ("algorithm.learning_rat", "algorithm.learning_rat: Algorithm has no "
+     "field 'learning_rat'. Did you mean 'learning_rate'?"),
+    ("env.max_lenght", "Env has no field 'max_lenght'. Did you mean "
+     "'max_length'?"),
+    ("network.x", "Network has no field 'x'. It has: policy_layers, "
+     "value_layers, init_std."),
+    ("", "Config has no field ''"),
+    ("steps.", "no fields"),
+    ("steps.much", "no fields"),
+    ("env.max_length.much", "no fields"),
+    ("network.policy_layers.0", "no fields")])
+def test_unknown_keys(key, message):
+  with pytest.raises(config_lib.ConfigError) as caught:
+    config_lib.Config().override({key: 1})
+  assert message in str(caught.value)
+
+
+def test_unknown_keys_in_data():
+  with pytest.raises(
+      config_lib.ConfigError,
+      match="algorithm.discont: .*Did you mean 'discount'?"):
+    config_lib.from_data({"algorithm": {"discont": 0.9}})
+
+
+# Types.
+
+
+@pytest.mark.parametrize("key, value, expected", [
+    ("steps", 1e6, 1_000_000), ("steps", "1e6", 1_000_000),
+    ("steps", "300", 300), ("seed", 3.0, 3), ("num_workers", None, None),
+    ("num_workers", "2", 2), ("env.max_length", 5.0, 5),
+    ("algorithm.learning_rate", "3e-4", 3e-4),
+    ("algorithm.learning_rate", 1, 1.0), ("algorithm.discount", 1, 1.0),
+    ("network.policy_layers", [64.0, "32"], (64, 32)),
+    ("network.policy_layers", (5,), (5,)), ("network.value_layers", [], ()),
+    ("env.kwargs", {"x": "3"}, {"x": "3"}), ("eager", True, True)])
+def test_lossless_conversions(key, value, expected):
+  config = config_lib.Config().override({key: value})
+  found = config
+  for part in key.split("."):
+    found = getattr(found, part)
+  assert found == expected and type(found) is type(expected)
+
+
+@pytest.mark.parametrize("key, value, kind", [
+    ("steps", "many", "int"), ("steps", 1.5, "int"), ("steps", True, "int"),
+    ("steps", None, "int"), ("steps", [1], "int"),
+    ("steps", math.inf, "int"), ("steps", math.nan, "int"),
+    ("num_workers", "two", "int"), ("num_workers", 1.5, "int"),
+    ("env.max_length", False, "int"),
+    ("algorithm.discount", "high", "float"),
+    ("algorithm.discount", True, "float"),
+    ("algorithm.discount", None, "float"),
+    ("algorithm.lr_schedule", 3, "str"), ("env.id", None, "str"),
+    ("eager", 1, "bool"), ("eager", "yes", "bool"),
+    ("env.kwargs", [1], "dict"), ("env.kwargs", None, "dict"),
+    ("network.policy_layers", 64, "tuple"),
+    ("network.policy_layers", "64", "tuple"),
+    ("network.policy_layers", [64, "many"], "int"),
+    ("network.policy_layers", [64, None], "int")])
+def test_wrong_types(key, value, kind):
+  with pytest.raises(config_lib.ConfigError) as caught:
+    config_lib.Config().override({key: value})
+  assert f"`{key}` must be of type {kind}." in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["env", "algorithm", "network"])
+@pytest.mark.parametrize("value", [3, None, "Ant-v5", [1]])
+def test_sections_need_fields(key, value):
+  with pytest.raises(config_lib.ConfigError, match=f"{key}: expected fields"):
+    config_lib.Config().override({key: value})
+
+
+# Values.
+
+
+@pytest.mark.parametrize("key, value, rule", [
+    ("steps", 0, "at least 1"), ("steps", -5, "at least 1"),
+    ("seed", -1, "at least 0"), ("num_envs", 0, "at least 1"),
+    ("num_workers", 0, "at least 1"), ("report_every", 0, "at least 1"),
+    ("eval_every", 0, "at least 1"), ("eval_episodes", 0, "at least 1"),
+    ("checkpoint_every", -1, "at least 1"),
+    ("env.max_length", 0, "at least 1"), ("env.action_repeat", 0, "at least 1"),
+    ("env.random_start", -1, "at least 0"),
+    ("algorithm.segment_length", 0, "at least 1"),
+    ("algorithm.update_epochs", 0, "at least 1"),
+    ("algorithm.minibatch_size", 0, "at least 1"),
+    ("algorithm.learning_rate", 0, "positive"),
+    ("algorithm.learning_rate", -1e-3, "positive"),
+    ("algorithm.learning_rate", math.inf, "positive"),
+    ("algorithm.learning_rate", math.nan, "positive"),
+    ("algorithm.lr_schedule", "cosine", "one of constant, linear, kl_adaptive"),
+    ("algorithm.kl_target", 0, "positive"),
+    ("algorithm.discount", 0, "(0, 1]"), ("algorithm.discount", 1.2, "(0, 1]"),
+    ("algorithm.discount", math.nan, "(0, 1]"),
+    ("algorithm.gae_lambda", -0.1, "[0, 1]"),
+    ("algorithm.gae_lambda", 1.1, "[0, 1]"),
+    ("algorithm.clip_ratio", 0, "positive"),
+    ("algorithm.value_coef", -1, "at least 0"),
+    ("algorithm.entropy_coef", -1e-9, "at least 0"),
+    ("algorithm.entropy_coef", math.nan, "at least 0"),
+    ("algorithm.max_grad_norm", 0, "positive"),
+    ("algorithm.observ_clip", 0, "positive"),
+    ("network.policy_layers", [64, 0], "positive"),
+    ("network.value_layers", [-1], "positive"),
+    ("network.init_std", 0, "positive")])
+def test_impossible_values(key, value, rule):
+  with pytest.raises(config_lib.ConfigError) as caught:
+    config_lib.Config().override({key: value})
+  text = str(caught.value)
+  assert rule in text and key.split(".")[-1] in text
+  assert "Received: " in text
+
+
+@pytest.mark.parametrize("key, value", [
+    ("algorithm.discount", 1), ("algorithm.gae_lambda", 0),
+    ("algorithm.gae_lambda", 1), ("algorithm.value_coef", 0), ("seed", 0),
+    ("steps", 1), ("env.max_length", 1), ("algorithm.minibatch_size", 1)])
+def test_limits_are_possible(key, value):
+  config_lib.Config().override({key: value})
+
+
+def test_minibatches_divide_the_batch():
+  with pytest.raises(
+      config_lib.ConfigError, match=r"divide.* 64 \* 32 = 2048.*Received: 100"):
+    config_lib.Config().override({"algorithm.minibatch_size": 100})
+  with pytest.raises(config_lib.ConfigError, match="divide"):
+    config_lib.Config().override({"algorithm.minibatch_size": 4096})
+
+
+def test_intervals_follow_the_budget():
+  config = config_lib.Config(steps=2000)
+  assert config.every("report_every") == 20
+  assert config.every("eval_every") == 100
+  assert config.every("checkpoint_every") == 100
+  config = config.override({"eval_every": 7, "steps": 5})
+  assert config.every("eval_every") == 7
+  assert config.every("report_every") == 1
+
+
+# The command line.
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("num_envs=32", ("num_envs", 32)),
+    ("env.id=Ant-v5", ("env.id", "Ant-v5")),
+    ("env.id=module:Class", ("env.id", "module:Class")),
+    ("env.max_length=null", ("env.max_length", None)),
+    ("eager=true", ("eager", True)),
+    ("network.policy_layers=[32, 16]", ("network.policy_layers", [32, 16])),
+    ("env.kwargs={a: 1, b: x=y}", ("env.kwargs", {"a": 1, "b": "x=y"}))])
+def test_settings(text, expected):
+  assert config_lib.parse_setting(text) == expected
+
+
+@pytest.mark.parametrize("text", [
+    "algorithm.learning_rate=3e-4", "algorithm.learning_rate=3.0e-4",
+    "algorithm.learning_rate=0.0003"])
+def test_settings_of_numbers(text):
+  config = config_lib.Config().override(dict([config_lib.parse_setting(text)]))
+  assert config.algorithm.learning_rate == 3e-4
+
+
+@pytest.mark.parametrize("text", [
+    "num_envs", "=3", "", "num_envs 3", "env.kwargs={", "env.kwargs=!!x 3"])
+def test_unreadable_settings(text):
+  with pytest.raises(config_lib.ConfigError) as caught:
+    config_lib.parse_setting(text)
+  assert str(caught.value).startswith(f"--set {text}: ")

@@ -1,0 +1,171 @@
+"""Every shipped config works, and users' own files do."""
+
+import ast
+import os
+import pathlib
+import subprocess
+import sys
+
+import gymnasium
+import pytest
+
+import configs
+from agents import config as config_lib
+from agents.environments import layout
+from agents.environments import make
+
+_ENVS = {
+    "ant": "Ant-v5", "cartpole": "CartPole-v1", "cheetah": "HalfCheetah-v5",
+    "debug": "InvertedPendulum-v5", "hopper": "Hopper-v5",
+    "humanoid": "Humanoid-v5", "humanoid_standup": "HumanoidStandup-v5",
+    "inverted_double_pendulum": "InvertedDoublePendulum-v5",
+    "inverted_pendulum": "InvertedPendulum-v5", "pendulum": "Pendulum-v1",
+    "pusher": "Pusher-v5", "reacher": "Reacher-v5", "swimmer": "Swimmer-v5",
+    "walker": "Walker2d-v5"}
+
+_OWN = """
+from configs import default
+CONFIG = default.CONFIG.override({"env.id": "CartPole-v1", "seed": 7})
+"""
+
+
+def test_names():
+  assert configs.names() == sorted([*_ENVS, "default"])
+
+
+@pytest.mark.parametrize("name", _ENVS)
+def test_environment_can_be_built(name):
+  config_name, config = configs.load(name)
+  assert config_name == name
+  assert config.env.id == _ENVS[name]
+  # No notes either: all episodes end.
+  assert make.check(config.env) == []
+
+
+@pytest.mark.parametrize("name", _ENVS)
+def test_spaces_fit(name):
+  _, config = configs.load(name)
+  env = make.MakeEnv(config.env)()
+  try:
+    layout.check_spaces(env.observation_space, env.action_space)
+    kind = (gymnasium.spaces.Discrete if name == "cartpole" else
+            gymnasium.spaces.Box)
+    assert isinstance(env.action_space, kind)
+    observ, _ = env.reset(seed=0)
+    assert observ.shape == env.observation_space.shape
+    env.step(env.action_space.sample())
+  finally:
+    env.close()
+
+
+@pytest.mark.parametrize("name", configs.names())
+def test_text_alone_rebuilds_it(name):
+  _, config = configs.load(name)
+  text = config_lib.dump(config)
+  assert config_lib.load(text, name) == config
+  assert "!" not in text
+
+
+@pytest.mark.parametrize("name", _ENVS)
+def test_states_only_what_differs(name):
+  tree = ast.parse(pathlib.Path(f"{configs.__path__[0]}/{name}.py").read_text())
+  assert ast.get_docstring(tree)
+  settings, = (ast.literal_eval(node) for node in ast.walk(tree)
+               if isinstance(node, ast.Dict))
+  default = config_lib.Config()
+  for key, value in settings.items():
+    assert default.override({key: value}) != default, key
+  assert default.override(settings) == configs.load(name)[1]
+
+
+@pytest.mark.parametrize("name", _ENVS)
+def test_budgets(name):
+  budgets = {"debug": 8_192, "pendulum": 300_000, "cartpole": 100_000}
+  _, config = configs.load(name)
+  assert config.steps == budgets.get(name, 1_000_000)
+
+
+def test_default_is_the_default():
+  assert configs.load("default") == ("default", config_lib.Config())
+
+
+def test_default_alone_names_no_environment():
+  with pytest.raises(config_lib.ConfigError, match="env.id is empty"):
+    make.check(configs.load("default")[1].env)
+
+
+def test_no_tensorflow_is_needed():
+  code = ("import sys, configs\n"
+          "for name in configs.names(): configs.load(name)\n"
+          "print('tensorflow' in sys.modules, 'mujoco' in sys.modules)")
+  root = pathlib.Path(configs.__file__).parents[1]
+  result = subprocess.run(
+      [sys.executable, "-c", code], cwd=root, capture_output=True, text=True,
+      check=True)
+  assert result.stdout.strip() == "False False"
+
+
+@pytest.mark.parametrize("name, message", [
+    ("cheeta", "no such config. Did you mean 'cheetah'?"),
+    ("half_cheetah", "Did you mean 'cheetah'?"),
+    ("xyz", "There are: ant, cartpole, cheetah"),
+    ("", "no such config"), ("default.CONFIG", "no such config"),
+    ("missing.py", "no Python file"), ("folder/missing.py", "no Python file"),
+    ("./cheetah", "no Python file"), ("/", "no Python file")])
+def test_unknown_names(name, message):
+  with pytest.raises(config_lib.ConfigError) as caught:
+    configs.load(name)
+  assert f"--config {name}: " in str(caught.value)
+  assert message in str(caught.value)
+
+
+def test_own_file(tmp_path, monkeypatch):
+  (tmp_path / "folder").mkdir()
+  path = tmp_path / "folder" / "mine.py"
+  path.write_text(_OWN)
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setenv("HOME", str(tmp_path))
+  for name in (str(path), os.path.join("folder", "mine.py"),
+               os.path.join("~", "folder", "mine.py")):
+    found, config = configs.load(name)
+    assert found == "mine"
+    assert config == config_lib.Config(
+        env=config_lib.Env("CartPole-v1"), seed=7)
+  monkeypatch.chdir(tmp_path / "folder")
+  assert configs.load("mine.py")[0] == "mine"
+
+
+def test_own_file_of_a_shipped_name(tmp_path):
+  path = tmp_path / "cheetah.py"
+  path.write_text(_OWN)
+  assert configs.load(str(path))[1].env.id == "CartPole-v1"
+  assert configs.load("cheetah")[1].env.id == "HalfCheetah-v5"
+
+
+def test_own_file_may_hold_dataclasses(tmp_path):
+  path = tmp_path / "mine.py"
+  path.write_text(
+      "from __future__ import annotations\n"
+      "import dataclasses\n"
+      "@dataclasses.dataclass\n"
+      "class Task:\n"
+      "  amount: int = 3\n" + _OWN)
+  assert configs.load(str(path))[1].seed == 7
+
+
+@pytest.mark.parametrize("code", [
+    "", "config = 3", "CONFIG = 3", "CONFIG = {'steps': 3}",
+    "from agents.config import Config as CONFIG"])
+def test_own_file_without_config(code, tmp_path):
+  path = tmp_path / "mine.py"
+  path.write_text(code)
+  with pytest.raises(
+      config_lib.ConfigError, match="mine.py: expected a module-level CONFIG"):
+    configs.load(str(path))
+
+
+def test_errors_in_an_own_file_are_its_own(tmp_path):
+  path = tmp_path / "mine.py"
+  path.write_text("raise KeyError('mine')")
+  with pytest.raises(KeyError, match="mine"):
+    configs.load(str(path))
