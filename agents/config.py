@@ -155,8 +155,13 @@ def to_data(config: Config) -> dict[str, Any]:
   """Return the config as dicts, lists and scalars."""
   def plain(value):
     if isinstance(value, dict):
-      return {key: plain(item) for key, item in value.items()}
-    return [plain(x) for x in value] if isinstance(value, tuple) else value
+      return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+      return [plain(item) for item in value]
+    if value is None or type(value) in (bool, int, float, str):
+      return value
+    raise ConfigError("The config must be plain data: numbers, texts, lists "
+                      f"and dicts. Received: {value!r}.")
   return plain(dataclasses.asdict(config))
 
 
@@ -167,12 +172,7 @@ def from_data(data: Any) -> Config:
 
 def dump(config: Config) -> str:
   """Return the YAML text that `load` reads back."""
-  try:
-    return yaml.safe_dump(to_data(config), sort_keys=False)
-  except yaml.YAMLError as error:
-    raise ConfigError(
-        "The config must be plain data: numbers, texts, lists and dicts. "
-        f"Is something else in `env.kwargs`? {error}") from None
+  return yaml.safe_dump(to_data(config), sort_keys=False)
 
 
 def load(text: str, source: str) -> Config:

@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import os
 import pkgutil
+import sys
 
 from agents import config as config_lib
 
@@ -35,6 +36,7 @@ def load(name: str) -> tuple[str, config_lib.Config]:
       raise config_lib.ConfigError(
           f"--config {name}: there is no Python file of this name.")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # Where dataclasses look it up.
     spec.loader.exec_module(module)
     name = os.path.splitext(os.path.basename(path))[0]
   elif name in names():

@@ -15,6 +15,7 @@ from agents.environments import block as block_lib
 from agents.environments import episodes
 from agents.environments import layout
 from agents.environments import memory
+from agents.environments import mujoco_log
 from agents.environments import workers as workers_lib
 
 
@@ -53,6 +54,7 @@ class BatchEnv:
       raise ValueError("A batch needs at least one environment.")
     self._name = str(constructors[0])
     self._size = len(constructors)
+    mujoco_log.capture()
     probe = constructors[0]()
     try:
       self.observation_space = probe.observation_space

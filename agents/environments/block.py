@@ -18,9 +18,10 @@ import numpy as np
 
 from agents import errors
 from agents.environments import episodes
+from agents.environments import mujoco_log
+from agents.environments import wrappers
 
 Constructor = Callable[[], gymnasium.Env]
-_NUMBERS = (int, float, np.number)
 
 
 class EnvironmentFailure(errors.RunError):
@@ -53,24 +54,21 @@ class Block:
     self._lengths = [0] * len(constructors)
     self._reward_parts: list[dict[str, float]] = [{} for _ in constructors]
     self._envs: list[gymnasium.Env] = []
-    for offset, constructor in enumerate(constructors):
-      with self._explained(offset, "its constructor"):
-        env = constructor()
-        self._envs.append(env)
-        self._names[offset] = env.spec.id if env.spec else type(
-            env.unwrapped).__name__
-        if (env.observation_space, env.action_space) != spaces:
-          raise ValueError(
-              f"Its spaces are {env.observation_space} and "
-              f"{env.action_space}, those of environment 0 are {spaces[0]} "
-              f"and {spaces[1]}; environments of a batch must be alike.")
+    mujoco_log.capture()
+    try:
+      for offset, constructor in enumerate(constructors):
+        with self._explained(offset, "its constructor"):
+          self._build(offset, constructor, spaces)
+    except BaseException:
+      self.close()
+      raise
     arrays["valid"][:] = True
 
   def reset(self, seeds: Sequence[int]):
     """Begin episode 0 of every environment with the given seeds."""
     for offset, seed in enumerate(seeds):
       self._episodes[offset] = 0
-      self._arrays["observ"][offset] = self._begin(offset, int(seed))
+      self._begin(offset, int(seed))
 
   def step(self) -> dict[int, dict[str, Any]]:
     """Step by the action array, write the others, reset where it ended.
@@ -81,13 +79,13 @@ class Block:
     """
     arrays = self._arrays
     actions = self._to_env(arrays["action"])
-    next_observ, rewards = arrays["next_observ"], []
+    next_observ, rewards = arrays["next_observ"], arrays["reward"]
     ended, finished, offset = [], {}, 0
     try:
       for offset, env in enumerate(self._envs):
         observ, reward, terminated, truncated, info = env.step(actions[offset])
         next_observ[offset] = observ
-        rewards.append(reward)
+        rewards[offset] = reward
         self._count(offset, info)
         arrays["terminated"][offset] = terminated
         arrays["truncated"][offset] = truncated
@@ -97,13 +95,12 @@ class Block:
               **info, "reward_parts": self._reward_parts[offset]}
     except BaseException as error:
       self._fail(error, offset, "step()")
-    arrays["reward"][:] = rewards
     arrays["observ"][:] = next_observ
     for offset in ended:
       self._episodes[offset] += 1
       seed = episodes.episode_seed(
           self._run_seed, self._first + offset, self._episodes[offset])
-      arrays["observ"][offset] = self._begin(offset, seed)
+      self._begin(offset, seed)
     return finished
 
   def replay(self, episode: Sequence[int], seeds: Sequence[int],
@@ -116,13 +113,13 @@ class Block:
       actions: For each, its actions so far, of shape [steps, ...].
     """
     for offset, env in enumerate(self._envs):
-      observ = self._begin(offset, int(seeds[offset]))
+      self._begin(offset, int(seeds[offset]))
       self._episodes[offset] = int(episode[offset])
       with self._explained(offset, "step() of a replay"):
         for action in self._to_env(actions[offset]):
           observ, _, _, _, info = env.step(action)
           self._count(offset, info)
-      self._arrays["observ"][offset] = observ
+          self._arrays["observ"][offset] = observ
 
   def call(self, name: str, args: tuple, kwargs: dict) -> list[Any]:
     """Call a method of every environment."""
@@ -144,23 +141,37 @@ class Block:
     """Close every environment, also when one of them fails to."""
     envs, self._envs = self._envs, []
     with contextlib.ExitStack() as stack:
-      for env in envs:
-        stack.callback(env.close)
+      for offset, env in enumerate(envs):
+        stack.callback(self._close, offset, env)
 
-  def _begin(self, offset: int, seed: int) -> Any:
+  def _build(self, offset: int, constructor: Constructor,
+             spaces: tuple[gymnasium.Space, gymnasium.Space]):
+    env = constructor()
+    self._envs.append(env)
+    self._names[offset] = (
+        env.spec.id if env.spec else type(env.unwrapped).__name__)
+    if (env.observation_space, env.action_space) != spaces:
+      raise ValueError(
+          f"Its spaces are {env.observation_space} and {env.action_space}, "
+          f"those of environment 0 are {spaces[0]} and {spaces[1]}; "
+          "environments of a batch must be alike.")
+
+  def _close(self, offset: int, env: gymnasium.Env):
+    with self._explained(offset, "close()"):
+      env.close()
+
+  def _begin(self, offset: int, seed: int):
     self._seeds[offset] = seed
     self._lengths[offset] = 0
     self._reward_parts[offset] = {}
     with self._explained(offset, "reset()"):
-      return self._envs[offset].reset(seed=seed)[0]
+      observ, _ = self._envs[offset].reset(seed=seed)
+      self._arrays["observ"][offset] = observ
 
   def _count(self, offset: int, info: dict[str, Any]):
     """Count a step and sum what its info says of the reward."""
     self._lengths[offset] += 1
-    parts = self._reward_parts[offset]
-    for key, value in info.items():
-      if key.startswith("reward_") and isinstance(value, _NUMBERS):
-        parts[key] = parts.get(key, 0.0) + value
+    wrappers.add_reward_parts(self._reward_parts[offset], info)
 
   @contextlib.contextmanager
   def _explained(self, offset: int, where: str):

@@ -30,6 +30,11 @@ class Running(NamedTuple):
   first: np.ndarray  # [B] int64, position of its first action in `actions`.
   actions: list[np.ndarray]  # Each [B, ...]; one for each step.
 
+  def copy(self) -> Running:
+    """Return what stays as it is; arrays of actions never change."""
+    return Running(self.episode.copy(), self.seed.copy(), self.observ,
+                   self.first.copy(), self.actions.copy())
+
   def episode_actions(self, index: int) -> np.ndarray:
     """Return one environment's actions, of shape [steps, ...]."""
     rows = [action[index] for action in self.actions[self.first[index]:]]
@@ -122,12 +127,9 @@ class EpisodeLog:
     self._running = self.running._replace(observ=observ)
 
   def snapshot(self) -> Running:
-    """Return the present moment; a cheap copy, as actions never change."""
-    running = self.running
-    return Running(running.episode.copy(), running.seed.copy(),
-                   running.observ, running.first.copy(),
-                   running.actions.copy())
+    """Return the present moment."""
+    return self.running.copy()
 
   def load(self, running: Running):
     """Continue from a snapshot."""
-    self._running = running
+    self._running = running.copy()

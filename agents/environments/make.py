@@ -29,10 +29,8 @@ class MakeEnv:
     kwargs = dict(config.kwargs)
     if self.render_mode:
       kwargs["render_mode"] = self.render_mode
-    env_class = _find_class(config.id)
-    _import_entry_point(config.id)
-    mujoco_log.capture()  # Models may warn while they are built.
-    if env_class:
+    mujoco_log.capture()
+    if env_class := _find_class(config.id):
       env = env_class(**kwargs)
       if not isinstance(env, gymnasium.Env):
         raise TypeError(
@@ -120,12 +118,3 @@ def _find_class(env_id: str):
   if not colon:
     return None
   return getattr(importlib.import_module(module_name), name, None)
-
-
-def _import_entry_point(env_id: str):
-  """Import the module of a registered environment, and so its simulator."""
-  spec = gymnasium.registry.get(env_id.rpartition(":")[2])
-  if spec and isinstance(spec.entry_point, str):
-    module_name = spec.entry_point.partition(":")[0]
-    if module_name not in sys.modules:
-      importlib.import_module(module_name)

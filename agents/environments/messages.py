@@ -45,6 +45,8 @@ def portable(value: Any) -> Any:
   """Return the value, with text for whatever can't be pickled."""
   if isinstance(value, dict):
     return {key: portable(item) for key, item in value.items()}
+  if isinstance(value, list):
+    return [portable(item) for item in value]
   try:
     pickle.loads(cloudpickle.dumps(value))
     return value

@@ -24,20 +24,23 @@ class Worker:
     self.connection, theirs = socket.socketpair()
     lifeline, self._lifeline = os.pipe()
     # Not `-m`: that would put the current folder, with whatever modules it
-    # holds, before the packages.
+    # holds, before the packages. (`sys` is built in.)
     code = (
-        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
         f"import sys; sys.path[:] = {sys.path!r}; "
         "from agents.environments import worker; "
         f"worker.main({theirs.fileno()}, {lifeline})")
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
                "MKL_NUM_THREADS": "1"}
+    # The worker inherits that SIGINT is blocked, so a Ctrl-C while it starts
+    # does not end it; here it is only late by that much.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
       self.process = subprocess.Popen(
           [sys.executable, "-c", code], stdin=subprocess.DEVNULL,
           pass_fds=(theirs.fileno(), lifeline),
           env={**threads, **os.environ, **variables})
     finally:
+      signal.pthread_sigmask(signal.SIG_SETMASK, mask)
       theirs.close()
       os.close(lifeline)
 
@@ -47,11 +50,13 @@ class Worker:
     except OSError:
       raise self._died() from None
 
-  def request(self, name: str, arguments: tuple, descriptor: int | None = None):
+  def request(self, number: int, name: str, arguments: tuple,
+              descriptor: int | None = None):
+    """Ask for a method of block `number`, or to open it."""
     try:
       socket.send_fds(self.connection, [messages.REQUEST],
                       [] if descriptor is None else [descriptor])
-      messages.send(self.connection, (name, arguments))
+      messages.send(self.connection, (number, name, arguments))
     except OSError:
       raise self._died() from None
 

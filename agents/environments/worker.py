@@ -6,11 +6,11 @@ user's `__main__`, and it ends soon after the trainer, however that ended.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import signal
 import socket
-import threading
-import time
 import traceback
 from typing import Any
 
@@ -34,12 +34,13 @@ def main(connection_fd: int, lifeline_fd: int):
     lifeline_fd: Read end of a pipe whose other end only the trainer holds.
   """
   signal.signal(signal.SIGINT, signal.SIG_IGN)  # The trainer decides.
-  threading.Thread(target=_follow, args=(lifeline_fd,), daemon=True).start()
+  signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+  _guard(lifeline_fd)
   gymnasium.logger.min_level = gymnasium.logger.ERROR  # The trainer has warned.
   warnings: list[str] = []
   mujoco_log.capture(warnings.append)
   connection = socket.socket(fileno=connection_fd)
-  blocks: list[block_lib.Block] = []
+  blocks: dict[int, block_lib.Block] = {}
   try:
     while True:
       command, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
@@ -47,14 +48,13 @@ def main(connection_fd: int, lifeline_fd: int):
         break
       try:
         if command == messages.REQUEST:
-          name, arguments = messages.receive(connection)
+          number, name, arguments = messages.receive(connection)
           if name == "open":
-            blocks.append(_open(descriptors[0], *arguments))
-            result = None
+            blocks[number] = _open(descriptors[0], *arguments)
+            result: Any = None
           else:
-            number, *rest = arguments
-            result = getattr(blocks[number], name)(*rest)
-          answer: Any = messages.Answer(result)
+            result = getattr(blocks[number], name)(*arguments)
+          answer = messages.Answer(result)
         else:
           result = blocks[command[0]].step()
           if not result and not warnings:
@@ -68,8 +68,9 @@ def main(connection_fd: int, lifeline_fd: int):
   except (ConnectionError, EOFError):
     pass  # The trainer is gone, which is the usual end.
   finally:
-    for block in blocks:
-      block.close()
+    with contextlib.ExitStack() as stack:
+      for block in blocks.values():
+        stack.callback(block.close)
 
 
 def _open(descriptor: int, batch: int, first: int, pickled: bytes,
@@ -87,7 +88,9 @@ def _reply(connection: socket.socket, answer: messages.Answer):
     data = cloudpickle.dumps(answer)
     cloudpickle.loads(data)  # Some errors pickle but can't be built again.
   except Exception:
-    error = answer.error and block_lib.EnvironmentFailure(repr(answer.error))
+    error = answer.error
+    if error is not None:
+      error = block_lib.EnvironmentFailure(repr(error))
     data = cloudpickle.dumps(answer._replace(
         result=messages.portable(answer.result), error=error))
   connection.sendall(messages.LOUD)
@@ -102,8 +105,21 @@ def _describe(error: BaseException) -> str:
   return "".join(traceback.format_exception(error))
 
 
-def _follow(lifeline_fd: int):
-  """End this process when the trainer's end of the pipe closes."""
-  os.read(lifeline_fd, 1)
-  time.sleep(_SECONDS_TO_CLOSE)
-  os._exit(1)  # The environment hangs; nothing is left to wait for.
+def _guard(lifeline_fd: int):
+  """Start a small process that ends this one soon after the trainer's end.
+
+  A thread could not: native code that hangs may keep the interpreter's lock.
+  """
+  worker = os.getpid()
+  alive, ours = os.pipe()  # Ours stays open for as long as this process runs.
+  if os.fork():
+    os.close(alive)
+    os.close(lifeline_fd)
+    return
+  os.close(ours)
+  ready, _, _ = select.select([alive, lifeline_fd], [], [])
+  if alive not in ready:
+    ready, _, _ = select.select([alive], [], [], _SECONDS_TO_CLOSE)
+    if not ready:
+      os.kill(worker, signal.SIGKILL)
+  os._exit(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import subprocess
@@ -82,8 +83,7 @@ class Workers:
       descriptor: Shared memory of the size `layout.batch_views` needs.
       run_seed: Seed from which each episode's own seed is derived.
     """
-    if not self._workers:
-      raise RuntimeError("The workers are closed.")
+    self.check_ready()
     if self._num_blocks == messages.REQUEST[0]:
       raise RuntimeError(f"{self._num_blocks} batches were opened on these "
                          "workers, which is all they can tell apart.")
@@ -91,13 +91,18 @@ class Workers:
     bounds = [number * batch // amount for number in range(amount + 1)]
     shares = [(worker, slice(first, last)) for worker, first, last in
               zip(self._workers, bounds[:-1], bounds[1:], strict=True)]
+    block = RemoteBlock(self, self._num_blocks, shares)
     for worker, here in shares:
-      worker.request("open", (
+      worker.request(self._num_blocks, "open", (
           batch, here.start, cloudpickle.dumps(constructors[here]), spaces,
           run_seed), descriptor)
     self._num_blocks += 1
-    block = RemoteBlock(self, self._num_blocks - 1, shares)
-    self.wait([worker for worker, _ in shares])
+    try:
+      self.wait([worker for worker, _ in shares])
+    except Exception:
+      with contextlib.suppress(Exception):
+        block.close()  # Some workers have built theirs.
+      raise
     return block
 
   def wait(self, workers: Sequence[process_lib.Worker],
@@ -106,7 +111,8 @@ class Workers:
 
     Args:
       workers: All that were sent a request.
-      seconds: How long to wait at most; None for as long as it takes.
+      seconds: How long to wait at most, without heeding interrupts; None for
+        as long as it takes.
     Raises:
       Exception: What an environment raised, as itself; its cause says where.
       process_lib.WorkerDied: If a process ended.
@@ -118,7 +124,7 @@ class Workers:
     waiting = {worker.connection.fileno(): worker for worker in workers}
     for descriptor in waiting:
       poll.register(descriptor, select.POLLIN)
-    if self._interrupt_fd is not None:
+    if self._interrupt_fd is not None and seconds is None:
       poll.register(self._interrupt_fd, select.POLLIN)
     answers = {}
     deadline = None if seconds is None else time.monotonic() + seconds
@@ -141,7 +147,7 @@ class Workers:
         mujoco_log.warn(warning)
     for worker in workers:
       answer = answers[worker.number]
-      if answer.error:
+      if answer.error is not None:
         if isinstance(answer.error, block_lib.EnvironmentFailure):
           raise block_lib.EnvironmentFailure(answer.failure)
         raise answer.error from block_lib.EnvironmentFailure(answer.failure)
@@ -151,6 +157,14 @@ class Workers:
   def in_step(self) -> bool:
     """Whether all workers have answered and none has been given up."""
     return self._in_step
+
+  def check_ready(self):
+    """Raise RuntimeError if nothing can be asked of the workers any more."""
+    if not self._workers:
+      raise RuntimeError("The workers are closed.")
+    if not self._in_step:
+      raise RuntimeError("A worker has died or was given up; all that can be "
+                         "done with the workers is to close them.")
 
   def close(self, patience: float = _SECONDS_TO_CLOSE):
     """Ask every process to end, wait, terminate, kill. Can be repeated.
@@ -197,6 +211,7 @@ class RemoteBlock:
     self._request("reset", lambda here: (seeds[here],))
 
   def step(self) -> dict[int, dict[str, Any]]:
+    self._workers.check_ready()
     for worker in self._used:
       worker.send(self._wake)
     finished: dict[int, dict[str, Any]] = {}
@@ -233,5 +248,6 @@ class RemoteBlock:
     return self._workers.wait(self._used)
 
   def _send(self, name: str, arguments: Callable[[slice], tuple]):
+    self._workers.check_ready()
     for worker, here in self._shares:
-      worker.request(name, (self._number, *arguments(here)))
+      worker.request(self._number, name, arguments(here))

@@ -7,6 +7,15 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+_NUMBERS = (int, float, np.number)
+
+
+def add_reward_parts(parts: dict[str, Any], info: dict[str, Any]):
+  """Add what a step's info reports as `reward_...` to the sums in `parts`."""
+  for key, value in info.items():
+    if key.startswith("reward_") and isinstance(value, _NUMBERS):
+      parts[key] = parts.get(key, 0.0) + value
+
 
 class ActionRepeat(gymnasium.Wrapper):
   """Repeats each action, sums the rewards, and stops at the episode's end."""
@@ -17,12 +26,14 @@ class ActionRepeat(gymnasium.Wrapper):
 
   def step(self, action):
     total = 0.0
+    parts: dict[str, Any] = {}
     for _ in range(self._amount):
       observ, reward, terminated, truncated, info = self.env.step(action)
       total += float(reward)
+      add_reward_parts(parts, info)
       if terminated or truncated:
         break
-    return observ, total, terminated, truncated, info
+    return observ, total, terminated, truncated, {**info, **parts}
 
 
 class RandomStart(gymnasium.Wrapper):
@@ -38,9 +49,10 @@ class RandomStart(gymnasium.Wrapper):
   def reset(self, *, seed: int | None = None, options: dict | None = None
             ) -> tuple[Any, dict]:
     observ, info = self.env.reset(seed=seed, options=options)
-    self.action_space.seed(seed)
-    amount = np.random.default_rng(seed).integers(self._max_steps + 1)
-    for _ in range(amount):
+    # Not the environment's own numbers, which the seed itself gives.
+    numbers = np.random.default_rng(None if seed is None else [seed, 1])
+    self.action_space.seed(int(numbers.integers(2 ** 31)))
+    for _ in range(numbers.integers(self._max_steps + 1)):
       observ, _, terminated, truncated, info = self.env.step(
           self.action_space.sample())
       if terminated or truncated:

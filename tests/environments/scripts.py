@@ -13,13 +13,16 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 
 def start(code: str, folder: pathlib.Path) -> subprocess.Popen:
-  """Start a file of this code; `folder / "cwd"` is its current folder."""
+  """Start a file of this code; `folder / "cwd"` is its current folder.
+
+  It has a process group of its own, as if started from a terminal.
+  """
   path = folder / "script.py"
   path.write_text(code)
   (folder / "cwd").mkdir(exist_ok=True)
   return subprocess.Popen(
       [sys.executable, str(path)], cwd=folder / "cwd", text=True,
-      stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+      stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
       env={**os.environ, "PYTHONPATH": str(_ROOT)})
 
 

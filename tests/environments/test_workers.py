@@ -17,7 +17,6 @@ import pytest
 
 from agents.environments import batch_env
 from agents.environments import process as process_lib
-from agents.environments import process as process_lib
 from agents.environments import workers as workers_lib
 from tests import toy
 from tests.environments import odd
@@ -210,6 +209,26 @@ def test_ctrl_c_is_for_the_trainer_alone(pool):
       time.sleep(0.01)
       _step(batch)
     assert all(map(scripts.runs, pool.pids))
+
+
+def test_ctrl_c_while_they_start(tmp_path):
+  # A terminal sends it to the whole group of processes.
+  stdout, stderr = scripts.run("""
+import os, signal, time
+from agents.environments import batch_env
+from agents.environments import workers as workers_lib
+from tests import toy
+
+signal.signal(signal.SIGINT, lambda *_: None)
+with workers_lib.Workers(2) as workers:
+  for _ in range(50):
+    os.killpg(0, signal.SIGINT)
+    time.sleep(0.005)
+  with batch_env.BatchEnv([toy.Counter] * 2, workers) as batch:
+    print(batch.reset([5, 6]).tolist())
+""", tmp_path)
+  assert stdout == "[[5.0, 0.0], [6.0, 0.0]]\n"
+  assert stderr == ""
 
 
 @pytest.mark.parametrize("fault, message", [
