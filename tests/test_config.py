@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -110,7 +111,8 @@ def test_configs_do_not_change(config):
 
 
 @pytest.mark.parametrize("value", [
-    len, object(), np.float64(1.5), np.arange(3), {1, 2}, b"bytes", 1j],
+    len, object(), np.float64(1.5), np.arange(3), {1, 2}, b"bytes", 1j,
+    {(1, 2): 3}, threading.Lock()],
                          ids=lambda value: type(value).__name__)
 def test_only_plain_data_is_written(value):
   config = config_lib.Config(env=config_lib.Env("Ant-v5", {"value": value}))

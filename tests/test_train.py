@@ -143,7 +143,8 @@ def test_signals_save_and_say_how_to_resume(signum, tmp_path):
   assert f"Stopped after {facts['step']:,} steps" in output
 
 
-@pytest.mark.parametrize("how", ["hang", "spin"])
+@pytest.mark.parametrize(
+    "how", ["hang", pytest.param("spin", marks=pytest.mark.slow)])
 def test_interrupted_while_an_environment_hangs(how, tmp_path):
   process = command.start(
       "train.py", "--config", "debug", "--logdir", tmp_path / "logdir",
@@ -168,6 +169,7 @@ def test_environment_error_is_told_as_itself(tmp_path):
   assert "tensorflow" not in done.stdout  # Nobody wants our own traceback.
 
 
+@pytest.mark.slow
 def test_killed_worker_is_told(tmp_path):
   done = command.run(
       "train.py", "--config", "debug", "--logdir", tmp_path,
@@ -262,6 +264,22 @@ def test_killed_and_resumed_equals_uninterrupted(config, args, tmp_path):
   assert process.returncode == 0, output
   assert command.rows(killed) == command.rows(whole)
   assert_equal_checkpoints(killed, whole)
+
+
+@pytest.mark.slow
+def test_number_of_workers_changes_nothing(tmp_path):
+  folders = []
+  for name, *args in (
+      ("serial", "--noenv_processes"), ("one", "--set", "num_workers=1"),
+      ("two", "--set", "num_workers=2"), ("five", "--set", "num_workers=5")):
+    done = command.run(
+        "train.py", "--config", "hopper", "--steps", "20000", "--logdir",
+        tmp_path / name, *args, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    folders.append(command.run_folder(tmp_path / name))
+  for folder in folders[1:]:
+    assert command.rows(folder) == command.rows(folders[0])
+    assert_equal_checkpoints(folder, folders[0])
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.abc
-import importlib.util
+import importlib.machinery
 import re
 import sys
 from collections.abc import Callable
@@ -46,8 +46,7 @@ class _OnImport(importlib.abc.MetaPathFinder):
   def find_spec(self, fullname, path, target=None):
     if fullname != "mujoco":
       return None
-    sys.meta_path.remove(self)
-    spec = importlib.util.find_spec(fullname)
+    spec = importlib.machinery.PathFinder.find_spec(fullname, path)
     if spec and spec.loader:
       load = spec.loader.exec_module
       def exec_module(module):

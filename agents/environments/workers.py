@@ -83,10 +83,10 @@ class Workers:
       descriptor: Shared memory of the size `layout.batch_views` needs.
       run_seed: Seed from which each episode's own seed is derived.
     """
-    self.check_ready()
     if self._num_blocks == messages.REQUEST[0]:
       raise RuntimeError(f"{self._num_blocks} batches were opened on these "
                          "workers, which is all they can tell apart.")
+    self.begin()
     batch, amount = len(constructors), len(self._workers)
     bounds = [number * batch // amount for number in range(amount + 1)]
     shares = [(worker, slice(first, last)) for worker, first, last in
@@ -119,7 +119,6 @@ class Workers:
       Interrupted: If `interrupt_fd` became readable.
       TimeoutError: If `seconds` have passed.
     """
-    self._in_step = False
     poll = select.poll()
     waiting = {worker.connection.fileno(): worker for worker in workers}
     for descriptor in waiting:
@@ -158,13 +157,18 @@ class Workers:
     """Whether all workers have answered and none has been given up."""
     return self._in_step
 
-  def check_ready(self):
-    """Raise RuntimeError if nothing can be asked of the workers any more."""
+  def begin(self):
+    """Prepare for requests, which `wait` ends.
+
+    Raises:
+      RuntimeError: If nothing can be asked of the workers any more.
+    """
     if not self._workers:
       raise RuntimeError("The workers are closed.")
     if not self._in_step:
       raise RuntimeError("A worker has died or was given up; all that can be "
                          "done with the workers is to close them.")
+    self._in_step = False
 
   def close(self, patience: float = _SECONDS_TO_CLOSE):
     """Ask every process to end, wait, terminate, kill. Can be repeated.
@@ -211,7 +215,7 @@ class RemoteBlock:
     self._request("reset", lambda here: (seeds[here],))
 
   def step(self) -> dict[int, dict[str, Any]]:
-    self._workers.check_ready()
+    self._workers.begin()
     for worker in self._used:
       worker.send(self._wake)
     finished: dict[int, dict[str, Any]] = {}
@@ -248,6 +252,6 @@ class RemoteBlock:
     return self._workers.wait(self._used)
 
   def _send(self, name: str, arguments: Callable[[slice], tuple]):
-    self._workers.check_ready()
+    self._workers.begin()
     for worker, here in self._shares:
       worker.request(self._number, name, arguments(here))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import pathlib
 import signal
@@ -21,6 +22,13 @@ gymnasium.register("Odd-v0", "tests.toy:Counter", max_episode_steps=2)
 def make_cheetah():
   """Return an environment whose simulator nobody has heard of before."""
   return gymnasium.make("HalfCheetah-v5")
+
+
+def make_cheetah_if_possible():
+  """Return the same, after a look at whether its simulator is there."""
+  if importlib.util.find_spec("mujoco"):
+    return make_cheetah()
+  raise ImportError("There is no MuJoCo.")
 
 
 def make_nothing():
@@ -187,20 +195,22 @@ class Diary(toy.Counter):
   Args:
     path: The file.
     name: The line.
-    fault: What goes wrong: "constructor", "close", "exit", "hang" or "slow";
-      all but the first do so while closing.
+    fault: What goes wrong: "constructor", "close", "exit" or "hang"; all but
+      the first do so while closing.
+    seconds: How long closing takes.
   """
 
-  def __init__(self, path: pathlib.Path, name: str = "", fault: str = ""):
+  def __init__(self, path: pathlib.Path, name: str = "", fault: str = "",
+               seconds: float = 0.0):
     super().__init__()
     self._path, self._name, self._fault = path, name, fault
+    self._seconds = seconds
     if fault == "constructor":
       raise ValueError("faulty constructor")
     self._write("built")
 
   def close(self):
-    if self._fault == "slow":
-      time.sleep(0.3)
+    time.sleep(self._seconds)
     self._write("closed")
     if self._fault == "close":
       raise ValueError("faulty close")

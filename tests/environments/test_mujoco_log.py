@@ -33,7 +33,8 @@ else:
 
 @pytest.mark.parametrize("processes", [False, True])
 @pytest.mark.parametrize("env_id", [
-    "HalfCheetah-v5", "tests.environments.odd:make_cheetah"])
+    "HalfCheetah-v5", "tests.environments.odd:make_cheetah",
+    "tests.environments.odd:make_cheetah_if_possible"])
 def test_each_warning_once_and_no_file(processes, env_id, tmp_path):
   _, stderr = scripts.run(
       _UNSTABLE.format(processes=processes, env_id=env_id), tmp_path)

@@ -322,7 +322,7 @@ def test_a_batch_closes_although_an_interruption_is_pending(tmp_path):
   path = tmp_path / "diary"
   with _pipe() as (read, write), workers_lib.Workers(1, read) as workers:
     batch = batch_env.BatchEnv(
-        [functools.partial(odd.Diary, path, "a", "slow")], workers)
+        [functools.partial(odd.Diary, path, "a", seconds=0.3)], workers)
     os.write(write, b"\0")
     batch.close()
     assert rollouts.not_closed(path) == {}
@@ -378,6 +378,32 @@ def test_idle_workers_close_at_once_and_again():
   batch.close()
   with pytest.raises(RuntimeError, match="closed"):
     batch_env.BatchEnv([toy.Counter], workers)
+
+
+@pytest.mark.slow
+def test_patience_lasts_as_long_as_it_is_told_to(tmp_path):
+  path = tmp_path / "diary"
+  with workers_lib.Workers(1) as workers:
+    batch_env.BatchEnv([functools.partial(odd.Diary, path, "a", seconds=seconds)
+                        for seconds in (0, 5)], workers)
+    workers.close(patience=20)
+  assert rollouts.not_closed(path) == {}
+
+
+def test_nothing_is_left_of_them():
+  for patience, constructor in ((3, toy.Counter), (0, _STUCK["deaf"])):
+    with _interrupted([toy.Counter, constructor, odd.Slow], 3) as (workers, _):
+      family = {pid for worker in workers.pids for pid in _family(worker)}
+      assert family >= set(workers.pids)
+      workers.close(patience)
+      assert not scripts.wait_for_ends(family, 5)
+
+
+def _family(pid):
+  """Return a process and all processes below it."""
+  children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+  return [pid] + [below for child in children.split()
+                  for below in _family(int(child))]
 
 
 def test_errors_in_the_context_close_them():
