@@ -153,16 +153,20 @@ class Config:
 
 def to_data(config: Config) -> dict[str, Any]:
   """Return the config as dicts, lists and scalars."""
+  scalars = (bool, int, float, str, type(None))
   def plain(value):
-    if isinstance(value, dict):
-      return {plain(key): plain(item) for key, item in value.items()}
+    if dataclasses.is_dataclass(value):
+      return {field.name: plain(getattr(value, field.name))
+              for field in dataclasses.fields(value)}
+    if isinstance(value, dict) and all(type(key) in scalars for key in value):
+      return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
       return [plain(item) for item in value]
-    if value is None or type(value) in (bool, int, float, str):
+    if type(value) in scalars:
       return value
     raise ConfigError("The config must be plain data: numbers, texts, lists "
                       f"and dicts. Received: {value!r}.")
-  return plain(dataclasses.asdict(config))
+  return plain(config)
 
 
 def from_data(data: Any) -> Config:

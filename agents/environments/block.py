@@ -49,7 +49,7 @@ class Block:
     self._run_seed = run_seed
     self._to_env = action_converter(spaces[1])
     self._names = [str(constructor) for constructor in constructors]
-    self._seeds = [0] * len(constructors)
+    self._seeds: list[int | None] = [None] * len(constructors)
     self._episodes = [0] * len(constructors)
     self._lengths = [0] * len(constructors)
     self._reward_parts: list[dict[str, float]] = [{} for _ in constructors]
@@ -166,7 +166,11 @@ class Block:
     self._reward_parts[offset] = {}
     with self._explained(offset, "reset()"):
       observ, _ = self._envs[offset].reset(seed=seed)
-      self._arrays["observ"][offset] = observ
+      observs = self._arrays["observ"]
+      if np.shape(observ) != observs.shape[1:]:  # It might broadcast.
+        raise ValueError(f"The observation has shape {np.shape(observ)}, its "
+                         f"space {observs.shape[1:]}.")
+      observs[offset] = observ
 
   def _count(self, offset: int, info: dict[str, Any]):
     """Count a step and sum what its info says of the reward."""
@@ -184,9 +188,10 @@ class Block:
     """Raise the error, with an EnvironmentFailure as its cause."""
     if isinstance(error.__cause__, EnvironmentFailure):
       raise error
+    begun = (f", seed {self._seeds[offset]}, step {self._lengths[offset]} of "
+             "its episode") if self._seeds[offset] is not None else ""
     failure = EnvironmentFailure(
-        f"Environment {self._first + offset} ('{self._names[offset]}', seed "
-        f"{self._seeds[offset]}, step {self._lengths[offset]} of its episode) "
+        f"Environment {self._first + offset} ('{self._names[offset]}'{begun}) "
         f"failed in {where}:\n\n{''.join(traceback.format_exception(error))}")
     # An environment that exits must not end the trainer without a word.
     if isinstance(error, (Exception, KeyboardInterrupt)):

@@ -75,8 +75,8 @@ def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
       layout.check_spaces(env.observation_space, env.action_space)
     finally:
       env.close()
-  except (gymnasium.error.Error, ImportError, AttributeError, TypeError
-          ) as error:
+  except (gymnasium.error.Error, ImportError, AttributeError, TypeError,
+          ValueError, OSError) as error:
     raise config_lib.ConfigError(
         f"env.id={config.id}, env.kwargs={config.kwargs}: "
         f"{type(error).__name__}: {error}") from error

@@ -72,7 +72,11 @@ class Worker:
     raise self._died()
 
   def hang_up(self):
+    """Ask the process to close its environments and end."""
     self.connection.close()
+
+  def let_go(self):
+    """Leave what is left of the process to its guard."""
     os.close(self._lifeline)
 
   def _died(self) -> WorkerDied:
@@ -81,7 +85,7 @@ class Worker:
     except subprocess.TimeoutExpired:
       return WorkerDied(f"Worker {self.number} closed its connection.")
     if code < 0:
-      reason = f"was killed by {signal.Signals(-code).name}"
+      reason = f"was killed by {_signal_name(-code)}"
       if -code == signal.SIGKILL:
         reason += ". Was the machine out of memory?"
       elif -code == signal.SIGSEGV:
@@ -90,3 +94,10 @@ class Worker:
       reason = f"exited with code {code}; see its messages above."
     return WorkerDied(f"Worker {self.number} (process {self.process.pid}) "
                       f"{reason}")
+
+
+def _signal_name(signum: int) -> str:
+  try:
+    return signal.Signals(signum).name
+  except ValueError:  # Real-time signals have no names.
+    return f"signal {signum}"

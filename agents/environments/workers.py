@@ -191,6 +191,8 @@ class Workers:
           worker.process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
           pass
+    for worker in workers:
+      worker.let_go()
 
   def __enter__(self) -> Workers:
     return self
