@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 import traceback
-from typing import Any
 
 import configs
 from agents import config as config_lib
@@ -33,7 +32,11 @@ def main(argv: list[str] | None = None) -> int:
   with interrupts_lib.Interrupts() as interrupts:
     try:
       folder = _resumed(args) if args.resume else _created(args)
-      return _train(folder, bool(args.resume), interrupts)
+      if args.noenv_processes:  # For this process, not for the run.
+        folder.config = folder.config.override({"env_processes": False})
+      interrupts.farewell = _again(folder)
+      with folder.locked():
+        return _train(folder, bool(args.resume), interrupts)
     except config_lib.ConfigError as error:
       parser.exit(2, f"train.py: error: {error}\n")
     except Exception as error:
@@ -51,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
       "--config", metavar="NAME", help="one of "
       f"{', '.join(configs.names())}; or the path of your own .py file")
   new.add_argument(
-      "--logdir", metavar="DIR", default="~/logdir",
+      "--logdir", metavar="DIR",
       help="where the run folder <time>-<config> is made (default: ~/logdir)")
   new.add_argument("--seed", metavar="N", help="seed of the run (default: 0)")
   new.add_argument(
@@ -81,21 +84,21 @@ def _created(args: argparse.Namespace) -> run_folder.RunFolder:
         f"name a --config ({', '.join(configs.names())}) or a run to --resume.")
   name, config = configs.load(args.config)
   changes = dict(config_lib.parse_setting(text) for text in args.set)
-  changes.update(_overrides(args))
-  if args.seed is not None:
-    changes["seed"] = args.seed
+  for flag in ("seed", "steps"):
+    if getattr(args, flag) is not None:
+      changes[flag] = getattr(args, flag)
   if args.eager:
     changes["eager"] = True
   # Through text, so that the run uses just what its config.yaml says.
   config = config_lib.load(
       config_lib.dump(config.override(changes)), "the config")
   _check_env(config)
-  return run_folder.create(args.logdir, name, config)
+  return run_folder.create(args.logdir or "~/logdir", name, config)
 
 
 def _resumed(args: argparse.Namespace) -> run_folder.RunFolder:
   """Open the run folder, with a larger budget if there is one."""
-  for flag in ("config", "seed", "set", "eager"):
+  for flag in ("config", "logdir", "seed", "set", "eager"):
     if getattr(args, flag):
       raise config_lib.ConfigError(
           f"--{flag} can't change a run that has begun; --resume takes --steps "
@@ -103,24 +106,18 @@ def _resumed(args: argparse.Namespace) -> run_folder.RunFolder:
   folder = run_folder.RunFolder(args.resume)
   if not checkpoint.paths(folder.checkpoints):
     raise config_lib.ConfigError(f"{folder.path} has no checkpoint yet.")
-  config = folder.config.override(_overrides(args))
-  _check_env(config)
-  if config.steps != folder.config.steps:
-    folder.write_config(folder.config.override({"steps": config.steps}))
-  folder.config = config
+  if args.steps is not None:
+    config = folder.config.override({"steps": args.steps})
+    if config.steps < folder.config.steps:
+      raise config_lib.ConfigError(
+          f"--steps {args.steps}: the run has a budget of "
+          f"{folder.config.steps:,} steps already, which can only grow.")
+    folder.config = config
+  _check_env(folder.config)
   if changed := folder.changed_versions():
     print("Not the versions that this run began with, so it may not repeat "
           f"bit for bit: {', '.join(changed)}.")
   return folder
-
-
-def _overrides(args: argparse.Namespace) -> dict[str, Any]:
-  changes: dict[str, Any] = {}
-  if args.steps is not None:
-    changes["steps"] = args.steps
-  if args.noenv_processes:
-    changes["env_processes"] = False
-  return changes
 
 
 def _check_env(config: config_lib.Config):
@@ -146,6 +143,7 @@ def _train(folder: run_folder.RunFolder, resume: bool,
     loop = loop_lib.Loop(trainer, folder, stop=interrupts)
     if resume:
       loop.resume()
+      folder.extend(config.steps)
     else:
       loop.start()
     print(f"{'Resuming' if resume else 'Training'} {folder.path}", flush=True)

@@ -35,6 +35,8 @@ def main(argv: list[str] | None = None) -> int:
     (outdir / "episodes.json").write_text(json.dumps(episodes, indent=2) + "\n")
   except config_lib.ConfigError as error:
     parser.exit(2, f"visualize.py: error: {error}\n")
+  except KeyboardInterrupt:
+    return 130
   except (errors.RunError, OSError) as error:
     parser.exit(1, f"visualize.py: {type(error).__name__}: {error}\n")
   return 0

@@ -183,7 +183,7 @@ def load(text: str, source: str) -> Config:
   """Parse the text of a `config.yaml`; `source` names it in errors."""
   try:
     return from_data(yaml.safe_load(text))
-  except (ConfigError, yaml.YAMLError) as error:
+  except (ValueError, yaml.YAMLError) as error:
     raise ConfigError(f"{source}: {error}") from None
 
 
@@ -195,7 +195,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
         f"--set {text}: expected key=value, such as num_envs=32.")
   try:
     return key, yaml.safe_load(value)
-  except yaml.YAMLError as error:
+  except (ValueError, yaml.YAMLError) as error:
     raise ConfigError(f"--set {text}: the value can't be read: {error}"
                       ) from None
 
@@ -235,10 +235,12 @@ def _convert(kind: Any, value: Any, key: str) -> Any:
     return dict(value)
   if isinstance(value, str) and kind in (int, float):
     # YAML reads 3e-4 as text: it wants 3.0e-4.
-    try:
-      value = float(value)
-    except ValueError:
-      pass
+    for number_type in (int, float):
+      try:
+        value = number_type(value)
+        break
+      except ValueError:
+        pass
   if isinstance(value, kind if isinstance(kind, type) else ()):
     if not (kind is int and isinstance(value, bool)):
       return value

@@ -48,7 +48,7 @@ def film(folder: run_folder.RunFolder, outdir: pathlib.Path,
   with workers_lib.Workers(1, variables=_drawing_variables()) as workers:
     env = batch_env.BatchEnv(
         [constructor], workers, random.stream(config.seed, "eval"))
-    fps = env.get("metadata")[0].get("render_fps", _FRAMES_PER_SECOND)
+    fps = env.get("metadata")[0].get("render_fps") or _FRAMES_PER_SECOND
     algorithm = build.algorithm(
         config, env.observation_space, env.action_space)
     trainer.load_variables(algorithm, arrays)
@@ -97,13 +97,14 @@ def _draw(env: batch_env.BatchEnv) -> np.ndarray:
   if not (isinstance(frame, np.ndarray) and frame.ndim == 3):
     raise errors.RunError(
         f"render() returned {type(frame).__name__}, not an RGB image.")
-  return np.ascontiguousarray(frame, np.uint8)
+  height, width = (size - size % 2 for size in frame.shape[:2])
+  # H.264 wants even sizes.
+  return np.ascontiguousarray(frame[:height, :width], np.uint8)
 
 
 def _open(path: pathlib.Path, frame: np.ndarray, fps: float):
   """Return a generator that wants frames."""
   height, width, _ = frame.shape
-  # H.264 wants even sizes; ffmpeg scales what is not.
   writer = imageio_ffmpeg.write_frames(
       str(path), (width, height), fps=fps, codec="libx264",
       macro_block_size=2, ffmpeg_log_level="error")

@@ -10,6 +10,7 @@ import importlib.util
 import os
 import pkgutil
 import sys
+import traceback
 
 from agents import config as config_lib
 
@@ -37,7 +38,12 @@ def load(name: str) -> tuple[str, config_lib.Config]:
           f"--config {name}: there is no Python file of this name.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # Where dataclasses look it up.
-    spec.loader.exec_module(module)
+    try:
+      spec.loader.exec_module(module)
+    except Exception as error:
+      trace = "".join(traceback.format_exception(error, limit=-1))
+      raise config_lib.ConfigError(
+          f"--config {name}: the file fails:\n{trace}") from error
     name = os.path.splitext(os.path.basename(path))[0]
   elif name in names():
     module = importlib.import_module(f"configs.{name}")

@@ -164,8 +164,10 @@ def test_own_file_without_config(code, tmp_path):
     configs.load(str(path))
 
 
-def test_errors_in_an_own_file_are_its_own(tmp_path):
+def test_errors_in_an_own_file_are_shown_there(tmp_path):
   path = tmp_path / "mine.py"
   path.write_text("raise KeyError('mine')")
-  with pytest.raises(KeyError, match="mine"):
+  with pytest.raises(config_lib.ConfigError) as caught:
     configs.load(str(path))
+  assert f'File "{path}", line 1' in str(caught.value)
+  assert "KeyError: 'mine'" in str(caught.value)

@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -120,13 +121,18 @@ def test_resume_extends_a_finished_run(finished, tmp_path):
   done = command.run(
       "train.py", "--resume", copy, "--steps", "2600", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
+  done_less = command.run(
+      "train.py", "--resume", copy, "--steps", "1000", cwd=tmp_path)
+  assert done_less.returncode == 2
+  assert "which can only grow" in done_less.stdout
   after = command.rows(copy)
   assert after[:len(before)] == before
   assert after[-1]["phase"] == "eval" and after[-1]["step"] == 2600
   assert yaml.safe_load((copy / "config.yaml").read_text())["steps"] == 2600
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signum", [
+    signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_signals_save_and_say_how_to_resume(signum, tmp_path):
   process = command.start(
       "train.py", *command.SMALL, "--steps", "1e6", "--logdir",
@@ -204,6 +210,12 @@ def test_killed_worker_is_told(tmp_path):
     (["--config", "cheetah", "--logdir", "/proc/no"], "can't make"),
     (["--resume", "/no/such/run"], "is not a run folder"),
     (["--resume", "/no/such/run", "--seed", "1"], "--seed can't change a run"),
+    (["--config", "cheetah", "--set", "env.kwargs.x=2020-13-45"],
+     "the value can't be read"),
+    (["--config", "cheetah", "--set", "env.kwargs.xml_file=missing.xml"],
+     "missing.xml"),
+    (["--config", "cheetah", "--set", "env.id=tests.toy:Nothing"],
+     "tests.toy has no 'Nothing'"),
 ])
 def test_user_errors_exit_2_without_traceback(args, message, tmp_path):
   if args and "--logdir" not in args and "--resume" not in args:
@@ -248,14 +260,11 @@ def test_killed_and_resumed_equals_uninterrupted(config, args, tmp_path):
   process = command.start(
       "train.py", *args, "--logdir", tmp_path / "killed", cwd=tmp_path)
   for _ in range(2):
-    def going():
-      return any((tmp_path / "killed").glob("*/checkpoints/*.npz"))
-    while not going():
+    # "Training" or "Resuming" is printed just before the first epoch.
+    while not process.stdout.readline().startswith(("Training", "Resuming")):
       assert process.poll() is None
-    try:
-      process.wait(timeout=moments.uniform(0, seconds))
-    except subprocess.TimeoutExpired:
-      pass
+    time.sleep(moments.uniform(0, 0.4 * seconds))
+    assert process.poll() is None, "Ended before it could be killed."
     process.kill()
     process.communicate()
     killed = command.run_folder(tmp_path / "killed")
@@ -317,5 +326,5 @@ def assert_equal_checkpoints(first: pathlib.Path, second: pathlib.Path):
   for name in arrays:
     np.testing.assert_array_equal(arrays[name], others[name], err_msg=name)
     assert arrays[name].tobytes() == others[name].tobytes(), name
-  for name in ("step", "done", "scores", "lengths"):
+  for name in ("step", "done", "scores", "lengths", "reward_parts"):
     assert facts[name] == other_facts[name]

@@ -33,7 +33,8 @@ def check_film(path, length):
   return meta
 
 
-@pytest.mark.parametrize("policy", ["mean", "sampled"])
+@pytest.mark.parametrize(
+    "policy", ["mean", pytest.param("sampled", marks=pytest.mark.slow)])
 def test_films_of_a_run(finished, policy, tmp_path):
   outdir = tmp_path / "films"
   done = command.run(

@@ -24,7 +24,7 @@ from agents.environments import wrappers
 Constructor = Callable[[], gymnasium.Env]
 
 
-class EnvironmentFailure(errors.RunError):
+class EnvironmentFailure(errors.EnvironmentsError):
   """Says which environment failed where; the cause of the error itself."""
 
 
@@ -95,6 +95,8 @@ class Block:
               **info, "reward_parts": self._reward_parts[offset]}
     except BaseException as error:
       self._fail(error, offset, "step()")
+    self._check_finite(next_observ)
+    self._check_finite(rewards)
     arrays["observ"][:] = next_observ
     for offset in ended:
       self._episodes[offset] += 1
@@ -171,6 +173,15 @@ class Block:
         raise ValueError(f"The observation has shape {np.shape(observ)}, its "
                          f"space {observs.shape[1:]}.")
       observs[offset] = observ
+
+  def _check_finite(self, values: np.ndarray):
+    """Blame the environment for numbers that nothing can be learned from."""
+    if values.dtype == np.float32 and not np.isfinite(values).all():
+      offset = int(np.argwhere(~np.isfinite(values))[0][0])
+      with self._explained(offset, "step()"):
+        raise ValueError(
+            "The observation or reward is not finite: "
+            f"{values[offset]!r}. Did the simulation become unstable?")
 
   def _count(self, offset: int, info: dict[str, Any]):
     """Count a step and sum what its info says of the reward."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import os
 import sys
+import traceback
 
 import gymnasium
 
@@ -75,8 +77,9 @@ def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
       layout.check_spaces(env.observation_space, env.action_space)
     finally:
       env.close()
-  except (gymnasium.error.Error, ImportError, AttributeError, TypeError,
-          ValueError, OSError) as error:
+  except Exception as error:
+    if not _is_users_mistake(error):
+      raise
     raise config_lib.ConfigError(
         f"env.id={config.id}, env.kwargs={config.kwargs}: "
         f"{type(error).__name__}: {error}") from error
@@ -85,9 +88,22 @@ def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
         f"{config.id} can't be filmed: it has no render mode 'rgb_array'. It "
         f"has: {modes}.")
   if not _has_time_limit(env):
-    return [f"{config.id} has no time limit. Unless all its episodes end by "
-            "themselves, set env.max_length, or evaluation never ends."]
+    return [f"{config.id} declares no time limit; should its episodes not end "
+            "by themselves, set env.max_length."]
   return []
+
+
+def _is_users_mistake(error: Exception) -> bool:
+  """Whether the config asks for what isn't there.
+
+  Other errors are raised within the user's own environment, and their
+  traceback is what helps.
+  """
+  frames = traceback.extract_tb(error.__traceback__)
+  ours = os.path.dirname(__file__), os.path.dirname(gymnasium.__file__)
+  return isinstance(error, (gymnasium.error.Error, ImportError)) or (
+      isinstance(error, (AttributeError, TypeError, ValueError, OSError))
+      and frames[-1].filename.startswith(ours))
 
 
 def _has_time_limit(env: gymnasium.Env) -> bool:
@@ -117,4 +133,11 @@ def _find_class(env_id: str):
   module_name, colon, name = env_id.partition(":")
   if not colon:
     return None
-  return getattr(importlib.import_module(module_name), name, None)
+  module = importlib.import_module(module_name)
+  registered = (key.rpartition("-v")[0] for key in gymnasium.registry)
+  if not (hasattr(module, name) or name in gymnasium.registry
+          or name in registered):
+    raise AttributeError(
+        f"{module_name} has no '{name}' and registers no environment of this "
+        "name.")
+  return getattr(module, name, None)

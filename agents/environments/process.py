@@ -12,7 +12,7 @@ from agents import errors
 from agents.environments import messages
 
 
-class WorkerDied(errors.RunError):
+class WorkerDied(errors.EnvironmentsError):
   """A worker process ended although nobody had asked it to."""
 
 
@@ -70,6 +70,11 @@ class Worker:
     except (OSError, EOFError):
       pass
     raise self._died()
+
+  def check_alive(self):
+    """Raise WorkerDied if the process has ended."""
+    if self.process.poll() is not None:
+      raise self._died()
 
   def hang_up(self):
     """Ask the process to close its environments and end."""

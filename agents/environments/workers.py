@@ -25,7 +25,7 @@ from agents.environments import process as process_lib
 _SECONDS_TO_CLOSE = 3.0
 
 
-class Interrupted(errors.RunError):
+class Interrupted(errors.EnvironmentsError):
   """The user wants to stop and the environments take too long to answer."""
 
 
@@ -128,11 +128,13 @@ class Workers:
     answers = {}
     deadline = None if seconds is None else time.monotonic() + seconds
     while waiting:
-      left = None if deadline is None else max(
-          0.0, 1000 * (deadline - time.monotonic()))
-      ready = [descriptor for descriptor, _ in poll.poll(left)]
-      if not ready:
+      ready = [descriptor for descriptor, _ in poll.poll(1000)]
+      if deadline and not ready and time.monotonic() > deadline:
         raise TimeoutError(f"No answer within {seconds} seconds.")
+      if not ready:
+        # What an environment forked may hold a dead worker's connection open.
+        for worker in waiting.values():
+          worker.check_alive()
       for descriptor in ready:
         if descriptor in waiting:
           worker = waiting.pop(descriptor)

@@ -14,7 +14,7 @@ def add_reward_parts(parts: dict[str, Any], info: dict[str, Any]):
   """Add what a step's info reports as `reward_...` to the sums in `parts`."""
   for key, value in info.items():
     if key.startswith("reward_") and isinstance(value, _NUMBERS):
-      parts[key] = parts.get(key, 0.0) + value
+      parts[key] = parts.get(key, 0.0) + float(value)
 
 
 class ActionRepeat(gymnasium.Wrapper):

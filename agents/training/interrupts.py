@@ -28,6 +28,7 @@ class Interrupts:
 
   def __init__(self):
     self.signum: int | None = None
+    self.farewell = "Nothing was saved."  # Printed when it ends the process.
     # Readable when waiting for the environments must end.
     self.give_up_fd, self._give_up = os.pipe()
 
@@ -87,6 +88,5 @@ class Interrupts:
 
   def _end(self, why: str):
     with contextlib.suppress(OSError):
-      print(f"{why} The last checkpoint is kept; --resume goes on from it.",
-            file=sys.stderr, flush=True)
+      print(f"{why} {self.farewell}", file=sys.stderr, flush=True)
     os._exit(self.exit_code)

@@ -44,6 +44,8 @@ class Loop:
     self._done = {"report_every": 0, "eval_every": 0, "checkpoint_every": -1}
     self._scores: list[float] = []  # Of training episodes, since the report.
     self._lengths: list[int] = []
+    self._reward_parts: list[dict[str, float]] = []
+    self._compiled = False  # A process's first epoch compiles; it isn't timed.
     self._seconds = 0.0  # Of the run, up to the checkpoint it resumed from.
 
   def start(self):
@@ -58,10 +60,15 @@ class Loop:
   def resume(self):
     """Go on from the newest checkpoint."""
     arrays, facts = checkpoint.load(checkpoint.newest(self._folder.checkpoints))
-    self._trainer.load(arrays)
+    try:
+      self._trainer.load(arrays)
+    except ValueError as error:
+      raise config_lib.ConfigError(
+          f"config.yaml does not fit the checkpoint: {error}") from error
     self.step = facts["step"]
     self._done = facts["done"]
     self._scores, self._lengths = facts["scores"], facts["lengths"]
+    self._reward_parts = facts["reward_parts"]
     self._seconds = facts["seconds"]
     self._metrics = metrics_lib.Metrics(self._folder.path, facts["files"])
 
@@ -78,11 +85,12 @@ class Loop:
       self._train()
       if self._stop():
         self._save()
-    except TrainingDiverged:
-      raise
-    except Exception:
-      # An environment failed, or hangs and the user has stopped waiting. What
-      # the trainer holds is still the end of the last epoch.
+    except Exception as error:
+      # Where environments failed, or hang and the user has stopped waiting,
+      # the trainer still holds the end of the last epoch.
+      causes = error, error.__cause__
+      if not any(isinstance(x, errors.EnvironmentsError) for x in causes):
+        raise
       self._save()
       if not self._stop():
         raise
@@ -126,7 +134,7 @@ class Loop:
     self._progress.advance(self.step)
     self._scores += epoch.scores
     self._lengths += epoch.lengths
-    self._infos += epoch.infos
+    self._reward_parts += epoch.reward_parts
     for name, value in epoch.seconds.items():
       self._shares[name] = self._shares.get(name, 0.0) + value
     if self._compiled:
@@ -135,10 +143,7 @@ class Loop:
       self._untimed += seconds
       self._compiled = True
 
-  _compiled = False  # The first epoch of a process compiles; it isn't timed.
-
   def _begin_report(self):
-    self._infos: list[dict[str, Any]] = []
     self._shares: dict[str, float] = {}
     self._timed_steps = 0
     self._untimed = 0.0
@@ -156,11 +161,11 @@ class Loop:
       scalars[f"performance/{name}_share"] = value / total
     if speed:
       scalars["performance/steps_per_second"] = speed
-    for name in {name for info in self._infos for name in info["reward_parts"]}:
-      scalars[f"reward_parts/{name.removeprefix('reward_')}"] = float(np.mean(
-          [info["reward_parts"].get(name, 0.0) for info in self._infos]))
+    for name in sorted(set().union(*self._reward_parts)):
+      scalars[f"reward_parts/{name.removeprefix('reward_')}"] = float(
+          np.mean([parts.get(name, 0.0) for parts in self._reward_parts]))
     self._write(row, scalars)
-    self._scores, self._lengths = [], []
+    self._scores, self._lengths, self._reward_parts = [], [], []
     self._done["report_every"] = self.step
     self._begin_report()
 
@@ -179,7 +184,8 @@ class Loop:
     checkpoint.save(
         self._folder.checkpoints, self.step, self._trainer.state(), {
             "step": self.step, "done": self._done, "scores": self._scores,
-            "lengths": self._lengths, "seconds": self._elapsed(),
+            "lengths": self._lengths, "reward_parts": self._reward_parts,
+            "seconds": self._elapsed(),
             "files": self._metrics.lengths()})
 
   def _elapsed(self) -> float:

@@ -7,6 +7,7 @@ it cuts them back, so that nothing is told twice.
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 from typing import Any
 
@@ -32,7 +33,7 @@ class Metrics:
         path.unlink()
       else:
         with open(path, "r+b") as file:
-          file.truncate(length)
+          file.truncate(min(length, path.stat().st_size))
     self._rows = open(folder / "metrics.jsonl", "a")
     self._writers = {phase: tf.summary.create_file_writer(str(folder / phase))
                      for phase in ("train", "eval")}
@@ -61,6 +62,7 @@ class Metrics:
     """Return the bytes of every file, by its path in the run folder."""
     for writer in self._writers.values():
       writer.flush()
+    os.fsync(self._rows.fileno())
     return {str(path.relative_to(self._folder)): path.stat().st_size
             for path in self._paths()}
 

@@ -49,7 +49,7 @@ class Progress:
     if speed := row.get("steps_per_second"):
       parts.append(f"{speed:,.0f} steps/s")
     gained = row["step"] - self._first
-    if row["phase"] == "train" and gained:
+    if gained:
       pace = (time.monotonic() - self._start) / gained
       left = round(max(0, self._steps - row["step"]) * pace)
       parts.append(f"{datetime.timedelta(seconds=left)} left")

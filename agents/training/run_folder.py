@@ -9,7 +9,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import fcntl
 import importlib.metadata
 import os
 import pathlib
@@ -37,22 +39,43 @@ class RunFolder:
     self.path = pathlib.Path(path).expanduser()
     try:
       text = (self.path / "config.yaml").read_text()
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
       raise config_lib.ConfigError(
-          f"{self.path} is not a run folder: {error.strerror}: "
-          f"{error.filename}") from None
+          f"{self.path} is not a run folder: {error}") from None
     self.config = config_lib.load(text, str(self.path / "config.yaml"))
     self.checkpoints = self.path / "checkpoints"
-    self.metrics = self.path / "metrics.jsonl"
 
-  def write_config(self, config: config_lib.Config):
-    """Replace the config, whole or not at all."""
-    _write(self.path / "config.yaml", config_lib.dump(config))
-    self.config = config
+  def extend(self, steps: int):
+    """Write down a larger budget."""
+    path = self.path / "config.yaml"
+    config = config_lib.load(path.read_text(), str(path))
+    _write(path, config_lib.dump(config.override({"steps": steps})))
+
+  @contextlib.contextmanager
+  def locked(self):
+    """Keep the folder from all other trainers.
+
+    Raises:
+      ConfigError: If another one has it.
+    """
+    descriptor = os.open(self.path, os.O_RDONLY)
+    try:
+      fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      yield
+    except BlockingIOError:
+      raise config_lib.ConfigError(
+          f"{self.path} is being trained by another process.") from None
+    finally:
+      os.close(descriptor)
 
   def changed_versions(self) -> list[str]:
     """Return what is installed in another version than the run began with."""
-    began = yaml.safe_load((self.path / "versions.yaml").read_text())
+    try:
+      began = yaml.safe_load((self.path / "versions.yaml").read_text())
+    except (OSError, ValueError, yaml.YAMLError):
+      began = None
+    if not isinstance(began, dict):
+      return ["versions.yaml can't be read"]
     return [f"{name} {began.get(name)} -> {now}" for name, now in
             _versions().items() if began.get(name) != now]
 

@@ -35,7 +35,7 @@ class Epoch(NamedTuple):
   metrics: dict[str, float]
   scores: list[float]  # Of the episodes that ended, in order of time.
   lengths: list[int]
-  infos: list[dict[str, Any]]  # Likewise; see `BatchEnv.infos`.
+  reward_parts: list[dict[str, float]]  # Likewise; see `BatchEnv.infos`.
   seconds: dict[str, float]  # Stepping, crossing, inference and learning.
 
 
@@ -84,7 +84,7 @@ class Trainer:
     in_env, collecting, learning = seconds.numpy().tolist()
     return Epoch(
         {name: float(value) for name, value in metrics.items()},
-        *_finished(episodes), list(env.finished), {
+        *_finished(episodes), [info["reward_parts"] for info in env.finished], {
             "stepping": stepping, "crossing": in_env - stepping,
             "inference": collecting - in_env, "learning": learning})
 

@@ -222,3 +222,34 @@ class Diary(toy.Counter):
   def _write(self, event: str):
     with open(self._path, "a") as file:
       file.write(f"{event} {self._name}\n")
+
+
+class Infinite(toy.Counter):
+  """Observes or rewards a number that is not finite."""
+
+  def __init__(self, what: str, value: float):
+    super().__init__()
+    self._what, self._value = what, value
+
+  def step(self, action):
+    observ, reward, *rest = super().step(action)
+    if self._what == "observ":
+      observ[1] = self._value
+    else:
+      reward = self._value
+    return observ, reward, *rest
+
+
+class Forking(toy.Faulty):
+  """Is killed in its second step, while a child of its process lives on."""
+
+  def __init__(self):
+    super().__init__("kill")
+    self.child = 0
+
+  def reset(self, *, seed=None, options=None):
+    self.child = os.fork()
+    if not self.child:
+      time.sleep(60)
+      os._exit(0)
+    return super().reset(seed=seed)

@@ -268,3 +268,14 @@ def test_spaces_that_no_array_holds(mode, space):
 def test_needs_an_environment():
   with pytest.raises(ValueError, match="at least one"):
     batch_env.BatchEnv([])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("what", ["observ", "reward"])
+def test_what_is_not_finite_is_blamed_on_the_environment(mode, what, value):
+  constructors = [toy.Counter, functools.partial(odd.Infinite, what, value)]
+  with batch_env.BatchEnv(constructors, mode) as batch:
+    batch.reset()
+    with pytest.raises(ValueError, match="not finite") as caught:
+      batch.step(np.zeros((2, 1)))
+  assert "Environment 1 ('Infinite'" in str(caught.value.__cause__)

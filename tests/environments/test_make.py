@@ -124,7 +124,7 @@ def test_check_names_what_does_not_work(env, message):
 
 def test_check_notes_endless_episodes():
   note, = make.check(config_lib.Env("tests.toy:Counter"))
-  assert "tests.toy:Counter has no time limit" in note
+  assert "tests.toy:Counter declares no time limit" in note
   assert "env.max_length" in note
   assert make.check(config_lib.Env("tests.toy:Counter", max_length=9)) == []
   assert make.check(config_lib.Env("CartPole-v1")) == []

@@ -524,3 +524,17 @@ def test_other_children_of_the_trainer_do_not_keep_a_worker_alive():
   finally:
     child.kill()
     child.wait()
+
+
+@pytest.mark.slow
+def test_death_is_noticed_although_a_child_of_the_environment_lives():
+  with workers_lib.Workers(1) as workers:
+    batch = batch_env.BatchEnv([odd.Forking], workers)
+    batch.reset()
+    child, = batch.get("child")
+    try:
+      _step(batch)
+      with pytest.raises(process_lib.WorkerDied, match="SIGKILL"):
+        _step(batch)
+    finally:
+      os.kill(child, signal.SIGKILL)

@@ -21,11 +21,29 @@ def test_never_reuses_a_folder(tmp_path):
   assert len(paths) == 5
 
 
-def test_config_is_replaced(tmp_path):
+def test_budget_is_extended(tmp_path):
   folder = run_folder.create(str(tmp_path), "some", CONFIG)
-  longer = CONFIG.override({"steps": 5})
-  folder.write_config(longer)
-  assert run_folder.RunFolder(folder.path).config == longer
+  folder.extend(5_000_000)
+  assert run_folder.RunFolder(folder.path).config == CONFIG.override(
+      {"steps": 5_000_000})
+
+
+def test_one_trainer_at_a_time(tmp_path):
+  folder = run_folder.create(str(tmp_path), "some", CONFIG)
+  with folder.locked():
+    with pytest.raises(config_lib.ConfigError, match="by another process"):
+      with run_folder.RunFolder(folder.path).locked():
+        pass
+  with folder.locked():
+    pass
+
+
+@pytest.mark.parametrize("text", [None, "", "- [", "\xff"])
+def test_versions_are_only_advice(text, tmp_path):
+  folder = run_folder.create(str(tmp_path), "some", CONFIG)
+  path = folder.path / "versions.yaml"
+  path.unlink() if text is None else path.write_bytes(text.encode("latin-1"))
+  assert folder.changed_versions() == ["versions.yaml can't be read"]
 
 
 def test_other_versions_are_told(tmp_path):
