@@ -1,9 +1,16 @@
-"""Swimmer-v5: strokes pay off hundreds of steps later, so look far ahead."""
+"""Swimmer-v5: strokes pay off hundreds of steps later.
+
+So look far ahead, over long segments, and learn from large minibatches.
+"""
 
 from configs import default
 
 CONFIG = default.CONFIG.override({
     "env.id": "Swimmer-v5",
+    "num_envs": 16,
+    "algorithm.segment_length": 256,
+    "algorithm.minibatch_size": 256,
+    "algorithm.learning_rate": 6e-4,
     "algorithm.discount": 0.9999,
     "algorithm.gae_lambda": 0.98,
 })
