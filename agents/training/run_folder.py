@@ -60,11 +60,12 @@ class RunFolder:
     """
     descriptor = os.open(self.path, os.O_RDONLY)
     try:
-      fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      except BlockingIOError:
+        raise config_lib.ConfigError(
+            f"{self.path} is being trained by another process.") from None
       yield
-    except BlockingIOError:
-      raise config_lib.ConfigError(
-          f"{self.path} is being trained by another process.") from None
     finally:
       os.close(descriptor)
 
