@@ -63,6 +63,8 @@ class Loop:
     try:
       self._trainer.load(arrays)
     except ValueError as error:
+      if isinstance(error.__cause__, errors.EnvironmentsError):
+        raise  # An environment's own, while its episode was replayed.
       raise config_lib.ConfigError(
           f"config.yaml does not fit the checkpoint: {error}") from error
     self.step = facts["step"]
@@ -128,8 +130,8 @@ class Loop:
       if not math.isfinite(value):
         raise TrainingDiverged(
             f"{name} became {value} in the update after step {self.step:,}. "
-            "A smaller algorithm.learning_rate may help; the last checkpoint "
-            "is from before.")
+            "The last checkpoint is from before, but resuming repeats this: "
+            "begin anew, with a smaller algorithm.learning_rate for example.")
     self.step += self._config.steps_per_epoch
     self._progress.advance(self.step)
     self._scores += epoch.scores

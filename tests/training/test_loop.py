@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from agents import build
@@ -88,3 +90,32 @@ def test_stops_between_epochs_and_saves(tmp_path):
   assert loop.step == 40
   _, facts = checkpoint.load(checkpoint.newest(folder.checkpoints))
   assert facts["step"] == 40
+
+
+def test_other_networks_than_the_checkpoint_has_are_told(finished, tmp_path):
+  _, folder = finished
+  copy = tmp_path / "copy"
+  shutil.copytree(folder.path, copy)
+  text = (copy / "config.yaml").read_text()
+  (copy / "config.yaml").write_text(text.replace("- 4", "- 5"))
+  changed = run_folder.RunFolder(copy)
+  loop = loop_lib.Loop(build.trainer(changed.config, None), changed, bool)
+  with pytest.raises(config_lib.ConfigError, match="does not fit the checkp"):
+    loop.resume()
+
+
+def test_environment_that_fails_in_its_replay_is_blamed_itself(tmp_path):
+  loop, folder = make(tmp_path, {
+      "env.id": "tests.toy:Faulty", "env.kwargs": {"fault": "none"},
+      "algorithm.segment_length": 4, "algorithm.minibatch_size": 8,
+      "env.max_length": 50, "steps": 8})
+  loop.start()
+  loop.run()
+  text = (folder.path / "config.yaml").read_text()
+  (folder.path / "config.yaml").write_text(
+      text.replace("fault: none", "fault: reset"))
+  changed = run_folder.RunFolder(folder.path)
+  loop = loop_lib.Loop(build.trainer(changed.config, None), changed, bool)
+  with pytest.raises(ValueError, match="faulty reset") as caught:
+    loop.resume()
+  assert isinstance(caught.value.__cause__, block.EnvironmentFailure)
