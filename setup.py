@@ -8,7 +8,7 @@ setuptools.setup(
     description="Batched reinforcement learning inside the TensorFlow graph.",
     license="Apache-2.0",
     packages=setuptools.find_packages(include=[
-        "agents", "agents.*", "configs"]),
+        "agents", "agents.*", "configs", "configs.*"]),
     python_requires=">=3.10",
     install_requires=[
         "cloudpickle>=3.0",

@@ -8,6 +8,7 @@ import sys
 import traceback
 
 import configs
+import configs.presets
 from agents import config as config_lib
 from agents import errors
 from agents.environments import block
@@ -21,6 +22,7 @@ from agents.training import run_folder
 _EXAMPLES = """\
 examples:
   python train.py --config cheetah --logdir ~/logdir --set num_envs=32
+  python train.py --config cheetah --preset paper --steps 1e7
   python train.py --resume ~/logdir/20261120T190000-cheetah --steps 5e6
 """
 
@@ -54,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
       "--config", metavar="NAME", help="one of "
       f"{', '.join(configs.names())}; or the path of your own .py file")
   new.add_argument(
+      "--preset", metavar="NAME", help="an algorithm in place of the config's: "
+      f"{', '.join(configs.presets.names())} (of 2017)")
+  new.add_argument(
       "--logdir", metavar="DIR",
       help="where the run folder <time>-<config> is made (default: ~/logdir)")
   new.add_argument("--seed", metavar="N", help="seed of the run (default: 0)")
@@ -83,6 +88,9 @@ def _created(args: argparse.Namespace) -> run_folder.RunFolder:
     raise config_lib.ConfigError(
         f"name a --config ({', '.join(configs.names())}) or a run to --resume.")
   name, config = configs.load(args.config)
+  if args.preset:
+    config = configs.presets.apply(args.preset, config)
+    name += f"-{args.preset}"
   changes = dict(config_lib.parse_setting(text) for text in args.set)
   for flag in ("seed", "steps"):
     if getattr(args, flag) is not None:
@@ -98,7 +106,7 @@ def _created(args: argparse.Namespace) -> run_folder.RunFolder:
 
 def _resumed(args: argparse.Namespace) -> run_folder.RunFolder:
   """Open the run folder, with a larger budget if there is one."""
-  for flag in ("config", "logdir", "seed", "set", "eager"):
+  for flag in ("config", "preset", "logdir", "seed", "set", "eager"):
     if getattr(args, flag):
       raise config_lib.ConfigError(
           f"--{flag} can't change a run that has begun; --resume takes --steps "
@@ -121,7 +129,10 @@ def _resumed(args: argparse.Namespace) -> run_folder.RunFolder:
 
 
 def _check_env(config: config_lib.Config):
-  for warning in make.check(config.env):
+  warnings = make.check(config.env)
+  if config.algorithm.update_every:
+    make.max_length(config.env)  # Whole episodes need room.
+  for warning in warnings:
     print(f"Note: {warning}", file=sys.stderr)
 
 

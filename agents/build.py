@@ -17,6 +17,7 @@ from agents.environments import make
 from agents.environments import workers as workers_lib
 from agents.networks import feed_forward
 from agents.ops import random
+from agents.parts import memory as memory_lib
 from agents.simulation import in_graph_batch_env
 from agents.training import trainer as trainer_lib
 
@@ -34,18 +35,16 @@ def setup(config: config_lib.Config):
 def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
               action_space: gymnasium.Space) -> ppo.BatchPPO:
   """Build networks and algorithm for the spaces of an environment."""
-  network = config.network
   policy_seed = random.stream(config.seed, "policy")
   if isinstance(action_space, gymnasium.spaces.Discrete):
     policy = feed_forward.feed_forward_categorical(
-        network.policy_layers, int(action_space.n), policy_seed)
+        int(action_space.n), config.network, policy_seed)
   else:
     assert isinstance(action_space, gymnasium.spaces.Box)
     policy = feed_forward.feed_forward_gaussian(
-        network.policy_layers, math.prod(action_space.shape),
-        network.init_std, policy_seed)
+        math.prod(action_space.shape), config.network, policy_seed)
   value = feed_forward.feed_forward_value(
-      network.value_layers, random.stream(config.seed, "value"))
+      config.network, random.stream(config.seed, "value"))
   return ppo.BatchPPO(config.algorithm, observation_space, action_space,
                       policy, value, config.seed)
 
@@ -62,5 +61,14 @@ def trainer(config: config_lib.Config,
   return trainer_lib.Trainer(
       algorithm(config, train_env.observation_space, train_env.action_space),
       in_graph_batch_env.InGraphBatchEnv(train_env),
-      in_graph_batch_env.InGraphBatchEnv(eval_env),
-      config.algorithm.segment_length)
+      in_graph_batch_env.InGraphBatchEnv(eval_env), memory(config))
+
+
+def memory(config: config_lib.Config) -> memory_lib.Memory:
+  """Return what one update learns from."""
+  if length := config.algorithm.segment_length:
+    return memory_lib.segments(config.num_envs, length)
+  assert config.algorithm.update_every is not None
+  return memory_lib.episodes(
+      config.num_envs, config.algorithm.update_every,
+      make.max_length(config.env))

@@ -39,54 +39,88 @@ class Env:
 
 @dataclasses.dataclass(frozen=True)
 class Algorithm:
-  """Proximal policy optimization with clipping (Schulman et al., 2017)."""
+  """Proximal policy optimization (Schulman et al., 2017).
 
-  segment_length: int = 32  # Steps of each environment between two updates.
-  update_epochs: int = 10  # Passes over the segments in one update.
-  minibatch_size: int = 64  # Steps; divides num_envs * segment_length.
+  Sources and reasons are in docs/algorithm.md.
+  """
+
+  # What one update learns from: either of the two.
+  segment_length: int | None = 32  # Steps of each environment, or None.
+  update_every: int | None = None  # Whole episodes of all environments.
+  update_epochs: int = 10  # Passes over them in one update.
+  minibatch_size: int | None = 64  # Steps of a gradient step; None: all.
   learning_rate: float = 3e-4  # Adam step size, at the start.
   lr_schedule: str = "linear"  # "constant", "linear" (to 0) or "kl_adaptive".
-  kl_target: float = 0.01  # KL of one update that "kl_adaptive" holds.
+  adam_epsilon: float = 1e-5  # Adam divides by at least this.
+  max_grad_norm: float | None = 0.5  # Of all gradients together.
+
   discount: float = 0.99  # Per environment step.
   gae_lambda: float = 0.95  # 0: one-step TD errors, 1: Monte Carlo returns.
   recompute_advantages: bool = True  # Anew at every epoch, or once per update.
-  clip_ratio: float = 0.2  # Probability ratios leave [1 - c, 1 + c] unrewarded.
-  value_coef: float = 0.5  # Weight of the squared value error.
-  entropy_coef: float = 0.0  # Weight of the entropy bonus.
-  max_grad_norm: float = 0.5  # Of all gradients together.
   normalize_advantage: bool = True  # To mean 0 and std 1 in each minibatch.
+  bootstrap_truncation: bool = True  # False: time limits end all reward.
+
+  clip_ratio: float | None = 0.2  # Ratios leave [1 - c, 1 + c] unrewarded.
+  kl_target: float = 0.01  # KL divergence of one update.
+  kl_penalty: float = 0.0  # Initial weight of the KL penalty; 0: none.
+  kl_penalty_factor: float = 1.5  # Its change beyond 0.7 to 1.3 of the target.
+  kl_cutoff_factor: float = 2.0  # Times the target, which a sequence has free.
+  kl_cutoff_coef: float = 0.0  # Weight of its squared excess; 0: no cutoff.
+  value_coef: float = 0.5  # Weight of the squared value error.
+  value_clip: float | None = None  # Values gain nothing by moving further.
+  entropy_coef: float = 0.0  # Weight of the entropy bonus.
+
   normalize_observ: bool = True  # By running mean and std.
-  normalize_return: bool = True  # Rewards by the running std of the returns.
   observ_clip: float = 10.0  # Normalized observations stay within +- this.
+  reward_scale: str = "return"  # Running std of: "return", "reward" or "none".
+  reward_clip: float | None = None  # Scaled rewards stay within +- this.
 
   def __post_init__(self):
-    for name in ("segment_length", "update_epochs", "minibatch_size"):
-      _require(self, name, "be at least 1", _at_least(1))
-    for name in ("learning_rate", "kl_target", "clip_ratio", "max_grad_norm",
-                 "observ_clip"):
+    for name in ("segment_length", "update_every", "minibatch_size"):
+      _require(self, name, "be at least 1", _optional_at_least(1))
+    if (self.segment_length is None) == (self.update_every is None):
+      raise ConfigError(
+          "One of `segment_length` and `update_every` must be null: an update "
+          "learns from segments or from whole episodes, so one is a number. "
+          f"Received: {self.segment_length} and {self.update_every}.")
+    _require(self, "update_epochs", "be at least 1", _at_least(1))
+    for name in ("learning_rate", "adam_epsilon", "kl_target",
+                 "kl_cutoff_factor", "observ_clip"):
       _require(self, name, "be positive", lambda x: 0 < x < math.inf)
-    for name in ("value_coef", "entropy_coef"):
+    for name in ("max_grad_norm", "clip_ratio", "value_clip", "reward_clip"):
+      _require(self, name, "be positive or null",
+               lambda x: x is None or 0 < x < math.inf)
+    for name in ("value_coef", "entropy_coef", "kl_penalty", "kl_cutoff_coef"):
       _require(self, name, "be at least 0", lambda x: 0 <= x < math.inf)
+    _require(self, "kl_penalty_factor", "be at least 1",
+             lambda x: 1 <= x < math.inf)
     _require(self, "discount", "lie in (0, 1]", lambda x: 0 < x <= 1)
     _require(self, "gae_lambda", "lie in [0, 1]", lambda x: 0 <= x <= 1)
-    schedules = ("constant", "linear", "kl_adaptive")
-    _require(self, "lr_schedule", f"be one of {', '.join(schedules)}",
-             lambda x: x in schedules)
+    _require_one_of(self, "lr_schedule", "constant", "linear", "kl_adaptive")
+    _require_one_of(self, "reward_scale", "return", "reward", "none")
 
 
 @dataclasses.dataclass(frozen=True)
 class Network:
   """Separate feed-forward networks for policy and value."""
 
-  policy_layers: tuple[int, ...] = (64, 64)  # Units of the tanh layers.
+  policy_layers: tuple[int, ...] = (64, 64)  # Units of the hidden layers.
   value_layers: tuple[int, ...] = (64, 64)
+  activation: str = "tanh"  # Of the hidden layers: "tanh", "relu" or "elu".
+  mean_activation: str = "linear"  # Of a Gaussian's mean: "linear" or "tanh".
+  initializer: str = "orthogonal"  # Or "glorot".
+  init_output_factor: float = 0.01  # Last policy layer; glorot: its variance.
   init_std: float = 0.6  # Of a new Gaussian policy, where actions span [-1, 1].
 
   def __post_init__(self):
     for name in ("policy_layers", "value_layers"):
       _require(self, name, "hold positive unit counts",
                lambda layers: all(units > 0 for units in layers))
-    _require(self, "init_std", "be positive", lambda x: 0 < x < math.inf)
+    for name in ("init_output_factor", "init_std"):
+      _require(self, name, "be positive", lambda x: 0 < x < math.inf)
+    _require_one_of(self, "activation", "tanh", "relu", "elu")
+    _require_one_of(self, "mean_activation", "linear", "tanh")
+    _require_one_of(self, "initializer", "orthogonal", "glorot")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,16 +149,18 @@ class Config:
     for name in ("num_workers", "report_every", "eval_every",
                  "checkpoint_every"):
       _require(self, name, "be at least 1", _optional_at_least(1))
-    if self.steps_per_epoch % self.algorithm.minibatch_size:
+    update_every, length, minibatch_size = (
+        self.algorithm.update_every, self.algorithm.segment_length,
+        self.algorithm.minibatch_size)
+    if update_every and update_every < self.num_envs:
+      raise ConfigError(
+          f"`algorithm.update_every` must be at least num_envs = "
+          f"{self.num_envs}, an episode of each. Received: {update_every}.")
+    if length and minibatch_size and self.num_envs * length % minibatch_size:
       raise ConfigError(
           f"`algorithm.minibatch_size` must divide num_envs * segment_length = "
-          f"{self.num_envs} * {self.algorithm.segment_length} = "
-          f"{self.steps_per_epoch}. Received: {self.algorithm.minibatch_size}.")
-
-  @property
-  def steps_per_epoch(self) -> int:
-    """Steps of all environments that one update learns from."""
-    return self.num_envs * self.algorithm.segment_length
+          f"{self.num_envs} * {length} = {self.num_envs * length}. Received: "
+          f"{minibatch_size}.")
 
   def every(self, name: str) -> int:
     """Steps between two reports, evaluations or checkpoints."""
@@ -258,6 +294,11 @@ def _require(config: Any, name: str, rule: str, holds: typing.Callable):
   value = getattr(config, name)
   if not holds(value):
     raise ConfigError(f"`{name}` must {rule}. Received: {value!r}.")
+
+
+def _require_one_of(config: Any, name: str, *choices: str):
+  _require(config, name, f"be one of {', '.join(choices)}",
+           lambda x: x in choices)
 
 
 def _at_least(low: int):

@@ -16,6 +16,24 @@ class Transition(NamedTuple):
   terminated: tf.Tensor  # [B] bool, no future reward exists.
   truncated: tf.Tensor  # [B] bool, time limit: bootstrap from next_observ.
   next_observ: tf.Tensor  # [B, ...], true successor, never a reset.
+  valid: tf.Tensor  # [B] bool, false where the environment waited.
+
+
+class Experience(NamedTuple):
+  """Sequences of steps, one after the other, and padding up to N rows.
+
+  A sequence is an episode or the part of one that a memory holds.
+  """
+
+  observ: tf.Tensor  # [N, ...], before the action.
+  action: tf.Tensor  # [N, ...] float32 or int64, as sampled (not clipped).
+  reward: tf.Tensor  # [N] float32, as the environment gave it.
+  terminated: tf.Tensor  # [N] bool, no future reward exists.
+  truncated: tf.Tensor  # [N] bool, time limit.
+  valid: tf.Tensor  # [N] bool, false in the padding.
+  last: tf.Tensor  # [N] bool, of its sequence.
+  sequence: tf.Tensor  # [N] int32, counts up from 0.
+  final_observ: tf.Tensor  # [S, ...], true successor of each sequence's end.
 
 
 class Carry(NamedTuple):

@@ -17,7 +17,8 @@ from agents import config as config_lib
 
 def names() -> list[str]:
   """Return the names of all shipped configs."""
-  return sorted(module.name for module in pkgutil.iter_modules(__path__))
+  return sorted(module.name for module in pkgutil.iter_modules(__path__)
+                if not module.ispkg)
 
 
 def load(name: str) -> tuple[str, config_lib.Config]:

@@ -16,6 +16,13 @@ SMALL = ("--config", "pendulum", "--set", "num_envs=4", "--set",
          "algorithm.segment_length=50", "--set", "algorithm.minibatch_size=50",
          "--set", "algorithm.update_epochs=2", "--set", "eval_episodes=3")
 SMALL_STEPS = 2_000
+# Likewise by the algorithm of 2017; six episodes of 20 steps an update. Eager,
+# because compiling would take longer than so few updates.
+PAPER = ("--config", "pendulum", "--preset", "paper", "--seed", "1", "--eager",
+         "--set", "num_envs=4", "--set", "algorithm.update_every=6", "--set",
+         "algorithm.update_epochs=2", "--set", "env.max_length=20", "--set",
+         "eval_episodes=2")
+PAPER_STEPS = 500
 
 
 def run(script: str, *args: str, cwd: pathlib.Path) -> (

@@ -27,12 +27,23 @@ def nothing_left_running():
   assert not left, f"Processes {left} outlive the test."
 
 
+def _finish(tmp_path_factory, args, steps):
+  """Return run folder of a run, its output, and where it was started."""
+  logdir = tmp_path_factory.mktemp("logdir")
+  cwd = tmp_path_factory.mktemp("cwd")
+  done = command.run(
+      "train.py", *args, "--steps", steps, "--logdir", logdir, cwd=cwd)
+  assert done.returncode == 0, done.stdout
+  return command.run_folder(logdir), done.stdout, cwd
+
+
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
   """Run folder of a short run, its output, and where it was started."""
-  logdir = tmp_path_factory.mktemp("logdir")
-  cwd = tmp_path_factory.mktemp("cwd")
-  done = command.run("train.py", *command.SMALL, "--steps",
-                     command.SMALL_STEPS, "--logdir", logdir, cwd=cwd)
-  assert done.returncode == 0, done.stdout
-  return command.run_folder(logdir), done.stdout, cwd
+  return _finish(tmp_path_factory, command.SMALL, command.SMALL_STEPS)
+
+
+@pytest.fixture(scope="session")
+def finished_paper(tmp_path_factory):
+  """The same of a run with `--preset paper`."""
+  return _finish(tmp_path_factory, command.PAPER, command.PAPER_STEPS)

@@ -17,7 +17,8 @@ _KEYS = """
     algorithm.learning_rate algorithm.lr_schedule algorithm.discount
     algorithm.gae_lambda algorithm.update_epochs algorithm.minibatch_size
     algorithm.clip_ratio algorithm.entropy_coef algorithm.kl_target
-    network.policy_layers network.value_layers network.init_std""".split()
+    algorithm.update_every network.policy_layers network.value_layers
+    network.init_std""".split()
 
 
 def _look_up(data, key):
@@ -41,17 +42,24 @@ def config():
   return config_lib.Config().override({
       "env.id": "Ant-v5", "env.kwargs": {"a": 1, "b": [1.5, None], "c": {}},
       "env.max_length": 7, "env.action_repeat": 2, "env.random_start": 3,
-      "env.frame_delta": True, "algorithm.segment_length": 5,
-      "algorithm.update_epochs": 3, "algorithm.minibatch_size": 20,
+      "env.frame_delta": True, "algorithm.segment_length": None,
+      "algorithm.update_every": 9, "algorithm.update_epochs": 3,
+      "algorithm.minibatch_size": None, "algorithm.adam_epsilon": 1e-7,
       "algorithm.learning_rate": 1e-5, "algorithm.lr_schedule": "constant",
       "algorithm.kl_target": 0.02, "algorithm.discount": 0.5,
       "algorithm.gae_lambda": 0.25, "algorithm.recompute_advantages": False,
-      "algorithm.clip_ratio": 0.3, "algorithm.value_coef": 0.75,
-      "algorithm.entropy_coef": 1e-3, "algorithm.max_grad_norm": 2.5,
+      "algorithm.bootstrap_truncation": False, "algorithm.clip_ratio": None,
+      "algorithm.kl_penalty": 0.25, "algorithm.kl_penalty_factor": 3.0,
+      "algorithm.kl_cutoff_factor": 4.0, "algorithm.kl_cutoff_coef": 125.0,
+      "algorithm.value_coef": 0.75, "algorithm.value_clip": 0.375,
+      "algorithm.entropy_coef": 1e-3, "algorithm.max_grad_norm": None,
       "algorithm.normalize_advantage": False,
-      "algorithm.normalize_observ": False, "algorithm.normalize_return": False,
-      "algorithm.observ_clip": 4.5, "network.policy_layers": [3, 4, 5],
-      "network.value_layers": [], "network.init_std": 0.125, "steps": 12,
+      "algorithm.normalize_observ": False, "algorithm.observ_clip": 4.5,
+      "algorithm.reward_scale": "none", "algorithm.reward_clip": 6.5,
+      "network.policy_layers": [3, 4, 5], "network.value_layers": [],
+      "network.activation": "elu", "network.mean_activation": "tanh",
+      "network.initializer": "glorot", "network.init_output_factor": 0.5,
+      "network.init_std": 0.125, "steps": 12,
       "seed": 13, "num_envs": 8, "num_workers": 2, "env_processes": False,
       "eager": True, "report_every": 3, "eval_every": 4, "eval_episodes": 5,
       "checkpoint_every": 6})
@@ -156,7 +164,7 @@ def test_overrides_are_checked_together():
   # Either change alone does not fit the other's default.
   config = config_lib.Config().override(
       {"num_envs": 3, "algorithm.minibatch_size": 96})
-  assert config.steps_per_epoch == 96
+  assert (config.num_envs, config.algorithm.minibatch_size) == (3, 96)
 
 
 @pytest.mark.parametrize("key, message", [
@@ -167,7 +175,9 @@ def test_overrides_are_checked_together():
     ("env.max_lenght", "Env has no field 'max_lenght'. Did you mean "
      "'max_length'?"),
     ("network.x", "Network has no field 'x'. It has: policy_layers, "
-     "value_layers, init_std."),
+     "value_layers, activation, mean_activation, initializer, "
+     "init_output_factor, init_std."),
+    ("algorithm.normalize_return", "Algorithm has no field"),
     ("", "Config has no field ''"),
     ("steps.", "no fields"),
     ("steps.much", "no fields"),
@@ -216,6 +226,13 @@ def test_lossless_conversions(key, value, expected):
     ("algorithm.discount", True, "float"),
     ("algorithm.discount", None, "float"),
     ("algorithm.lr_schedule", 3, "str"), ("env.id", None, "str"),
+    ("algorithm.update_every", "all", "int"),
+    ("algorithm.update_every", 30.5, "int"),
+    ("algorithm.minibatch_size", "all", "int"),
+    ("algorithm.reward_clip", "none", "float"),
+    ("algorithm.reward_scale", None, "str"),
+    ("algorithm.bootstrap_truncation", 1, "bool"),
+    ("network.activation", None, "str"),
     ("eager", 1, "bool"), ("eager", "yes", "bool"),
     ("env.kwargs", [1], "dict"), ("env.kwargs", None, "dict"),
     ("network.policy_layers", 64, "tuple"),
@@ -259,11 +276,29 @@ def test_sections_need_fields(key, value):
     ("algorithm.discount", math.nan, "(0, 1]"),
     ("algorithm.gae_lambda", -0.1, "[0, 1]"),
     ("algorithm.gae_lambda", 1.1, "[0, 1]"),
-    ("algorithm.clip_ratio", 0, "positive"),
+    ("algorithm.clip_ratio", 0, "positive or null"),
+    ("algorithm.clip_ratio", math.inf, "positive or null"),
+    ("algorithm.update_every", 0, "at least 1"),
+    ("algorithm.adam_epsilon", 0, "positive"),
+    ("algorithm.kl_penalty", -1, "at least 0"),
+    ("algorithm.kl_penalty", math.inf, "at least 0"),
+    ("algorithm.kl_penalty_factor", 0.9, "at least 1"),
+    ("algorithm.kl_penalty_factor", math.inf, "at least 1"),
+    ("algorithm.kl_cutoff_factor", 0, "positive"),
+    ("algorithm.kl_cutoff_coef", -1, "at least 0"),
+    ("algorithm.kl_cutoff_coef", math.nan, "at least 0"),
+    ("algorithm.value_clip", 0, "positive or null"),
+    ("algorithm.reward_clip", -1, "positive or null"),
+    ("algorithm.reward_scale", "std", "one of return, reward, none"),
+    ("network.activation", "sigmoid", "one of tanh, relu, elu"),
+    ("network.mean_activation", "relu", "one of linear, tanh"),
+    ("network.initializer", "zeros", "one of orthogonal, glorot"),
+    ("network.init_output_factor", 0, "positive"),
+    ("network.init_output_factor", math.nan, "positive"),
     ("algorithm.value_coef", -1, "at least 0"),
     ("algorithm.entropy_coef", -1e-9, "at least 0"),
     ("algorithm.entropy_coef", math.nan, "at least 0"),
-    ("algorithm.max_grad_norm", 0, "positive"),
+    ("algorithm.max_grad_norm", 0, "positive or null"),
     ("algorithm.observ_clip", 0, "positive"),
     ("network.policy_layers", [64, 0], "positive"),
     ("network.value_layers", [-1], "positive"),
@@ -279,7 +314,13 @@ def test_impossible_values(key, value, rule):
 @pytest.mark.parametrize("key, value", [
     ("algorithm.discount", 1), ("algorithm.gae_lambda", 0),
     ("algorithm.gae_lambda", 1), ("algorithm.value_coef", 0), ("seed", 0),
-    ("steps", 1), ("env.max_length", 1), ("algorithm.minibatch_size", 1)])
+    ("steps", 1), ("env.max_length", 1), ("algorithm.minibatch_size", 1),
+    ("algorithm.minibatch_size", None), ("algorithm.segment_length", 1),
+    ("algorithm.max_grad_norm", None), ("algorithm.clip_ratio", None),
+    ("algorithm.value_clip", None), ("algorithm.reward_clip", None),
+    ("algorithm.kl_penalty", 0), ("algorithm.kl_cutoff_coef", 0),
+    ("algorithm.kl_penalty_factor", 1), ("algorithm.reward_scale", "return"),
+    ("algorithm.reward_scale", "reward"), ("network.activation", "relu")])
 def test_limits_are_possible(key, value):
   config_lib.Config().override({key: value})
 
@@ -290,6 +331,40 @@ def test_minibatches_divide_the_batch():
     config_lib.Config().override({"algorithm.minibatch_size": 100})
   with pytest.raises(config_lib.ConfigError, match="divide"):
     config_lib.Config().override({"algorithm.minibatch_size": 4096})
+  # All at once divides whatever there is.
+  config_lib.Config().override(
+      {"num_envs": 7, "algorithm.minibatch_size": None})
+
+
+@pytest.mark.parametrize("length, amount", [(None, None), (32, 64)])
+def test_segments_or_episodes(length, amount):
+  with pytest.raises(
+      config_lib.ConfigError,
+      match=f"(?s)One of `segment_length` and `update_every` must be null.*"
+      f"Received: {length} and {amount}"):
+    config_lib.Config().override({
+        "algorithm.segment_length": length, "algorithm.update_every": amount})
+
+
+def test_episodes_of_no_known_length_fit_minibatches_of_any_size():
+  config = config_lib.Config().override({
+      "algorithm.segment_length": None, "algorithm.update_every": 64,
+      "algorithm.minibatch_size": 100})
+  assert config.algorithm.minibatch_size == 100
+  assert config_lib.load(config_lib.dump(config), "here") == config
+
+
+def test_an_episode_of_each_environment_at_least():
+  changes = {"algorithm.segment_length": None, "num_envs": 31}
+  with pytest.raises(
+      config_lib.ConfigError,
+      match="`algorithm.update_every` must be at least num_envs = 31.*"
+      "Received: 30"):
+    config_lib.Config().override({**changes, "algorithm.update_every": 30})
+  config = config_lib.Config().override(
+      {**changes, "algorithm.update_every": 31})
+  assert config.algorithm.update_every == 31
+  assert config.override({"algorithm.update_every": 32}) != config
 
 
 def test_intervals_follow_the_budget():
@@ -311,6 +386,7 @@ def test_intervals_follow_the_budget():
     ("env.id=module:Class", ("env.id", "module:Class")),
     ("env.max_length=null", ("env.max_length", None)),
     ("eager=true", ("eager", True)),
+    ("algorithm.segment_length=null", ("algorithm.segment_length", None)),
     ("network.policy_layers=[32, 16]", ("network.policy_layers", [32, 16])),
     ("env.kwargs={a: 1, b: x=y}", ("env.kwargs", {"a": 1, "b": "x=y"}))])
 def test_settings(text, expected):

@@ -95,8 +95,9 @@ def test_default_alone_names_no_environment():
 
 
 def test_no_tensorflow_is_needed():
-  code = ("import sys, configs\n"
-          "for name in configs.names(): configs.load(name)\n"
+  code = ("import sys, configs, configs.presets\n"
+          "for name in configs.names():\n"
+          "  configs.presets.apply('paper', configs.load(name)[1])\n"
           "print('tensorflow' in sys.modules, 'mujoco' in sys.modules)")
   root = pathlib.Path(configs.__file__).parents[1]
   result = subprocess.run(

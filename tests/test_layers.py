@@ -26,16 +26,17 @@ _ARROWS = {
         "agents.structs"},
     "agents.simulation": {"agents.environments.batch_env", "agents.structs"},
     "agents.training": {
-        "agents.config", "agents.environments", "agents.errors",
-        "agents.simulation", "agents.structs"},
+        "agents.config", "agents.environments", "agents.errors", "agents.ops",
+        "agents.parts", "agents.simulation", "agents.structs"},
     "agents.build": {
         "agents.algorithms", "agents.config", "agents.environments",
-        "agents.networks", "agents.ops", "agents.simulation",
+        "agents.networks", "agents.ops", "agents.parts", "agents.simulation",
         "agents.training"},
     "agents.film": {
         "agents.build", "agents.environments", "agents.errors", "agents.ops",
         "agents.training"},
     "configs": {"agents.config"},
+    "configs.presets": {"agents.config"},
     "train": {"agents", "configs"},
     "visualize": {"agents"},
 }
@@ -143,7 +144,7 @@ def test_nothing_imports_the_command_line(layer):
 @pytest.mark.parametrize("module", sorted(
     module for module in _sources() if _layer(module) in (
         "agents", "agents.errors", "agents.config", "agents.environments",
-        "configs", "train", "visualize")))
+        "configs", "configs.presets", "train", "visualize")))
 def test_what_workers_and_command_lines_load_is_free_of_tensorflow(module):
   assert not _loads_tensorflow(module), sorted(_loads(module))
 

@@ -74,14 +74,17 @@ def test_metrics_rows(finished):
   assert all(row["steps_per_second"] > 0 for row in train[1:])
 
 
+def _tags(folder, phase):
+  """Return the steps of every tag in TensorBoard's events."""
+  events = event_accumulator.EventAccumulator(
+      str(folder / phase), size_guidance={"tensors": 0})
+  events.Reload()
+  return {tag: [event.step for event in events.Tensors(tag)]
+          for tag in events.Tags()["tensors"]}
+
+
 def test_tensorboard_events(finished):
-  tags = {}
-  for phase in ("train", "eval"):
-    events = event_accumulator.EventAccumulator(
-        str(finished[0] / phase), size_guidance={"tensors": 0})
-    events.Reload()
-    tags[phase] = {tag: [event.step for event in events.Tensors(tag)]
-                   for tag in events.Tags()["tensors"]}
+  tags = {phase: _tags(finished[0], phase) for phase in ("train", "eval")}
   assert tags["eval"].keys() == {"score/return", "score/length"}
   assert tags["train"].keys() == {
       "about/steps", "score/return", "score/length", "losses/policy_loss",
@@ -89,32 +92,59 @@ def test_tensorboard_events(finished):
       "losses/learning_rate", "losses/value_mean", "policy/kl",
       "policy/entropy", "policy/clip_fraction", "policy/action_std",
       "normalization/observ_mean", "normalization/observ_std",
-      "normalization/return_std", "performance/steps_per_second",
+      "normalization/reward_scale", "performance/steps_per_second",
       "performance/stepping_share", "performance/crossing_share",
       "performance/inference_share", "performance/learning_share"}
   assert tags["train"]["policy/kl"] == list(range(200, STEPS + 1, 200))
   assert tags["train"]["score/return"] == [800, 1600]
 
 
-def test_same_seed_repeats_and_other_seeds_differ(finished, tmp_path):
-  def repeat(name, *args):
-    done = command.run(
-        "train.py", *command.SMALL, "--steps", STEPS, "--logdir",
-        tmp_path / name, *args, cwd=tmp_path)
-    assert done.returncode == 0, done.stdout
-    return command.run_folder(tmp_path / name)
-  # Also serial instead of in processes.
-  same = repeat("same", "--noenv_processes")
-  other = repeat("other", "--seed", "1")
+def test_preset_is_in_the_folders_name_and_config(finished_paper):
+  folder, output, cwd = finished_paper
+  assert folder.name.endswith("-pendulum-paper")
+  config = yaml.safe_load((folder / "config.yaml").read_text())
+  algorithm = config["algorithm"]
+  assert algorithm["segment_length"] is None
+  assert (algorithm["discount"], algorithm["kl_penalty"]) == (0.995, 1.0)
+  assert config["network"]["policy_layers"] == [200, 100]
+  assert (config["steps"], config["seed"]) == (command.PAPER_STEPS, 1)
+  # Settings of the command line come last.
+  assert (config["num_envs"], algorithm["update_every"],
+          algorithm["update_epochs"]) == (4, 6, 2)
+  lines = output.splitlines()
+  assert lines[0] == f"Training {folder}"
+  assert lines[-1].startswith("Finished 600 steps")
+  assert all(line.startswith(("train", "eval")) for line in lines[1:-1])
+  assert not list(cwd.iterdir())
+
+
+def test_updates_learn_from_whole_episodes(finished_paper):
+  rows = command.rows(finished_paper[0])
+  train = [row for row in rows if row["phase"] == "train"]
+  # Six episodes of twenty steps, and the last update is completed.
+  assert [row["step"] for row in train] == list(range(120, 601, 120))
+  assert all(row["episodes"] == 6 for row in train)
+  assert all(row["episodes"] == 2 for row in rows if row["phase"] == "eval")
+  assert {row["length_mean"] for row in rows} == {20.0}
+  tags = _tags(finished_paper[0], "train")
+  assert {"policy/kl_penalty", "policy/kl_cutoff"} <= tags.keys()
+  assert "policy/clip_fraction" not in tags
+  assert tags["score/return"] == [row["step"] for row in train]
+
+
+@pytest.mark.slow
+def test_same_seed_repeats(finished, tmp_path):
+  # Serial instead of in processes.
+  done = command.run(
+      "train.py", *command.SMALL, "--steps", STEPS, "--logdir",
+      tmp_path / "same", "--noenv_processes", cwd=tmp_path)
+  assert done.returncode == 0, done.stdout
+  same = command.run_folder(tmp_path / "same")
   assert command.rows(same) == command.rows(finished[0])
-  assert command.rows(other) != command.rows(finished[0])
   assert_equal_checkpoints(same, finished[0])
 
 
 def test_resume_extends_a_finished_run(finished, tmp_path):
-  done = command.run("train.py", "--resume", finished[0], cwd=tmp_path)
-  assert done.returncode == 0
-  assert "Finished 2,000 steps" in done.stdout
   before = command.rows(finished[0])
   copy = tmp_path / "copy"
   subprocess.run(["cp", "-r", finished[0], copy], check=True)
@@ -131,12 +161,10 @@ def test_resume_extends_a_finished_run(finished, tmp_path):
   assert yaml.safe_load((copy / "config.yaml").read_text())["steps"] == 2600
 
 
-@pytest.mark.parametrize("signum", [
-    signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
-def test_signals_save_and_say_how_to_resume(signum, tmp_path):
+def _stop(args, signum, tmp_path):
+  """Start a run, stop it, and return its folder."""
   process = command.start(
-      "train.py", *command.SMALL, "--steps", "1e6", "--logdir",
-      tmp_path / "logdir", cwd=tmp_path)
+      "train.py", *args, "--logdir", tmp_path / "logdir", cwd=tmp_path)
   def going():
     return any((tmp_path / "logdir").glob("*/metrics.jsonl"))
   code, output = command.interrupt(process, signum, going)
@@ -147,10 +175,29 @@ def test_signals_save_and_say_how_to_resume(signum, tmp_path):
   assert "Traceback" not in output
   _, facts = checkpoint.load(checkpoint.newest(folder / "checkpoints"))
   assert f"Stopped after {facts['step']:,} steps" in output
+  return folder
 
 
-@pytest.mark.parametrize(
-    "how", ["hang", pytest.param("spin", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_signals_save_and_say_how_to_resume(signum, tmp_path):
+  _stop([*command.SMALL, "--steps", "1e6"], signum, tmp_path)
+
+
+def test_stopped_and_resumed_equals_uninterrupted(finished_paper, tmp_path):
+  folder = _stop([*command.PAPER, "--steps", command.PAPER_STEPS],
+                 signal.SIGINT, tmp_path)
+  assert len(command.rows(folder)) < len(command.rows(finished_paper[0]))
+  # In this process, what was in others.
+  done = command.run(
+      "train.py", "--resume", folder, "--noenv_processes", cwd=tmp_path)
+  assert done.returncode == 0, done.stdout
+  assert command.rows(folder) == command.rows(finished_paper[0])
+  assert_equal_checkpoints(folder, finished_paper[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["hang", "spin"])
 def test_interrupted_while_an_environment_hangs(how, tmp_path):
   process = command.start(
       "train.py", "--config", "debug", "--logdir", tmp_path / "logdir",
@@ -216,6 +263,18 @@ def test_killed_worker_is_told(tmp_path):
      "missing.xml"),
     (["--config", "cheetah", "--set", "env.id=tests.toy:Nothing"],
      "tests.toy has no 'Nothing'"),
+    (["--config", "cheetah", "--preset", "papr"], "Did you mean 'paper'?"),
+    (["--resume", "/no/such/run", "--preset", "paper"],
+     "--preset can't change a run"),
+    (["--config", "cheetah", "--preset", "paper", "--set",
+      "env.id=tests.toy:Counter"], "registers no time limit"),
+    (["--config", "cheetah", "--preset", "paper", "--set",
+      "env.id=HalfCheeta-v5"], "Did you mean: `HalfCheetah`?"),
+    (["--config", "default", "--preset", "paper"], "env.id is empty"),
+    (["--config", "cheetah", "--preset", "paper", "--set", "num_envs=31"],
+     "must be at least num_envs = 31"),
+    (["--config", "cheetah", "--set", "algorithm.update_every=64"],
+     "One of `segment_length` and `update_every` must be null"),
 ])
 def test_user_errors_exit_2_without_traceback(args, message, tmp_path):
   if args and "--logdir" not in args and "--resume" not in args:
@@ -245,9 +304,12 @@ def test_help_does_not_import_tensorflow():
     ("cheetah", ["--steps", "80000"]),
     ("hopper", ["--steps", "60000"]),
     ("humanoid", ["--steps", "24000"]),
+    ("pendulum", ["--preset", "paper", "--steps", "60000"]),
+    ("cartpole", ["--preset", "paper", "--steps", "20000"]),
+    ("hopper", ["--preset", "paper", "--steps", "20000"]),
 ])
 def test_killed_and_resumed_equals_uninterrupted(config, args, tmp_path):
-  """Ten kills in all, two at random moments of each run."""
+  """Sixteen kills in all, two at random moments of each run."""
   args = ["--config", config, *args, "--set", "eval_episodes=2"]
   done = command.run(
       "train.py", *args, "--logdir", tmp_path / "whole", cwd=tmp_path)
@@ -256,12 +318,15 @@ def test_killed_and_resumed_equals_uninterrupted(config, args, tmp_path):
   seconds = json.loads(
       (whole / "metrics.jsonl").read_text().splitlines()[-1])["seconds"]
 
-  moments = random.Random(config)
+  moments = random.Random(" ".join(args))
   process = command.start(
       "train.py", *args, "--logdir", tmp_path / "killed", cwd=tmp_path)
   for _ in range(2):
     # "Training" or "Resuming" is printed just before the first epoch.
     while not process.stdout.readline().startswith(("Training", "Resuming")):
+      assert process.poll() is None
+    # From its first checkpoint on; what has none yet is begun anew.
+    while not any((tmp_path / "killed").glob("*/checkpoints/*.npz")):
       assert process.poll() is None
     time.sleep(moments.uniform(0, 0.4 * seconds))
     assert process.poll() is None, "Ended before it could be killed."

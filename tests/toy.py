@@ -75,6 +75,38 @@ class Target(gymnasium.Env):
     return np.array([self._target], np.float32)
 
 
+class Uneven(Target):
+  """Lasts 1 to `most` steps, as the seed of the episode says.
+
+  Episodes of an odd length end by termination, the others by truncation.
+
+  Args:
+    most: Steps of the longest episode.
+    discrete: Whether actions are choices.
+  """
+
+  def __init__(self, most: int = 4, discrete: bool = False):
+    super().__init__(discrete)
+    self.taken = 0  # Steps of all episodes so far.
+    self._most = most
+
+  def reset(self, *, seed=None, options=None):
+    self._length = self.lasts(seed or 0, self._most)
+    return super().reset(seed=seed)
+
+  def step(self, action):
+    self.taken += 1
+    observ, reward, _, ended, info = super().step(action)
+    odd = self._length % 2 == 1
+    info = {**info, "reward_near": reward}
+    return observ, reward, ended and odd, ended and not odd, info
+
+  @staticmethod
+  def lasts(seed: int, most: int = 4) -> int:
+    """Return the steps of the episode that begins with this seed."""
+    return 1 + seed % most
+
+
 class Faulty(Counter):
   """Misbehaves in its second step.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from typing import NamedTuple
 
 import gymnasium
 import keras
@@ -11,34 +10,28 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import structs
+from agents.algorithms import objective
 from agents.networks import heads
+from agents.ops import masked
 from agents.ops import random
 from agents.ops import returns
+from agents.parts import chunks
 from agents.parts import features
+from agents.parts import kl_penalty
 from agents.parts import minibatches
-from agents.parts import normalize
+from agents.parts import reward_scale
 from agents.parts import step_size
 
 
-class Samples(NamedTuple):
-  """What the loss is computed from. N: steps of a segment or minibatch."""
-
-  features: tf.Tensor  # [N, D] float32
-  action: tf.Tensor  # [N, ...], as sampled.
-  log_prob: tf.Tensor  # [N] float32, under the policy that acted.
-  advantage: tf.Tensor  # [N] float32
-  value_target: tf.Tensor  # [N] float32, in units of normalized return.
-
-
 class BatchPPO:
-  """Learns from fixed segments, T steps of all B environments.
+  """Learns from segments or whole episodes of all B environments.
 
   Args:
     config: Hyper-parameters.
     observation_space: Box or Discrete.
     action_space: Box or Discrete.
     policy: Network from features to parameters of the action distribution.
-    value: Network from features to normalized returns.
+    value: Network from features to values, in units of scaled reward.
     seed: Seed of everything random.
   """
 
@@ -52,7 +45,10 @@ class BatchPPO:
     self._value = value
     self._features = features.Features(
         observation_space, config.normalize_observ, config.observ_clip)
-    self._return_moments = normalize.RunningMoments((), "return")
+    self._objective = objective.Objective(
+        config, self._head, self._features, policy, value)
+    self._reward_scale = reward_scale.RewardScale(
+        config.reward_scale, config.reward_clip)
     self._step_size = step_size.StepSize(
         config.lr_schedule, config.learning_rate, config.kl_target)
     self._act_seed = random.stream(seed, "act")
@@ -60,7 +56,8 @@ class BatchPPO:
     for network in (policy, value):
       network(tf.zeros([1, self._features.size]))  # Builds its variables.
     self._weights = policy.trainable_variables + value.trainable_variables
-    self._optimizer = keras.optimizers.Adam(epsilon=1e-5, name="adam")
+    self._optimizer = keras.optimizers.Adam(
+        epsilon=config.adam_epsilon, name="adam")
     self._optimizer.build(self._weights)
 
   def act(self, observ: tf.Tensor, clock: tf.Tensor, explore: bool
@@ -80,122 +77,157 @@ class BatchPPO:
     return self._head.sample(parameters, random.key(self._act_seed, clock))
 
   @tf.function(jit_compile=True)
-  def learn(self, segment: structs.Transition, clock: tf.Tensor,
+  def learn(self, memory: structs.Experience, clock: tf.Tensor,
             progress: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Improve policy and value by all of a segment, for several epochs.
+    """Improve policy and value by all of a memory, for several epochs.
 
     Args:
-      segment: Tensors of shape [T, B, ...].
+      memory: Tensors of shape [N, ...].
       clock: Counter of the random numbers, int64.
       progress: Share of the budget that is done, in [0, 1].
     Returns:
       Scalars to log, by name.
     """
     config = self._config
-    flat = tf.nest.map_structure(
-        lambda tensor: tf.reshape(tensor, [-1, *tensor.shape[2:]]), segment)
-    inputs = self._features(flat.observ)
-    next_inputs = self._features(flat.next_observ)
-    before = self._policy(inputs)
-    log_prob = self._head.log_prob(before, flat.action)
     rate = self._step_size.rate(progress)
     self._optimizer.learning_rate.assign(rate)
-
-    value, advantage = self._estimate(segment, inputs, next_inputs)
+    self._reward_scale.before_learning(memory.reward, memory.valid)
+    # Neither weights nor moments have changed since the actions were taken.
+    policy = self._policy_parameters(memory)
+    value, advantage = self._estimate(memory)
+    samples = objective.Samples(
+        memory.observ, memory.action, policy,
+        self._head.log_prob(policy, memory.action), value, advantage,
+        value + advantage, memory.sequence)
+    weight = masked.weight(memory.valid)
     metrics = {
-        "explained_variance": 1 - tf.math.reduce_variance(advantage)
-        / (tf.math.reduce_variance(value + advantage) + 1e-8),
-        "value_mean": tf.reduce_mean(value)}
-    sums = {name: 0.0 for name in (
-        "policy_loss", "value_loss", "entropy", "clip_fraction", "grad_norm")}
+        "learning_rate": rate,
+        "action_std": masked.mean(self._head.std(policy), weight),
+        "value_mean": masked.mean(value, weight),
+        "explained_variance": 1 - masked.variance(advantage, weight) / (
+            masked.variance(value + advantage, weight) + 1e-8)}
+
+    sums, steps = {name: 0.0 for name in self._loss_names}, 0.0
     for epoch in tf.range(config.update_epochs):
       if config.recompute_advantages:
-        value, advantage = self._estimate(segment, inputs, next_inputs)
-      samples = Samples(
-          inputs, flat.action, log_prob, advantage, value + advantage)
+        value, advantage = self._estimate(memory)
+        samples = samples._replace(
+            advantage=advantage, value_target=value + advantage)
       key = random.key(self._shuffle_seed, clock * config.update_epochs
                        + tf.cast(epoch, tf.int64))
-      batches = minibatches.shuffle(samples, config.minibatch_size, key)
-      for index in tf.range(batches.advantage.shape[0]):
-        batch = minibatches.take(batches, index)
-        sums = tf.nest.map_structure(tf.add, sums, self._update(batch))
+      batches = minibatches.deal(
+          samples, memory.valid, config.minibatch_size, key)
+      index = tf.constant(0)
+      while index < batches.amount:
+        losses = self._update(
+            batches.take(index), memory.final_observ.shape[0])
+        sums = tf.nest.map_structure(tf.add, sums, losses)
+        steps, index = steps + 1, index + 1
+    metrics.update({name: total / steps for name, total in sums.items()})
 
-    count = config.update_epochs * flat.reward.shape[0] / config.minibatch_size
-    metrics.update({name: total / count for name, total in sums.items()})
-    after = self._policy(inputs)
-    kl = tf.reduce_mean(self._head.distribution(before).kl_divergence(
-        self._head.distribution(after)))
-    self._step_size.adapt(kl)
-    self._features.update(flat.observ)
-    self._return_moments.update(
-        tf.reshape(value + advantage, [-1]) * self._return_scale())
-    metrics.update(
-        kl=kl, learning_rate=rate, action_std=self._head.std(before),
-        return_std=self._return_moments.std)
-    if self._features.moments:
-      metrics.update(
-          observ_mean=tf.reduce_mean(self._features.moments.mean),
-          observ_std=tf.reduce_mean(self._features.moments.std))
-    return metrics
+    change = self._head.kl(policy, self._policy_parameters(memory))
+    metrics["kl"] = masked.mean(change, weight)
+    self._step_size.adapt(metrics["kl"])
+    if config.kl_penalty:
+      metrics["kl_penalty"] = tf.identity(self._objective.penalty.weight)
+      self._objective.penalty.adapt(metrics["kl"])
+    self._reward_scale.after_learning(value + advantage, memory.valid)
+    metrics["reward_scale"] = self._reward_scale.std
+    return {**metrics, **self._update_features(memory)}
 
-  def _estimate(self, segment, inputs, next_inputs):
-    """Return values and advantages of shape [N], of normalized rewards."""
-    shape = segment.reward.shape
-    value = tf.reshape(self._value(inputs), shape)
-    next_value = tf.reshape(self._value(next_inputs), shape)
-    advantage = returns.generalized_advantage(
-        segment.reward / self._return_scale(), value, next_value,
-        segment.terminated, segment.truncated, self._config.discount,
-        self._config.gae_lambda)
-    return tf.reshape(value, [-1]), tf.reshape(advantage, [-1])
+  def _policy_parameters(self, memory: structs.Experience) -> tf.Tensor:
+    """Return the policy's parameters for all rows, of shape [N, P]."""
+    return self._outputs(self._policy, self._head.size, memory.observ,
+                         masked.count(memory.valid))
 
-  def _return_scale(self) -> tf.Tensor:
-    if not self._config.normalize_return:
-      return tf.constant(1.0)
-    return tf.cast(self._return_moments.std, tf.float32) + 1e-8
-
-  def _update(self, samples: Samples) -> dict[str, tf.Tensor]:
-    """Take one gradient step on a minibatch."""
-    with tf.GradientTape() as tape:
-      loss, metrics = self._loss(samples)
-    gradients = tape.gradient(loss, self._weights)
-    gradients, norm = tf.clip_by_global_norm(
-        gradients, self._config.max_grad_norm)
-    self._optimizer.apply(gradients, self._weights)
-    return {**metrics, "grad_norm": norm}
-
-  def _loss(self, samples: Samples) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-    """Return equation 9 of the paper, to be minimized, and its parts."""
+  def _estimate(self, memory: structs.Experience
+                ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return values and advantages of shape [N], in units of scaled reward."""
     config = self._config
-    parameters = self._policy(samples.features)
-    log_prob = self._head.log_prob(parameters, samples.action)
-    entropy = tf.reduce_mean(self._head.distribution(parameters).entropy())
-    value = self._value(samples.features)[:, 0]
+    value = self._outputs(
+        self._value, 1, memory.observ, masked.count(memory.valid))[:, 0]
+    final_value = self._outputs(
+        self._value, 1, memory.final_observ,
+        tf.reduce_max(memory.sequence) + 1)[:, 0]
+    next_value = tf.where(
+        memory.last, tf.gather(final_value, memory.sequence),
+        tf.roll(value, -1, 0))
+    terminated = memory.terminated
+    if not config.bootstrap_truncation:
+      terminated |= memory.truncated
+    advantage = returns.generalized_advantage(
+        self._reward_scale(memory.reward), value, next_value, terminated,
+        memory.last, config.discount, config.gae_lambda)
+    return value, advantage
 
-    advantage = samples.advantage
+  def _outputs(self, network: keras.Model, width: int, observ: tf.Tensor,
+               count: tf.Tensor) -> tf.Tensor:
+    """Apply a network to the first `count` of N rows; [N, width]."""
+    outputs = chunks.apply(
+        lambda chunk: network(self._features(chunk)), chunks.split(observ),
+        chunks.filled(count, observ.shape[0]), (width,))
+    return tf.reshape(outputs, [observ.shape[0], width])
+
+  @property
+  def _loss_names(self) -> list[str]:
+    cutoff = ["kl_cutoff"] if self._config.kl_cutoff_coef else []
+    return [*self._objective.names, "grad_norm", *cutoff]
+
+  def _update(self, batch: minibatches.Batch, sequences: int
+              ) -> dict[str, tf.Tensor]:
+    """Take one gradient step, on steps of up to so many sequences."""
+    config = self._config
+    samples, losses = batch.data, {}
+    slope = None
     if config.normalize_advantage:
-      advantage = (advantage - tf.reduce_mean(advantage)) / (
-          tf.math.reduce_std(advantage) + 1e-8)
-    ratio = tf.exp(log_prob - samples.log_prob)
-    clipped = tf.clip_by_value(
-        ratio, 1 - config.clip_ratio, 1 + config.clip_ratio)
-    policy_loss = -tf.reduce_mean(
-        tf.minimum(ratio * advantage, clipped * advantage))  # Equation 7.
-    value_loss = tf.reduce_mean(tf.square(value - samples.value_target))
-    loss = (policy_loss + config.value_coef * value_loss
-            - config.entropy_coef * entropy)
-    outside = tf.abs(ratio - 1) > config.clip_ratio
-    return loss, {
-        "policy_loss": policy_loss, "value_loss": value_loss,
-        "entropy": entropy,
-        "clip_fraction": tf.reduce_mean(tf.cast(outside, tf.float32))}
+      samples = samples._replace(
+          advantage=masked.normalize(samples.advantage, batch.weight))
+    if config.kl_cutoff_coef:
+      def divergence(chunk):
+        samples, weight = chunk
+        return kl_penalty.sums(self._objective.kl(samples), samples.sequence,
+                               weight > 0, sequences)
+      kl_sum, length = chunks.total(
+          divergence, (samples, batch.weight), batch.amount)
+      losses["kl_cutoff"], slope = kl_penalty.cutoff(
+          kl_sum, length, config.kl_cutoff_factor * config.kl_target,
+          config.kl_cutoff_coef)
+
+    def gradients(chunk):
+      samples, weight = chunk
+      with tf.GradientTape() as tape:
+        loss, parts = self._objective(samples, weight, slope)
+      return tape.gradient(loss, self._weights), parts
+    gradients, parts = chunks.total(
+        gradients, (samples, batch.weight), batch.amount)
+    norm = tf.linalg.global_norm(gradients)
+    if config.max_grad_norm is not None:
+      gradients, _ = tf.clip_by_global_norm(
+          gradients, config.max_grad_norm, norm)
+    self._optimizer.apply(gradients, self._weights)
+    return {**losses, **parts, "grad_norm": norm}
+
+  def _update_features(self, memory: structs.Experience
+                       ) -> dict[str, tf.Tensor]:
+    """Add a memory's observations to the moments."""
+    moments = self._features.moments
+    if not moments:
+      return {}
+    batch = minibatches.everything(memory.observ, memory.valid)
+    index = tf.constant(0)
+    while index < batch.amount:
+      self._features.update(*chunks.take((batch.data, batch.weight > 0), index))
+      index += 1
+    return {"observ_mean": tf.reduce_mean(moments.mean),
+            "observ_std": tf.reduce_mean(moments.std)}
 
   def variables(self) -> dict[str, Any]:
     """Return all that a checkpoint must hold, by name."""
     moments = self._features.moments
     variables = [
         *self._weights, *self._optimizer.variables,
-        *self._return_moments.variables, *self._step_size.variables,
+        *self._reward_scale.variables, *self._step_size.variables,
+        *self._objective.penalty.variables,
         *(moments.variables if moments else [])]
     named = {getattr(v, "path", v.name): v for v in variables}
     assert len(named) == len(variables), "Two variables share a name."

@@ -104,15 +104,18 @@ class BatchEnv:
     self._log.observe(self._arrays["observ"].copy())
     return self._log.running.observ.copy()
 
-  def step(self, action: np.ndarray) -> Step:
-    """Step every environment, and begin a new episode where one ended.
+  def step(self, action: np.ndarray, active: np.ndarray | None = None) -> Step:
+    """Step the environments, and begin a new episode where one ended.
 
     Args:
       action: Array of shape [B, ...]; floats in [-1, 1] or integers from 0.
+      active: Bool array of shape [B], by default all true. The others wait,
+        which they can only before the first step of an episode.
     """
-    return Step(**self.step_layout.views(self.step_packed(action)))
+    return Step(**self.step_layout.views(self.step_packed(action, active)))
 
-  def step_packed(self, action: np.ndarray) -> np.ndarray:
+  def step_packed(self, action: np.ndarray, active: np.ndarray | None = None
+                  ) -> np.ndarray:
     """Step and return the bytes of `step_layout`, a new array."""
     expected = self._arrays["action"]
     action = np.array(action, expected.dtype)
@@ -121,7 +124,15 @@ class BatchEnv:
                        f"Received: {action.shape}.")
     if not self._log.begun:
       raise RuntimeError("Call reset() before step().")
+    active = np.array([True] * self._size if active is None else active, bool)
+    if active.shape != (self._size,):
+      raise ValueError(f"`active` must have shape {(self._size,)}. "
+                       f"Received: {active.shape}.")
+    running = self._log.running
+    if (running.first[~active] < len(running.actions)).any():
+      raise ValueError("Environments can't wait in the middle of an episode.")
     expected[...] = action
+    self._arrays["active"][...] = active
     start = time.perf_counter()
     self._infos = self._open_block.step()
     self.step_seconds += time.perf_counter() - start
@@ -129,7 +140,7 @@ class BatchEnv:
     answers = self._answers.copy()
     step = self.step_layout.views(answers)
     self._log.append(
-        action, step["terminated"] | step["truncated"], step["observ"])
+        action, active, step["terminated"] | step["truncated"], step["observ"])
     return answers
 
   @property

@@ -62,7 +62,6 @@ class Block:
     except BaseException:
       self.close()
       raise
-    arrays["valid"][:] = True
 
   def reset(self, seeds: Sequence[int]):
     """Begin episode 0 of every environment with the given seeds."""
@@ -73,6 +72,8 @@ class Block:
   def step(self) -> dict[int, dict[str, Any]]:
     """Step by the action array, write the others, reset where it ended.
 
+    Environments that are not active wait: their observation stays.
+
     Returns:
       Infos of finished episodes by index in the batch. The sums of the parts
       of the reward that the environment reports are under "reward_parts".
@@ -80,10 +81,16 @@ class Block:
     arrays = self._arrays
     actions = self._to_env(arrays["action"])
     next_observ, rewards = arrays["next_observ"], arrays["reward"]
+    active = arrays["valid"][:] = arrays["active"]
+    if not active.all():
+      next_observ[~active] = arrays["observ"][~active]
+      for name in ("reward", "terminated", "truncated"):
+        arrays[name][~active] = 0
     ended, finished, offset = [], {}, 0
     try:
-      for offset, env in enumerate(self._envs):
-        observ, reward, terminated, truncated, info = env.step(actions[offset])
+      for offset in np.flatnonzero(active).tolist():
+        observ, reward, terminated, truncated, info = self._envs[offset].step(
+            actions[offset])
         next_observ[offset] = observ
         rewards[offset] = reward
         self._count(offset, info)

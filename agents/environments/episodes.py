@@ -90,23 +90,26 @@ class EpisodeLog:
         zeros.copy(), np.array(seeds, np.int64), zeros, zeros.copy(), [])
     return seeds
 
-  def append(self, action: np.ndarray, ended: np.ndarray, observ: np.ndarray):
+  def append(self, action: np.ndarray, active: np.ndarray, ended: np.ndarray,
+             observ: np.ndarray):
     """Record one batched step; the arrays must not change afterwards.
 
     Args:
       action: Array of shape [B, ...], as sent to the environments.
+      active: Bool array of shape [B]; the others wait to begin their episode.
       ended: Bool array of shape [B]; these have begun their next episode.
       observ: Array of shape [B, ...] to act on next.
     """
     running = self.running
     running.actions.append(action)
     self._running = running = running._replace(observ=observ)
-    if ended.any():
+    fresh = ended | ~active
+    if fresh.any():
       for index in np.flatnonzero(ended):
         running.episode[index] += 1
         running.seed[index] = episode_seed(
             self._run_seed, int(index), int(running.episode[index]))
-        running.first[index] = len(running.actions)
+      running.first[fresh] = len(running.actions)
       oldest = running.first.min()
       del running.actions[:oldest]
       running.first[:] -= oldest

@@ -53,12 +53,12 @@ class Layout:
 
 
 def action_layout(batch: int, space: gymnasium.Space) -> Layout:
-  """Layout of what the agent sends: `action`, float32 or int64."""
+  """Layout of what the agent sends; actions are float32 or int64."""
   if isinstance(space, gymnasium.spaces.Box):
     field = Field("action", np.dtype(np.float32), (batch, *space.shape))
   else:
     field = Field("action", np.dtype(np.int64), (batch,))
-  return Layout([field])
+  return Layout([field, Field("active", np.dtype(np.bool_), (batch,))])
 
 
 def step_layout(batch: int, space: gymnasium.Space) -> Layout:

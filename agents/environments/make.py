@@ -93,6 +93,25 @@ def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
   return []
 
 
+def max_length(config: config_lib.Env) -> int:
+  """Return the most steps of the agent that an episode can last.
+
+  Raises:
+    ConfigError: If no time limit is known.
+  """
+  if config.max_length:
+    return config.max_length
+  env = MakeEnv(config)()
+  env.close()
+  spec = env.spec
+  if not (spec and spec.max_episode_steps):
+    raise config_lib.ConfigError(
+        f"{config.id} registers no time limit, so there is no telling how much "
+        "room a whole episode needs: set env.max_length, or learn from "
+        "segments (algorithm.segment_length).")
+  return -(-spec.max_episode_steps // config.action_repeat)
+
+
 def _is_users_mistake(error: Exception) -> bool:
   """Whether the config asks for what isn't there.
 

@@ -7,36 +7,35 @@ import math
 import keras
 import tensorflow as tf
 
-_HIDDEN_GAIN = 2 ** 0.5
-_POLICY_GAIN = 0.01  # Begins near the middle of the actions' range.
-
-
-def _orthogonal(gain: float, seed: int) -> keras.initializers.Initializer:
-  return keras.initializers.Orthogonal(gain, seed=seed)
+from agents import config as config_lib
 
 
 class FeedForward(keras.Model):
-  """Tanh layers and a linear one, initialized orthogonally.
+  """Hidden layers and an output layer.
 
   Args:
     layers: Units of each hidden layer.
-    outputs: Units of the last layer.
-    gain: Scale of the last layer's initial weights.
+    outputs: Units of the output layer.
+    config: Activation and initializer of the hidden layers.
+    output_initializer: Of the output layer's weights.
     seed: Seed of the initial weights.
     name: Prefix of the variables' names.
+    output_activation: Of the output layer.
   """
 
-  def __init__(self, layers: tuple[int, ...], outputs: int, gain: float,
-               seed: int, name: str):
+  def __init__(self, layers: tuple[int, ...], outputs: int,
+               config: config_lib.Network,
+               output_initializer: keras.initializers.Initializer, seed: int,
+               name: str, output_activation: str = "linear"):
     super().__init__(name=name)
     self._layers_in_order = [
         keras.layers.Dense(
-            units, "tanh", name=f"hidden_{index}",
-            kernel_initializer=_orthogonal(_HIDDEN_GAIN, seed + index))
+            units, config.activation, name=f"hidden_{index}",
+            kernel_initializer=_hidden(config.initializer, seed + index))
         for index, units in enumerate(layers)]
     self._layers_in_order.append(keras.layers.Dense(
-        outputs, name="output",
-        kernel_initializer=_orthogonal(gain, seed + len(layers))))
+        outputs, output_activation, name="output",
+        kernel_initializer=output_initializer))
 
   def call(self, features: tf.Tensor) -> tf.Tensor:
     """Map features of shape [N, D] to [N, outputs]."""
@@ -48,47 +47,71 @@ class FeedForward(keras.Model):
 class _GaussianPolicy(FeedForward):
   """Means from the state, a standard deviation that is the same for all."""
 
-  def __init__(self, layers: tuple[int, ...], actions: int, init_std: float,
-               seed: int, name: str):
-    super().__init__(layers, actions, _POLICY_GAIN, seed, name)
+  def __init__(self, actions: int, config: config_lib.Network, seed: int):
+    super().__init__(
+        config.policy_layers, actions, config, _policy_output(config, seed),
+        seed, "policy", config.mean_activation)
     self._log_std = self.add_weight(
         shape=(actions,), name="log_std",
-        initializer=keras.initializers.Constant(math.log(init_std)))
+        initializer=keras.initializers.Constant(math.log(config.init_std)))
 
   def call(self, features: tf.Tensor) -> tf.Tensor:
     mean = super().call(features)
     return tf.concat([mean, tf.zeros_like(mean) + self._log_std], -1)
 
 
-def feed_forward_gaussian(layers: tuple[int, ...], actions: int,
-                          init_std: float, seed: int) -> keras.Model:
+def feed_forward_gaussian(actions: int, config: config_lib.Network, seed: int
+                          ) -> keras.Model:
   """Policy network with the parameters of `heads.Gaussian`.
 
   Args:
-    layers: Units of each hidden layer.
     actions: Dimensions of the action, A.
-    init_std: Initial standard deviation, where actions span [-1, 1].
+    config: Layers, activations and initial weights.
     seed: Seed of the initial weights.
   Returns:
     Model from features [N, D] to means and log stds [N, 2 * A].
   """
-  return _GaussianPolicy(layers, actions, init_std, seed, "policy")
+  return _GaussianPolicy(actions, config, seed)
 
 
-def feed_forward_categorical(layers: tuple[int, ...], actions: int, seed: int
-                             ) -> keras.Model:
+def feed_forward_categorical(actions: int, config: config_lib.Network,
+                             seed: int) -> keras.Model:
   """Policy network with the parameters of `heads.Categorical`.
 
   Args:
-    layers: Units of each hidden layer.
     actions: Number of choices, A.
+    config: Layers, activations and initial weights.
     seed: Seed of the initial weights.
   Returns:
     Model from features [N, D] to logits [N, A].
   """
-  return FeedForward(layers, actions, _POLICY_GAIN, seed, "policy")
+  return FeedForward(config.policy_layers, actions, config,
+                     _policy_output(config, seed), seed, "policy")
 
 
-def feed_forward_value(layers: tuple[int, ...], seed: int) -> keras.Model:
+def feed_forward_value(config: config_lib.Network, seed: int) -> keras.Model:
   """Value network, from features [N, D] to values [N, 1]."""
-  return FeedForward(layers, 1, 1.0, seed, "value")
+  seed_of_output = seed + len(config.value_layers)
+  if config.initializer == "glorot":
+    output = keras.initializers.GlorotUniform(seed_of_output)
+  else:
+    output = keras.initializers.Orthogonal(1.0, seed=seed_of_output)
+  return FeedForward(config.value_layers, 1, config, output, seed, "value")
+
+
+def _hidden(initializer: str, seed: int) -> keras.initializers.Initializer:
+  """Orthogonal (Saxe et al. 2014), or uniform (Glorot and Bengio 2010)."""
+  if initializer == "glorot":
+    return keras.initializers.GlorotUniform(seed)
+  return keras.initializers.Orthogonal(2 ** 0.5, seed=seed)
+
+
+def _policy_output(config: config_lib.Network, seed: int
+                   ) -> keras.initializers.Initializer:
+  """Small weights, so that actions begin near the middle of their range."""
+  seed += len(config.policy_layers)
+  factor = config.init_output_factor
+  if config.initializer == "glorot":
+    return keras.initializers.VarianceScaling(
+        factor, "fan_in", "truncated_normal", seed)
+  return keras.initializers.Orthogonal(factor, seed=seed)

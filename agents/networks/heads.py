@@ -48,9 +48,18 @@ class Gaussian:
     flat = tf.reshape(action, [-1, self.actions])
     return self.distribution(parameters).log_prob(flat)
 
+  def entropy(self, parameters: tf.Tensor) -> tf.Tensor:
+    """Differential entropy in nats, of shape [...]."""
+    return self.distribution(parameters).entropy()
+
+  def kl(self, parameters: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
+    """KL divergence from one distribution to another, of shape [...]."""
+    return self.distribution(parameters).kl_divergence(
+        self.distribution(other))
+
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
-    """Mean standard deviation, where actions span [-1, 1]."""
-    return tf.reduce_mean(tf.exp(tf.split(parameters, 2, -1)[1]))
+    """Mean over the dimensions, of shape [...]; actions span [-1, 1]."""
+    return tf.reduce_mean(tf.exp(tf.split(parameters, 2, -1)[1]), -1)
 
   def _unflatten(self, flat: tf.Tensor) -> tf.Tensor:
     return tf.reshape(flat, [-1, *self._shape])
@@ -82,10 +91,19 @@ class Categorical:
     """Log probability of choices of shape [N], of shape [N]."""
     return self.distribution(parameters).log_prob(action)
 
+  def entropy(self, parameters: tf.Tensor) -> tf.Tensor:
+    """Entropy in nats, of shape [...]."""
+    return self.distribution(parameters).entropy()
+
+  def kl(self, parameters: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
+    """KL divergence from one distribution to another, of shape [...]."""
+    return self.distribution(parameters).kl_divergence(
+        self.distribution(other))
+
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
-    """Mean standard deviation of the choice as a one-hot vector."""
+    """Mean over the choice as a one-hot vector, of shape [...]."""
     probability = tf.nn.softmax(parameters)
-    return tf.reduce_mean(tf.sqrt(probability * (1 - probability)))
+    return tf.reduce_mean(tf.sqrt(probability * (1 - probability)), -1)
 
 
 def make(space: gymnasium.Space) -> Gaussian | Categorical:

@@ -35,10 +35,11 @@ def normal(shape, key_: tf.Tensor) -> tf.Tensor:
   return tf.sqrt(-2 * tf.math.log(1 - radius)) * tf.cos(2 * np.pi * angle)
 
 
-def permutation(size: int, key_: tf.Tensor) -> tf.Tensor:
-  """The numbers below `size` in random order."""
+def permutation(size: int, key_: tf.Tensor, first: tf.Tensor) -> tf.Tensor:
+  """Numbers below `size`: those where `first`, in random order, then others."""
   # stateless_shuffle does not compile under XLA.
-  return tf.argsort(_bits([size], key_), stable=True)
+  bits = tf.where(first, _bits([size], key_), tf.int32.max)
+  return tf.argsort(bits, stable=True)
 
 
 def _bits(shape, key_: tf.Tensor) -> tf.Tensor:

@@ -7,26 +7,26 @@ import tensorflow as tf
 
 def generalized_advantage(
     reward: tf.Tensor, value: tf.Tensor, next_value: tf.Tensor,
-    terminated: tf.Tensor, truncated: tf.Tensor, discount: float,
+    terminated: tf.Tensor, last: tf.Tensor, discount: float,
     lambda_: float) -> tf.Tensor:
   """Estimate advantages by exponentially weighted TD errors (Schulman 2015).
 
       delta[t]     = reward[t] + discount * next_value[t] - value[t]
       advantage[t] = delta[t] + discount * lambda_ * advantage[t + 1]
 
-  Termination removes `next_value`; any end removes `advantage[t + 1]`, and so
-  does the end of the segment, beyond which `next_value` stands for the rest.
+  Termination removes `next_value`; the end of a sequence of steps, for whatever
+  reason, removes `advantage[t + 1]`, and `next_value` stands for the rest.
 
   Args:
-    reward: Float tensor of shape [T, B].
-    value: Value of each state, of shape [T, B], in units of reward.
-    next_value: Value of each true successor, of shape [T, B].
-    terminated: Bool tensor of shape [T, B], no future reward exists.
-    truncated: Bool tensor of shape [T, B], the episode was cut.
+    reward: Float tensor of shape [T, ...].
+    value: Value of each state, of shape [T, ...], in units of reward.
+    next_value: Value of each true successor, of shape [T, ...].
+    terminated: Bool tensor of shape [T, ...], no future reward exists.
+    last: Bool tensor of shape [T, ...], the sequence ends with this step.
     discount: Reward weight per environment step, in [0, 1].
     lambda_: Weight of longer estimates, in [0, 1].
   Returns:
-    Tensor of shape [T, B] without gradient, in units of reward.
+    Tensor of shape [T, ...] without gradient, in units of reward.
   Raises:
     ValueError: If `discount` or `lambda_` lies outside [0, 1].
   """
@@ -35,7 +35,7 @@ def generalized_advantage(
       raise ValueError(f"`{name}` must lie in [0, 1]. Received: {number}.")
   goes_on = tf.cast(~terminated, reward.dtype)
   delta = reward + discount * goes_on * next_value - value
-  decay = discount * lambda_ * tf.cast(~(terminated | truncated), reward.dtype)
+  decay = discount * lambda_ * tf.cast(~(terminated | last), reward.dtype)
 
   steps = reward.shape[0]
   advantages = tf.TensorArray(reward.dtype, steps)

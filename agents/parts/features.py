@@ -41,7 +41,7 @@ class Features:
       return tf.cast(flat, tf.float32) / 255
     return self.moments.normalize(flat, self._clip) if self.moments else flat
 
-  def update(self, observ: tf.Tensor):
-    """Add observations of shape [N, ...] to the moments."""
+  def update(self, observ: tf.Tensor, valid: tf.Tensor):
+    """Add observations of shape [N, ...], where `valid`, to the moments."""
     if self.moments:
-      self.moments.update(tf.reshape(observ, [-1, self.size]))
+      self.moments.update(tf.reshape(observ, [-1, self.size]), valid)

@@ -1,38 +1,74 @@
-"""Random minibatches of the rows of a data set."""
+"""What each gradient step of an epoch learns from."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any
+from typing import NamedTuple
 
 import tensorflow as tf
 
+from agents.ops import masked
 from agents.ops import random
+from agents.parts import chunks
 
-Data = TypeVar("Data")
+
+class Batch(NamedTuple):
+  """Rows of one gradient step, in K chunks of C rows."""
+
+  data: Any  # Structure of tensors of shape [K, C, ...].
+  weight: tf.Tensor  # [K, C] float32, of each row in means over the batch.
+  amount: tf.Tensor | int  # Chunks that hold any, the first ones.
 
 
-def shuffle(data: Data, size: int, key: tf.Tensor) -> Data:
-  """Deal all rows into minibatches, each row into exactly one.
+class Minibatches(NamedTuple):
+  """Batches that every valid row is in exactly once."""
+
+  data: Any  # Structure of tensors of shape [N, ...].
+  rows: tf.Tensor  # [batches, M] int32, numbers of rows.
+  weight: tf.Tensor  # [batches, M] float32, of these rows.
+  amount: tf.Tensor  # Batches that hold any rows, the first ones.
+
+  def take(self, index: tf.Tensor) -> Batch:
+    """Return one batch, in one chunk."""
+    rows, weight = self.rows[index], self.weight[index]
+    return Batch(tf.nest.map_structure(
+        lambda tensor: tf.gather(tensor, rows)[None], self.data),
+        weight[None], 1)
+
+
+class FullBatch(NamedTuple):
+  """All rows as the only batch."""
+
+  batch: Batch
+  amount: int = 1
+
+  def take(self, index: tf.Tensor) -> Batch:
+    """Return the batch, whatever the index."""
+    return self.batch
+
+
+def deal(data: Any, valid: tf.Tensor, size: int | None, key: tf.Tensor
+         ) -> Minibatches | FullBatch:
+  """Deal the valid rows into random minibatches.
 
   Args:
     data: Structure of tensors of shape [N, ...].
-    size: Rows of a minibatch, M; it divides N.
+    valid: Bool tensor of shape [N], true in front and false behind.
+    size: Rows of a minibatch, M; the last one may have less. None: all.
     key: Random key of shape [2].
-  Returns:
-    The structure, with tensors of shape [N / M, M, ...].
-  Raises:
-    ValueError: If the size does not divide the number of rows.
   """
-  rows = tf.nest.flatten(data)[0].shape[0]
-  if rows % size:
-    raise ValueError(f"Minibatches of {size} don't divide {rows} rows.")
-  order = random.permutation(rows, key)
-  def deal(tensor):
-    return tf.reshape(tf.gather(tensor, order),
-                      [rows // size, size, *tensor.shape[1:]])
-  return tf.nest.map_structure(deal, data)
+  if size is None:
+    return FullBatch(everything(data, valid))
+  rows = valid.shape[0]
+  order = random.permutation(rows, key, first=valid)
+  order, counts = (
+      tf.reshape(tf.pad(tensor, [[0, -rows % size]]), [-1, size])
+      for tensor in (order, valid))
+  return Minibatches(data, order, masked.weight(counts, axis=1),
+                     (masked.count(valid) + size - 1) // size)
 
 
-def take(batches: Data, index: tf.Tensor) -> Data:
-  """Return minibatch `index` of what `shuffle` dealt."""
-  return tf.nest.map_structure(lambda tensor: tensor[index], batches)
+def everything(data: Any, valid: tf.Tensor) -> Batch:
+  """Return all rows as one batch."""
+  return Batch(chunks.split(data), chunks.split(masked.weight(valid)),
+               chunks.filled(masked.count(valid), valid.shape[0]))

@@ -35,12 +35,14 @@ class RunningMoments:
     variance = self.squares / tf.where(seen, self.count, 1.0)
     return tf.where(seen, tf.sqrt(variance), 1.0)
 
-  def update(self, samples: tf.Tensor):
-    """Add samples of shape [N, *shape]."""
+  def update(self, samples: tf.Tensor, valid: tf.Tensor):
+    """Add those samples of shape [N, *shape] where `valid`, of shape [N]."""
     samples = tf.cast(samples, tf.float64)
-    added = tf.cast(tf.shape(samples)[0], tf.float64)
-    mean = tf.reduce_mean(samples, 0)
-    squares = tf.reduce_sum(tf.square(samples - mean), 0)
+    mask = tf.reshape(tf.cast(valid, tf.float64),
+                      [-1] + [1] * (samples.shape.rank - 1))
+    added = tf.reduce_sum(mask)
+    mean = tf.reduce_sum(mask * samples, 0) / added
+    squares = tf.reduce_sum(mask * tf.square(samples - mean), 0)
     count = self.count + added
     delta = mean - self.mean
     self.squares.assign_add(

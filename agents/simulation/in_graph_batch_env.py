@@ -34,18 +34,21 @@ class InGraphBatchEnv:
     return structs.Transition(
         *[fields[name] for name in structs.Transition._fields])
 
-  def step(self, action: tf.Tensor) -> tuple[batch_env_lib.Step, tf.Tensor]:
-    """Step all environments.
+  def step(self, action: tf.Tensor, active: tf.Tensor | None = None
+           ) -> tuple[batch_env_lib.Step, tf.Tensor]:
+    """Step all environments, or the active ones.
 
     Args:
       action: Tensor of shape [B, ...].
+      active: Bool tensor of shape [B]; the others wait.
     Returns:
       The step as tensors, and the seconds it took including the crossing.
     """
     with tf.control_dependencies([action]):
       start = tf.timestamp()
     with tf.control_dependencies([start]):
-      answers = tf.py_function(self._step, [action], tf.uint8)
+      inputs = [action] if active is None else [action, active]
+      answers = tf.py_function(self._step, inputs, tf.uint8)
     with tf.control_dependencies([answers]):
       seconds = tf.timestamp() - start
     return batch_env_lib.Step(**self._unpack(answers)), seconds
@@ -61,9 +64,9 @@ class InGraphBatchEnv:
         raise
       raise error from error.__cause__  # Which environment failed, and where.
 
-  def _step(self, action: tf.Tensor) -> np.ndarray:
+  def _step(self, *inputs: tf.Tensor) -> np.ndarray:
     try:
-      return self.batch_env.step_packed(action.numpy())
+      return self.batch_env.step_packed(*[x.numpy() for x in inputs])
     except BaseException as error:
       self._error = error
       raise RuntimeError("A batched step failed.") from None

@@ -132,7 +132,7 @@ class Loop:
             f"{name} became {value} in the update after step {self.step:,}. "
             "The last checkpoint is from before, but resuming repeats this: "
             "begin anew, with a smaller algorithm.learning_rate for example.")
-    self.step += self._config.steps_per_epoch
+    self.step += epoch.steps
     self._progress.advance(self.step)
     self._scores += epoch.scores
     self._lengths += epoch.lengths
@@ -140,7 +140,7 @@ class Loop:
     for name, value in epoch.seconds.items():
       self._shares[name] = self._shares.get(name, 0.0) + value
     if self._compiled:
-      self._timed_steps += self._config.steps_per_epoch
+      self._timed_steps += epoch.steps
     else:
       self._untimed += seconds
       self._compiled = True
@@ -213,6 +213,6 @@ def _grouped(values: dict[str, float]) -> dict[str, float]:
       "policy_loss": "losses", "value_loss": "losses", "grad_norm": "losses",
       "explained_variance": "losses", "learning_rate": "losses",
       "value_mean": "losses", "observ_mean": "normalization",
-      "observ_std": "normalization", "return_std": "normalization"}
+      "observ_std": "normalization", "reward_scale": "normalization"}
   return {f"{groups.get(name, 'policy')}/{name}": value
           for name, value in values.items()}

@@ -12,10 +12,12 @@ import tensorflow as tf
 
 from agents import structs
 from agents.environments import episodes as episodes_lib
+from agents.ops import masked
+from agents.parts import memory as memory_lib
 from agents.simulation import in_graph_batch_env
 from agents.simulation import simulate
 
-_EVAL_CHUNK = 50  # Steps between two looks at who has finished.
+_EVAL_CHUNK = 50  # Steps between two looks at whether to give up.
 
 
 class Algorithm(simulate.Actor, Protocol):
@@ -24,9 +26,9 @@ class Algorithm(simulate.Actor, Protocol):
   def variables(self) -> dict[str, Any]:
     """Return all that a checkpoint must hold, by name."""
 
-  def learn(self, segment: structs.Transition, clock: tf.Tensor,
+  def learn(self, memory: structs.Experience, clock: tf.Tensor,
             progress: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Learn from T steps of B environments and return scalars to log."""
+    """Learn from all of a memory and return scalars to log."""
 
 
 class Epoch(NamedTuple):
@@ -36,6 +38,7 @@ class Epoch(NamedTuple):
   scores: list[float]  # Of the episodes that ended, in order of time.
   lengths: list[int]
   reward_parts: list[dict[str, float]]  # Likewise; see `BatchEnv.infos`.
+  steps: int  # Of all environments together.
   seconds: dict[str, float]  # Stepping, crossing, inference and learning.
 
 
@@ -46,17 +49,17 @@ class Trainer:
     algorithm: What acts and learns.
     train_env: Environments to learn from, B.
     eval_env: Environments to evaluate in.
-    segment_length: Steps of each environment between two updates, T.
+    memory: What one update learns from.
   """
 
   def __init__(self, algorithm: Algorithm,
                train_env: in_graph_batch_env.InGraphBatchEnv,
                eval_env: in_graph_batch_env.InGraphBatchEnv,
-               segment_length: int):
+               memory: memory_lib.Memory):
     self._algorithm = algorithm
     self._train_env = train_env
     self._eval_env = eval_env
-    self._segment_length = segment_length
+    self._memory = memory
     self._carry: structs.Carry | None = None
     self._running: episodes_lib.Running | None = None
 
@@ -67,7 +70,7 @@ class Trainer:
     self._running = self._train_env.batch_env.snapshot()
 
   def epoch(self, progress: float) -> Epoch:
-    """Collect a segment and learn from it.
+    """Fill the memory and learn from it.
 
     Args:
       progress: Share of the budget that is done, in [0, 1].
@@ -76,7 +79,7 @@ class Trainer:
     env.finished.clear()
     stepping = env.step_seconds
     with self._train_env.original_errors():
-      carry, metrics, episodes, seconds = self.train_epoch(
+      carry, metrics, steps, episodes, seconds = self.train_epoch(
           self._carry, tf.constant(progress, tf.float32))
     # Assigned together: a failure above leaves the epoch's beginning in place.
     self._carry, self._running = carry, env.snapshot()
@@ -84,7 +87,8 @@ class Trainer:
     in_env, collecting, learning = seconds.numpy().tolist()
     return Epoch(
         {name: float(value) for name, value in metrics.items()},
-        *_finished(episodes), [info["reward_parts"] for info in env.finished], {
+        *_finished(episodes), [info["reward_parts"] for info in env.finished],
+        int(steps), {
             "stepping": stepping, "crossing": in_env - stepping,
             "inference": collecting - in_env, "learning": learning})
 
@@ -92,17 +96,20 @@ class Trainer:
   def train_epoch(self, carry: structs.Carry, progress: tf.Tensor):
     """Simulate, then learn: one graph, and no way back to Python between."""
     start = tf.timestamp()
+    quota = self._memory.quota
     collected = simulate.simulate(
-        self._train_env, self._algorithm, carry, self._segment_length,
-        explore=True)
+        self._train_env, self._algorithm, carry, self._memory.steps,
+        explore=True, quota=None if quota is None else tf.constant(quota))
     with tf.control_dependencies([collected.transitions.reward]):
       middle = tf.timestamp()
+    valid = collected.transitions.valid
     metrics = self._algorithm.learn(
-        collected.transitions, carry.clock, progress)
+        self._memory.arrange(collected.transitions), carry.clock, progress)
     with tf.control_dependencies(list(metrics.values())):
       end = tf.timestamp()
     seconds = tf.stack([collected.env_seconds, middle - start, end - middle])
-    return collected.carry, metrics, collected.episodes, seconds
+    return (collected.carry, metrics, masked.count(valid), collected.episodes,
+            seconds)
 
   def evaluate(self, amount: int, stop: Callable[[], bool]
                ) -> tuple[list[float], list[int]] | None:
@@ -117,31 +124,28 @@ class Trainer:
     Returns:
       Scores and lengths, or None after giving up.
     """
-    batch = len(self._eval_env)
-    left = np.array([len(range(index, amount, batch))
-                     for index in range(batch)])
     scores: list[float] = []
     lengths: list[int] = []
+    quota = tf.constant(memory_lib.shares(amount, len(self._eval_env)))
     carry = simulate.initial_carry(
         tf.constant(self._eval_env.batch_env.reset()))
-    while left.any():
+    while quota.numpy().any():
       if stop():
         return None
       with self._eval_env.original_errors():
-        carry, episodes = self._eval_chunk(carry)
-      for step, index in np.argwhere(episodes.ended.numpy()):
-        if left[index]:
-          left[index] -= 1
-          scores.append(float(episodes.score[step, index]))
-          lengths.append(int(episodes.length[step, index]))
+        carry, quota, episodes = self._eval_chunk(carry, quota)
+      finished = _finished(episodes)
+      scores += finished[0]
+      lengths += finished[1]
     self._eval_env.batch_env.finished.clear()
     return scores, lengths
 
   @tf.function
-  def _eval_chunk(self, carry: structs.Carry):
+  def _eval_chunk(self, carry: structs.Carry, quota: tf.Tensor):
     played = simulate.simulate(
-        self._eval_env, self._algorithm, carry, _EVAL_CHUNK, explore=False)
-    return played.carry, played.episodes
+        self._eval_env, self._algorithm, carry, _EVAL_CHUNK, explore=False,
+        quota=quota)
+    return played.carry, played.left, played.episodes
 
   def state(self) -> dict[str, np.ndarray]:
     """Return everything of the last completed epoch, as arrays by name."""

@@ -1,7 +1,8 @@
 """One learning phase in NumPy float64, gradients and optimizer by hand.
 
-Transcribed from the papers (Schulman 2015, Schulman 2017, Kingma 2015) to be
-compared with what TensorFlow and Keras make of the same numbers.
+Transcribed from the papers (Schulman 2015, Schulman 2017, Heess 2017, Kingma
+2015) to be compared with what TensorFlow and Keras make of the same numbers.
+There is no padding in here, and there are no chunks: only lists of steps.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ class Gaussian:
 
   @staticmethod
   def parameters(state, output):
-    return output, state["policy/log_std"]
+    return output, np.broadcast_to(state["policy/log_std"], output.shape)
 
   @staticmethod
   def log_prob(parameters, action):
@@ -29,9 +30,7 @@ class Gaussian:
 
   @staticmethod
   def entropy(parameters):
-    mean, log_std = parameters
-    return np.full(len(mean), (
-        log_std + 0.5 * np.log(2 * np.pi * np.e)).sum())
+    return (parameters[1] + 0.5 * np.log(2 * np.pi * np.e)).sum(-1)
 
   @staticmethod
   def kl(parameters, other):
@@ -45,19 +44,28 @@ class Gaussian:
     return np.exp(parameters[1]).mean()
 
   @staticmethod
-  def gradients(parameters, action, by_log_prob, by_entropy):
+  def take(parameters, rows):
+    return parameters[0][rows], parameters[1][rows]
+
+  @staticmethod
+  def gradients(parameters, old, action, by_log_prob, by_entropy, by_kl):
     """Return gradients by the network's output and by own weights.
 
     Args:
-      parameters, action: Of a minibatch, [M, A].
-      by_log_prob, by_entropy: Gradients of the loss, [M].
+      parameters, action: Of a batch, [M, A].
+      old: Parameters that the KL divergence is from, likewise.
+      by_log_prob, by_entropy, by_kl: Gradients of the loss, [M].
     """
-    mean, log_std = parameters
-    deviation = (action - mean) / np.exp(log_std)
-    by_mean = by_log_prob[:, None] * deviation / np.exp(log_std)
-    by_log_std = (by_log_prob[:, None] * (deviation ** 2 - 1)
-                  + by_entropy[:, None]).sum(0)
-    return by_mean, {"policy/log_std": by_log_std}
+    (mean, log_std), (old_mean, old_log_std) = parameters, old
+    variance = np.exp(2 * log_std)
+    of_log_prob, of_entropy, of_kl = (
+        x[:, None] for x in (by_log_prob, by_entropy, by_kl))
+    by_mean = (of_log_prob * (action - mean) / variance
+               + of_kl * (mean - old_mean) / variance)
+    spread = np.exp(2 * old_log_std) + (old_mean - mean) ** 2
+    by_log_std = (of_log_prob * ((action - mean) ** 2 / variance - 1)
+                  + of_entropy + of_kl * (1 - spread / variance))
+    return by_mean, {"policy/log_std": by_log_std.sum(0)}
 
 
 class Categorical:
@@ -91,14 +99,51 @@ class Categorical:
     p = np.exp(cls.log_probs(logits))
     return np.sqrt(p * (1 - p)).mean()
 
+  @staticmethod
+  def take(logits, rows):
+    return logits[rows]
+
   @classmethod
-  def gradients(cls, logits, action, by_log_prob, by_entropy):
+  def gradients(cls, logits, old, action, by_log_prob, by_entropy, by_kl):
     log_p = cls.log_probs(logits)
-    p = np.exp(log_p)
+    p, old_p = np.exp(log_p), np.exp(cls.log_probs(old))
     one_hot = np.eye(logits.shape[1])[action]
     entropy = -(p * log_p).sum(-1, keepdims=True)
     return (by_log_prob[:, None] * (one_hot - p)
-            - by_entropy[:, None] * p * (log_p + entropy)), {}
+            - by_entropy[:, None] * p * (log_p + entropy)
+            + by_kl[:, None] * (p - old_p)), {}
+
+
+class Sequence(NamedTuple):
+  """An episode, or the part of one that was collected; L steps."""
+
+  observ: np.ndarray  # [L, ...]
+  action: np.ndarray  # [L, ...]
+  reward: np.ndarray  # [L]
+  terminated: bool  # How it ended, if at all.
+  truncated: bool
+  final_observ: np.ndarray  # [...]
+
+
+def sequences(transitions: structs.Transition) -> list[Sequence]:
+  """Return what is in arrays of shape [T, B, ...], by environment and time."""
+  found, rows = [], []
+  steps, batch = transitions.valid.shape
+  for env in range(batch):
+    for step in range(steps):
+      if not transitions.valid[step, env]:
+        continue
+      rows.append(step)
+      terminated = transitions.terminated[step, env]
+      truncated = transitions.truncated[step, env]
+      goes_on = step + 1 < steps and transitions.valid[step + 1, env]
+      if terminated or truncated or not goes_on:
+        found.append(Sequence(
+            transitions.observ[rows, env], transitions.action[rows, env],
+            transitions.reward[rows, env], terminated, truncated,
+            transitions.next_observ[step, env]))
+        rows = []
+  return found
 
 
 class Learned(NamedTuple):
@@ -106,144 +151,242 @@ class Learned(NamedTuple):
 
   state: dict[str, np.ndarray]  # Named as `BatchPPO.variables` names them.
   metrics: dict[str, float]
-  norms: list[float]  # Of every minibatch's gradients, before clipping.
+  effects: dict[str, float]  # How often each bound was in effect, in [0, 1].
 
 
-def learn(state: dict[str, np.ndarray], segment: structs.Transition,
-          orders: list[np.ndarray], progress: float,
-          config: config_lib.Algorithm, layers: int, head) -> Learned:
-  """Improve policy and value by all of a segment.
+def learn(state: dict[str, np.ndarray], memory: list[Sequence],
+          orders: list[list[np.ndarray]], progress: float,
+          config: config_lib.Algorithm, network: config_lib.Network, head
+          ) -> Learned:
+  """Improve policy and value by all of a memory.
 
   Args:
     state: All variables by name.
-    segment: Arrays of shape [T, B, ...].
-    orders: Order of the T * B steps at every epoch.
+    memory: Sequences of steps; rows count through all of them in order.
+    orders: The rows of every gradient step, for every epoch.
     progress: Share of the budget that is done.
     config: Hyper-parameters.
-    layers: Hidden layers of both networks.
+    network: Layers and activations.
     head: `Gaussian` or `Categorical`.
   """
   state = {name: np.array(value, np.float64) for name, value in state.items()}
-  def flat(array):
-    return array.reshape(-1, *array.shape[2:])
+  reward = np.concatenate([part.reward for part in memory]).astype(np.float64)
+  action = np.concatenate([part.action for part in memory])
+  observ = np.concatenate([part.observ for part in memory]).astype(np.float64)
+  final_observ = np.stack([part.final_observ for part in memory])
+  sequence = np.repeat(
+      np.arange(len(memory)), [len(part.reward) for part in memory])
+
+  effects = {}
   def features(observ):
-    observ = flat(observ).reshape(segment.reward.size, -1).astype(np.float64)
+    observ = observ.reshape(len(observ), -1).astype(np.float64)
     if not config.normalize_observ:
       return observ
-    std = _std(state, "observ")
-    return np.clip((observ - state["observ/mean:0"]) / (std + 1e-8),
-                   -config.observ_clip, config.observ_clip)
-  def policy(inputs):
-    return head.parameters(state, _forward(state, "policy", layers, inputs)[-1])
+    scaled = (observ - state["observ/mean:0"]) / (_std(state, "observ") + 1e-8)
+    effects["observ_clip"] = [(np.abs(scaled) > config.observ_clip).mean()]
+    return np.clip(scaled, -config.observ_clip, config.observ_clip)
+  def policy():
+    output = forward(state, "policy", network, inputs)[-1]
+    return head.parameters(state, output)
+  def reward_scale():
+    if config.reward_scale == "none":
+      return 1.0
+    least = {"return": 1e-8, "reward": 1e-2}[config.reward_scale]
+    return max(_std(state, config.reward_scale), least)
   def estimate():
-    scale = _std(state, "return") + 1e-8 if config.normalize_return else 1.0
-    value, next_value = (
-        _forward(state, "value", layers, x)[-1].reshape(segment.reward.shape)
-        for x in (inputs, next_inputs))
-    advantage = _advantage(
-        segment.reward / scale, value, next_value, segment.terminated,
-        segment.truncated, config.discount, config.gae_lambda)
-    return flat(value), flat(advantage), scale
+    value, final_value = (
+        forward(state, "value", network, x)[-1][:, 0]
+        for x in (inputs, final_inputs))
+    scaled = reward / reward_scale()
+    if config.reward_clip is not None:
+      effects["reward_clip"] = [(np.abs(scaled) > config.reward_clip).mean()]
+      scaled = np.clip(scaled, -config.reward_clip, config.reward_clip)
+    advantage = np.concatenate([
+        _advantage(part, scaled[sequence == index], value[sequence == index],
+                   final_value[index], config)
+        for index, part in enumerate(memory)])
+    return value, advantage
 
-  inputs, next_inputs = features(segment.observ), features(segment.next_observ)
-  action = flat(segment.action)
-  before = policy(inputs)
+  final_inputs, inputs = features(final_observ), features(observ)
+  before = policy()
   old_log_prob = head.log_prob(before, action)
   rate = state["step_size/rate:0"]
   if config.lr_schedule == "linear":
     rate = rate * (1 - progress)
   state["adam/learning_rate"] = rate
-  value, advantage, scale = estimate()
+  if config.reward_scale == "reward":
+    _add(state, "reward", reward)
+  value, advantage = estimate()
+  old_value = value
   metrics = {
-      "explained_variance": 1 - advantage.var() / (value + advantage).var(),
+      "explained_variance": 1 - advantage.var() / (
+          (value + advantage).var() + 1e-8),
       "value_mean": value.mean(), "learning_rate": rate,
       "action_std": head.std(before)}
 
-  parts, norms = [], []
+  parts = []
   for order in orders:
     if config.recompute_advantages:
-      value, advantage, scale = estimate()
-    for rows in order.reshape(-1, config.minibatch_size):
-      gradients, part = _loss_gradients(
-          state, inputs[rows], action[rows], old_log_prob[rows],
-          advantage[rows], (value + advantage)[rows], config, layers, head)
+      value, advantage = estimate()
+    for rows in order:
+      gradients, part, bounds = _loss_gradients(state, _Batch(
+          inputs[rows], action[rows], head.take(before, rows),
+          old_log_prob[rows], old_value[rows], advantage[rows],
+          (value + advantage)[rows], sequence[rows]), config, network, head)
       norm = np.sqrt(sum((x ** 2).sum() for x in gradients.values()))
-      shrink = min(1.0, config.max_grad_norm / norm)
-      _adam(state, {k: x * shrink for k, x in gradients.items()}, rate)
+      if config.max_grad_norm is not None:
+        bounds["max_grad_norm"] = norm > config.max_grad_norm
+        shrink = min(1.0, config.max_grad_norm / norm)
+        gradients = {name: x * shrink for name, x in gradients.items()}
+      _adam(state, gradients, rate, config.adam_epsilon)
       parts.append({**part, "grad_norm": norm})
-      norms.append(norm)
+      for name, share in bounds.items():
+        effects.setdefault(name, []).append(share)
   metrics.update({name: np.mean([part[name] for part in parts])
                   for name in parts[0]})
 
-  metrics["kl"] = head.kl(before, policy(inputs)).mean()
+  metrics["kl"] = kl = head.kl(before, policy()).mean()
   if config.lr_schedule == "kl_adaptive":
-    if metrics["kl"] > 2 * config.kl_target:
+    if kl > 2 * config.kl_target:
       state["step_size/rate:0"] = rate / 1.5
-    elif metrics["kl"] < config.kl_target / 2:
+    elif kl < config.kl_target / 2:
       state["step_size/rate:0"] = rate * 1.5
+  if config.kl_penalty:
+    metrics["kl_penalty"] = weight = state["penalty/weight:0"]
+    if kl > 1.3 * config.kl_target:
+      weight = weight * config.kl_penalty_factor
+    elif kl < 0.7 * config.kl_target:
+      weight = weight / config.kl_penalty_factor
+    state["penalty/weight:0"] = np.clip(weight, 1e-6, 1e6)
+  if config.reward_scale == "return":
+    _add(state, "return", (value + advantage) * reward_scale())
+  metrics["reward_scale"] = reward_scale()
   if config.normalize_observ:
-    _add(state, "observ", flat(segment.observ).reshape(len(value), -1))
+    _add(state, "observ", observ.reshape(len(observ), -1))
     metrics["observ_mean"] = state["observ/mean:0"].mean()
     metrics["observ_std"] = _std(state, "observ").mean()
-  _add(state, "return", (value + advantage) * scale)
-  metrics["return_std"] = _std(state, "return")
-  return Learned(state, metrics, norms)
+  return Learned(state, metrics, {
+      name: np.mean(shares) for name, shares in effects.items()})
 
 
-def _forward(state, name, layers, inputs):
-  """Return the inputs, every hidden layer, and the output."""
-  activations = [inputs]
-  for index in range(layers):
-    activations.append(np.tanh(
-        activations[-1] @ state[f"{name}/hidden_{index}/kernel"]
-        + state[f"{name}/hidden_{index}/bias"]))
-  activations.append(activations[-1] @ state[f"{name}/output/kernel"]
-                     + state[f"{name}/output/bias"])
-  return activations
+_ACTIVATIONS = {
+    "linear": lambda x: x, "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0),
+    "elu": lambda x: np.where(x > 0, x, np.exp(np.minimum(x, 0)) - 1)}
+# Derivatives by the input of an activation, from its output.
+_DERIVATIVES = {
+    "linear": np.ones_like, "tanh": lambda y: 1 - y ** 2,
+    "relu": lambda y: np.where(y > 0, 1.0, 0.0),
+    "elu": lambda y: np.where(y > 0, 1.0, y + 1)}
 
 
-def _backward(state, name, activations, by_output):
+def _layers(name, network, state):
+  """Return names and activations of a network's layers."""
+  amount = len(getattr(network, f"{name}_layers"))
+  # Only a Gaussian's outputs are means.
+  gaussian = name == "policy" and "policy/log_std" in state
+  output = network.mean_activation if gaussian else "linear"
+  return [(f"{name}/hidden_{index}", network.activation)
+          for index in range(amount)] + [(f"{name}/output", output)]
+
+
+def forward(state, name, network, inputs):
+  """Return the inputs and what every layer makes of them."""
+  results = [inputs]
+  for layer, activation in _layers(name, network, state):
+    results.append(_ACTIVATIONS[activation](
+        results[-1] @ state[f"{layer}/kernel"] + state[f"{layer}/bias"]))
+  return results
+
+
+def _backward(state, name, network, results, by_output):
   """Return the gradients of a network's weights."""
-  layers = len(activations) - 2
   gradients = {}
-  for index in reversed(range(layers + 1)):
-    layer = f"{name}/hidden_{index}" if index < layers else f"{name}/output"
-    gradients[f"{layer}/kernel"] = activations[index].T @ by_output
-    gradients[f"{layer}/bias"] = by_output.sum(0)
-    by_output = by_output @ state[f"{layer}/kernel"].T
-    by_output = by_output * (1 - activations[index] ** 2)
+  layers = _layers(name, network, state)
+  for index, (layer, activation) in reversed(list(enumerate(layers))):
+    by_sum = by_output * _DERIVATIVES[activation](results[index + 1])
+    gradients[f"{layer}/kernel"] = results[index].T @ by_sum
+    gradients[f"{layer}/bias"] = by_sum.sum(0)
+    by_output = by_sum @ state[f"{layer}/kernel"].T
   return gradients
 
 
-def _loss_gradients(state, inputs, action, old_log_prob, advantage,
-                    value_target, config, layers, head):
-  """Return gradients of the loss on one minibatch, and the loss's parts."""
-  amount = len(inputs)
-  policy = _forward(state, "policy", layers, inputs)
+class _Batch(NamedTuple):
+  """The M steps of one gradient step."""
+
+  inputs: np.ndarray
+  action: np.ndarray
+  old: tuple[np.ndarray, ...] | np.ndarray  # The head's parameters.
+  old_log_prob: np.ndarray
+  old_value: np.ndarray
+  advantage: np.ndarray
+  value_target: np.ndarray
+  sequence: np.ndarray
+
+
+def _loss_gradients(state, batch, config, network, head):
+  """Return gradients of the loss, its parts, and how often bounds held."""
+  amount, part, bounds = len(batch.inputs), {}, {}
+  policy = forward(state, "policy", network, batch.inputs)
+  values = forward(state, "value", network, batch.inputs)
   parameters = head.parameters(state, policy[-1])
-  values = _forward(state, "value", layers, inputs)
-  error = values[-1][:, 0] - value_target
+  advantage = batch.advantage
   if config.normalize_advantage:
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-  ratio = np.exp(head.log_prob(parameters, action) - old_log_prob)
-  low, high = 1 - config.clip_ratio, 1 + config.clip_ratio
-  # The surrogate is flat where the ratio has gone far enough already.
-  flat = np.where(advantage > 0, ratio > high, ratio < low)
-  gain = np.where(flat, np.clip(ratio, low, high), ratio) * advantage
-  by_log_prob = -np.where(flat, 0, ratio * advantage) / amount
-  by_entropy = np.full(amount, -config.entropy_coef / amount)
+
+  ratio = np.exp(head.log_prob(parameters, batch.action) - batch.old_log_prob)
+  gain, by_log_prob = ratio * advantage, -ratio * advantage / amount
+  if config.clip_ratio is not None:
+    low, high = 1 - config.clip_ratio, 1 + config.clip_ratio
+    # The surrogate is flat where the ratio has gone far enough already.
+    flat = np.where(advantage > 0, ratio > high, ratio < low)
+    gain = np.where(flat, np.clip(ratio, low, high) * advantage, gain)
+    by_log_prob = np.where(flat, 0, by_log_prob)
+    bounds["clip_ratio"] = flat.mean()
+    part["clip_fraction"] = ((ratio < low) | (ratio > high)).mean()
+
+  value = values[-1][:, 0]
+  error = value - batch.value_target
+  by_value = 2 * error
+  if config.value_clip is not None:
+    low = batch.old_value - config.value_clip
+    high = batch.old_value + config.value_clip
+    clipped_error = np.clip(value, low, high) - batch.value_target
+    # The larger error counts; a value at its bound no longer moves.
+    bound = np.abs(clipped_error) > np.abs(error)
+    by_value = np.where(bound, 0, by_value)
+    error = np.where(bound, clipped_error, error)
+    bounds["value_clip"] = bound.mean()
+
+  kl = head.kl(batch.old, parameters)
+  by_kl = np.zeros(amount)
+  if config.kl_penalty:
+    by_kl += state["penalty/weight:0"] / amount
+  if config.kl_cutoff_coef:
+    free = config.kl_cutoff_factor * config.kl_target
+    numbers, lengths = np.unique(batch.sequence, return_counts=True)
+    excesses = []
+    for number, length in zip(numbers, lengths, strict=True):
+      members = batch.sequence == number
+      excess = max(0, kl[members].mean() - free)
+      by_kl[members] += (
+          config.kl_cutoff_coef * 2 * excess / length / len(numbers))
+      excesses.append(excess)
+    part["kl_cutoff"] = config.kl_cutoff_coef * np.mean(np.square(excesses))
+    bounds["kl_cutoff"] = np.mean([excess > 0 for excess in excesses])
+
   by_output, gradients = head.gradients(
-      parameters, action, by_log_prob, by_entropy)
-  gradients |= _backward(state, "policy", policy, by_output)
+      parameters, batch.old, batch.action, by_log_prob,
+      np.full(amount, -config.entropy_coef / amount), by_kl)
+  gradients |= _backward(state, "policy", network, policy, by_output)
   gradients |= _backward(
-      state, "value", values, config.value_coef * 2 * error[:, None] / amount)
-  return gradients, {
-      "policy_loss": -gain.mean(), "value_loss": (error ** 2).mean(),
-      "entropy": head.entropy(parameters).mean(),
-      "clip_fraction": ((ratio < low) | (ratio > high)).mean()}
+      state, "value", network, values,
+      config.value_coef * by_value[:, None] / amount)
+  part.update(policy_loss=-gain.mean(), value_loss=(error ** 2).mean(),
+              entropy=head.entropy(parameters).mean())
+  return gradients, part, bounds
 
 
-def _adam(state, gradients, rate, beta1=0.9, beta2=0.999, epsilon=1e-5):
+def _adam(state, gradients, rate, epsilon, beta1=0.9, beta2=0.999):
   """Algorithm 1 in the order of its section 2, as Keras has it."""
   state["adam/iteration"] = step = state["adam/iteration"] + 1
   rate = rate * np.sqrt(1 - beta2 ** step) / (1 - beta1 ** step)
@@ -256,20 +399,17 @@ def _adam(state, gradients, rate, beta1=0.9, beta2=0.999, epsilon=1e-5):
         np.sqrt(state[velocity]) + epsilon)
 
 
-def _advantage(reward, value, next_value, terminated, truncated, discount,
-               lambda_):
-  """Sum the TD errors from each step to the end of its episode."""
-  advantage = np.zeros(reward.shape)
-  for start, row in np.ndindex(*reward.shape):
-    weight = 1.0
-    for step in range(start, len(reward)):
-      future = 0.0 if terminated[step, row] else next_value[step, row]
-      advantage[start, row] += weight * (
-          reward[step, row] + discount * future - value[step, row])
-      if terminated[step, row] or truncated[step, row]:
-        break
-      weight *= discount * lambda_
-  return advantage
+def _advantage(sequence, reward, value, final_value, config):
+  """Sum the TD errors from each step to the end of its sequence."""
+  ends = sequence.terminated
+  if not config.bootstrap_truncation:
+    ends = ends or sequence.truncated
+  next_value = [*value[1:], 0.0 if ends else final_value]
+  errors = reward + config.discount * np.array(next_value) - value
+  decay = config.discount * config.gae_lambda
+  return np.array([
+      sum(decay ** step * error for step, error in enumerate(errors[start:]))
+      for start in range(len(errors))])
 
 
 def _std(state, name):

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import math
+import re
 
 import gymnasium
 import numpy as np
@@ -14,41 +15,61 @@ from agents import structs
 from agents.algorithms import ppo
 from agents.networks import feed_forward
 from agents.ops import random
+from agents.parts import chunks
+from agents.parts import memory as memory_lib
+from configs.presets import paper
 from tests import modes
 from tests.algorithms import reference
 
-_STEPS, _BATCH = 4, 2
-_LAYERS = (3, 3)
+_STEPS, _BATCH = 6, 3
+_ROWS = _STEPS * _BATCH
+_NETWORK = config_lib.Network(policy_layers=(4, 3), value_layers=(3,))
+_FEW = 7  # Rows of a chunk, so that a memory has three.
 
-# Large steps and narrow bounds, so that two epochs meet every clip.
-_CONFIG = config_lib.Algorithm(
-    segment_length=_STEPS, update_epochs=2, minibatch_size=4,
+# Large steps and narrow bounds, so that few epochs meet every one of them.
+_MODERN = config_lib.Algorithm(
+    segment_length=_STEPS, update_epochs=2, minibatch_size=5,
     learning_rate=0.03, lr_schedule="linear", discount=0.9, gae_lambda=0.8,
-    clip_ratio=0.05, value_coef=0.7, entropy_coef=0.02, max_grad_norm=6.0,
+    clip_ratio=0.05, value_coef=0.7, entropy_coef=0.02, max_grad_norm=5.0,
     observ_clip=1.2)
-_ONE_MINIBATCH = dataclasses.replace(
-    _CONFIG, update_epochs=1, minibatch_size=_STEPS * _BATCH)
+_PRESET = paper.apply(config_lib.Config())
+_PAPER = dataclasses.replace(
+    _PRESET.algorithm, update_epochs=4, learning_rate=0.05, discount=0.9,
+    kl_target=0.005, observ_clip=1.2, reward_clip=1.5)
+_EVERYTHING = dataclasses.replace(
+    _MODERN, kl_target=0.004, kl_penalty=0.5, kl_cutoff_coef=50.0,
+    value_clip=0.1, reward_scale="reward", reward_clip=1.5,
+    bootstrap_truncation=False, max_grad_norm=1.2)
+_SETTINGS = {
+    "modern": (_MODERN, _NETWORK),
+    "paper": (_PAPER, dataclasses.replace(
+        _PRESET.network, policy_layers=(4, 3), value_layers=(3,),
+        init_std=1.0)),
+    "everything": (_EVERYTHING, dataclasses.replace(
+        _NETWORK, activation="elu"))}
 
 _OBSERV = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
 _SPACES = {"gaussian": gymnasium.spaces.Box(-1, 1, (2,), np.float32),
            "categorical": gymnasium.spaces.Discrete(3)}
 _HEADS = {"gaussian": reference.Gaussian, "categorical": reference.Categorical}
 _both_policies = pytest.mark.parametrize("policy", list(_SPACES))
-_both_modes = pytest.mark.parametrize(
-    "eager", [True, False], ids=["eager", "compiled"])
+# Each compiles once, as `_shared` keeps them.
+_each_shared = pytest.mark.parametrize("settings, policy", [
+    ("modern", "gaussian"), ("paper", "gaussian"),
+    ("everything", "categorical")])
 
 
-def _algorithm(config=_CONFIG, action_space=_SPACES["gaussian"],
-               observation_space=_OBSERV, init_std=0.6, seed=11):
+def _algorithm(config=_MODERN, action_space=_SPACES["gaussian"],
+               observation_space=_OBSERV, network=_NETWORK, seed=11):
   if isinstance(action_space, gymnasium.spaces.Discrete):
     policy = feed_forward.feed_forward_categorical(
-        _LAYERS, int(action_space.n), seed)
+        int(action_space.n), network, seed)
   else:
     policy = feed_forward.feed_forward_gaussian(
-        _LAYERS, math.prod(action_space.shape), init_std, seed)
-  value = feed_forward.feed_forward_value(_LAYERS, seed + 1)
+        math.prod(action_space.shape), network, seed)
   algorithm = ppo.BatchPPO(
-      config, observation_space, action_space, policy, value, seed)
+      config, observation_space, action_space, policy,
+      feed_forward.feed_forward_value(network, seed + 1), seed)
   # Biases and the policy's last layer begin at zero or close to it.
   rng = np.random.default_rng(seed)
   for name, variable in algorithm.variables().items():
@@ -57,23 +78,34 @@ def _algorithm(config=_CONFIG, action_space=_SPACES["gaussian"],
   return algorithm
 
 
+def _state(algorithm):
+  return {name: np.array(variable)
+          for name, variable in algorithm.variables().items()}
+
+
 @functools.cache
-def _built(policy):
-  algorithm = _algorithm(action_space=_SPACES[policy])
+def _built(settings, policy):
+  config, network = _SETTINGS[settings]
+  algorithm = _algorithm(config, _SPACES[policy], network=network)
   return algorithm, _state(algorithm)
 
 
-def _shared(policy):
-  """Return one algorithm, as it was when new, that compiles only once."""
-  algorithm, state = _built(policy)
+def _shared(settings="modern", policy="gaussian"):
+  """Return an algorithm, as it was when new, that compiles only once.
+
+  Its memories are those of `_few_rows_a_chunk`.
+  """
+  algorithm, state = _built(settings, policy)
   for name, variable in algorithm.variables().items():
     variable.assign(state[name])
   return algorithm
 
 
-def _state(algorithm):
-  return {name: np.array(variable)
-          for name, variable in algorithm.variables().items()}
+@pytest.fixture(autouse=True)
+def _few_rows_a_chunk(monkeypatch):
+  """Work through small memories in several chunks, as if they were large."""
+  monkeypatch.setattr(chunks, "_SIZE", _FEW)
+  monkeypatch.setattr(chunks, "_SMALL", _FEW)
 
 
 def _draw(rng, space, shape):
@@ -85,87 +117,264 @@ def _draw(rng, space, shape):
   return 2 * rng.normal(size=(*shape, *space.shape)).astype(np.float32)
 
 
-def _segment(seed, action_space=_SPACES["gaussian"], observation_space=_OBSERV):
+def _transitions(seed, action_space=_SPACES["gaussian"],
+                 observation_space=_OBSERV, lengths=(6, 2, 5)):
+  """Steps that end in every way; each environment waits after its length."""
   rng = np.random.default_rng(seed)
   shape = _STEPS, _BATCH
   terminated, truncated = np.zeros((2, *shape), bool)
-  terminated[1, 0] = truncated[2, 1] = truncated[3, 0] = True
+  terminated[1, 0] = truncated[1, 1] = truncated[2, 0] = True
+  terminated[4, 2] = True
   return structs.Transition(
       observ=_draw(rng, observation_space, shape),
       action=_draw(rng, action_space, shape),
       reward=(1 + 3 * rng.normal(size=shape)).astype(np.float32),
       terminated=terminated, truncated=truncated,
-      next_observ=_draw(rng, observation_space, shape))
+      # Learning has to find the successors elsewhere, but for the last.
+      next_observ=_draw(rng, observation_space, shape),
+      valid=np.arange(_STEPS)[:, None] < np.array(lengths))
 
 
-def _learn(algorithm, segment, clock=0, progress=0.25):
+def _experience(transitions, rows=_ROWS):
+  """Line up transitions in a memory that has room for so many steps."""
+  room = chunks.whole(rows)
+  memory = memory_lib.Memory(_STEPS, None, room, room)
+  return memory.arrange(structs.Transition(*map(tf.constant, transitions)))
+
+
+def _learn(algorithm, transitions, clock=0, progress=0.25, rows=_ROWS):
+  return _learn_from(
+      algorithm, _experience(transitions, rows), clock, progress)
+
+
+def _learn_from(algorithm, experience, clock=0, progress=0.25):
   metrics = algorithm.learn(
-      structs.Transition(*map(tf.constant, segment)),
-      tf.constant(clock, tf.int64), tf.constant(progress))
+      experience, tf.constant(clock, tf.int64), tf.constant(progress))
   return {name: value.numpy() for name, value in metrics.items()}
 
 
-def _orders(config, clock, seed=11):
-  """The order of the rows at every epoch, drawn as learning draws it."""
-  @tf.function(jit_compile=True)
-  def order(counter):
-    key = random.key(random.stream(seed, "shuffle"), counter)
-    return random.permutation(_STEPS * _BATCH, key)
-  return [order(tf.constant(clock * config.update_epochs + epoch)).numpy()
-          for epoch in range(config.update_epochs)]
+def _orders(config, valid, clock, seed=11):
+  """The rows of every gradient step, drawn as learning draws them."""
+  amount = valid.sum()
+  if config.minibatch_size is None:
+    return [[np.arange(amount)]] * config.update_epochs
+  rows = chunks.whole(_ROWS)
+  def order(epoch):
+    key = random.key(random.stream(seed, "shuffle"),
+                     tf.constant(clock * config.update_epochs + epoch))
+    order = random.permutation(rows, key, first=tf.range(rows) < amount)
+    return order.numpy()[:amount]
+  return [np.split(order(epoch), range(
+      config.minibatch_size, amount, config.minibatch_size))
+      for epoch in range(config.update_epochs)]
 
 
-def _check_against_reference(algorithm, config, policy):
-  """Compare all variables and metrics over three phases of learning."""
+def _assert_close(got, wanted, about="", **tolerance):
+  assert got.keys() == wanted.keys()
+  for name, value in wanted.items():
+    np.testing.assert_allclose(
+        got[name], value, err_msg=f"{name} {about}", **tolerance)
+
+
+# Steps of each environment that count; the last leave no room.
+_PHASES = [(6, 2, 5), (1, 6, 3), (6, 6, 6)]
+
+
+def _expected(state, phase, config, network, policy):
+  """Transcribe one phase of learning."""
+  transitions = _transitions(phase, _SPACES[policy], lengths=_PHASES[phase])
+  return reference.learn(
+      state, reference.sequences(transitions),
+      _orders(config, transitions.valid, phase * _STEPS), 0.25 * phase, config,
+      network, _HEADS[policy])
+
+
+def _check_against_reference(algorithm, config, network, policy, phases=3):
+  """Compare all variables and metrics over some phases of learning."""
   state = _state(algorithm)
-  clipped, norms = [], []
-  for phase in range(3):
-    clock, progress = phase * _STEPS, 0.25 * phase
-    segment = _segment(phase, _SPACES[policy])
-    metrics = _learn(algorithm, segment, clock, progress)
-    state, expected, phase_norms = reference.learn(
-        state, segment, _orders(config, clock), progress, config,
-        len(_LAYERS), _HEADS[policy])
+  effects = []
+  for phase in range(phases):
+    metrics = _learn(
+        algorithm, _transitions(
+            phase, _SPACES[policy], lengths=_PHASES[phase]),
+        phase * _STEPS, 0.25 * phase)
+    state, expected, phase_effects = _expected(
+        state, phase, config, network, policy)
     for got, wanted in ((metrics, expected), (_state(algorithm), state)):
-      assert got.keys() == wanted.keys()
-      for name, value in wanted.items():
-        np.testing.assert_allclose(
-            got[name], value, rtol=1e-4, atol=1e-5,
-            err_msg=f"{name}, phase {phase}")
-    clipped.append(expected["clip_fraction"])
-    norms.extend(phase_norms)
-  # Else a clip was never, or always, in effect.
-  assert 0 < np.mean(clipped) < 1
-  assert min(norms) < config.max_grad_norm < max(norms)
+      _assert_close(got, wanted, f"in phase {phase}", rtol=2e-4, atol=2e-5)
+    effects.append(phase_effects)
+  # Else a bound was never, or always, in effect.
+  for name in effects[0]:
+    assert 0 < np.mean([shares[name] for shares in effects]) < 1, name
+  if config.kl_penalty:
+    assert state["penalty/weight:0"] != config.kl_penalty
+  if config.lr_schedule == "kl_adaptive":
+    assert state["step_size/rate:0"] != config.learning_rate
 
 
-@_both_policies
-@_both_modes
-def test_learning_equals_its_transcription(policy, eager):
+@pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
+@_each_shared
+def test_learning_equals_its_transcription(settings, policy, eager):
   with modes.functions_run_eagerly(eager):
-    _check_against_reference(_shared(policy), _CONFIG, policy)
+    _check_against_reference(
+        _shared(settings, policy), *_SETTINGS[settings], policy)
 
 
-@pytest.mark.parametrize("changes", [
-    {"lr_schedule": "kl_adaptive", "learning_rate": 4e-3},
-    {"lr_schedule": "constant"}, {"recompute_advantages": False},
-    {"normalize_advantage": False}, {"normalize_observ": False},
-    {"normalize_return": False}, {"entropy_coef": 0.0, "value_coef": 2.0},
-    {"discount": 1.0, "gae_lambda": 1.0}], ids=str)
-def test_every_switch_does_what_its_transcription_does(changes):
-  config = dataclasses.replace(_CONFIG, **changes)
+@pytest.mark.parametrize("settings, policy", [
+    ("modern", "categorical"), ("paper", "categorical"),
+    ("everything", "gaussian")])
+def test_the_other_settings_equal_their_transcription(settings, policy):
+  config, network = _SETTINGS[settings]
+  if policy == "gaussian":  # Its gradients are larger.
+    config = dataclasses.replace(config, max_grad_norm=9.0)
   with modes.functions_run_eagerly():
-    _check_against_reference(_algorithm(config), config, "gaussian")
+    _check_against_reference(
+        _algorithm(config, _SPACES[policy], network=network), config, network,
+        policy)
 
 
-@_both_policies
-@_both_modes
-def test_without_a_step_the_ratio_is_one_and_the_kl_zero(policy, eager):
-  algorithm = _shared(policy)
+def _finally(config, network):
+  """Transcribe two phases of a new algorithm."""
+  state = _state(_algorithm(config, network=network))
+  for phase in range(2):
+    state = _expected(state, phase, config, network, "gaussian").state
+  return state
+
+
+@pytest.mark.parametrize("settings, changes", [
+    ("modern", {"lr_schedule": "kl_adaptive", "learning_rate": 4e-3,
+                "value_clip": 0.02}),
+    ("modern", {"lr_schedule": "constant", "recompute_advantages": False,
+                "normalize_advantage": False, "normalize_observ": False}),
+    ("modern", {"minibatch_size": None, "entropy_coef": 0.0,
+                "value_coef": 2.0, "max_grad_norm": 12.0}),
+    ("modern", {"discount": 1.0, "gae_lambda": 1.0, "clip_ratio": None,
+                "max_grad_norm": None, "bootstrap_truncation": False}),
+    ("modern", {"kl_penalty": 0.5, "kl_penalty_factor": 3.0,
+                "reward_clip": 2.0}),
+    ("modern", {"kl_cutoff_coef": 50.0, "kl_cutoff_factor": 3.0,
+                "reward_scale": "none"}),
+    ("paper", {"kl_penalty": 0.0, "recompute_advantages": True,
+               "normalize_advantage": False}),
+    ("paper", {"kl_cutoff_coef": 0.0, "clip_ratio": 0.05,
+               "adam_epsilon": 1e-3, "kl_target": 1e-3}),
+    ("paper", {"bootstrap_truncation": True, "gae_lambda": 0.5,
+               "value_clip": 0.1, "reward_scale": "return"}),
+    ("paper", {"minibatch_size": 4, "lr_schedule": "linear",
+               "entropy_coef": 0.1})], ids=str)
+def test_every_switch_does_what_its_transcription_does(
+    settings, changes, monkeypatch):
+  monkeypatch.setattr(chunks, "_SIZE", 512)  # One chunk takes less time.
+  base, network = _SETTINGS[settings]
+  config = dataclasses.replace(base, **changes)
+  with modes.functions_run_eagerly():
+    _check_against_reference(
+        _algorithm(config, network=network), config, network, "gaussian",
+        phases=2)
+  with_all = _finally(config, network)
+  for name in changes:
+    without = _finally(dataclasses.replace(
+        config, **{name: getattr(base, name)}), network)
+    assert any(np.abs(without.get(key, np.inf) - value).max() > 1e-3
+               for key, value in with_all.items()), f"{name} has no effect."
+
+
+@pytest.mark.parametrize("activation, mean_activation", [
+    ("relu", "linear"), ("elu", "tanh")])
+def test_learning_follows_the_activations(activation, mean_activation):
+  network = dataclasses.replace(
+      _NETWORK, activation=activation, mean_activation=mean_activation)
+  with modes.functions_run_eagerly():
+    _check_against_reference(
+        _algorithm(network=network), _MODERN, network, "gaussian", phases=2)
+
+
+@pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
+@_each_shared
+def test_rewriting_the_padding_changes_nothing(settings, policy, eager):
+  experience = _experience(_transitions(0, _SPACES[policy]))
+  valid = experience.valid.numpy()
+  padding, rng = ~valid, np.random.default_rng(1)
+  assert 0 < padding.sum() < _ROWS
+  sequences = experience.sequence.numpy()[valid].max() + 1
+  def rewritten(field, factor):
+    array = field.numpy()
+    array[padding] = factor * rng.normal(size=array[padding].shape)
+    return tf.constant(array)
+  def any_of(field, choices):
+    array = field.numpy()
+    array[padding] = rng.integers(0, choices, array[padding].shape)
+    return tf.constant(array)
+  final_observ = experience.final_observ.numpy()
+  assert sequences < len(final_observ)
+  final_observ[sequences:] = 1e30
+  other = experience._replace(
+      observ=rewritten(experience.observ, 1e30),
+      # A ratio of probabilities has to stay finite, to be multiplied by zero.
+      action=(any_of(experience.action, 3) if policy == "categorical"
+              else rewritten(experience.action, 10)),
+      reward=rewritten(experience.reward, 1e10),
+      sequence=any_of(experience.sequence, len(final_observ)),
+      final_observ=tf.constant(final_observ),
+      **{name: any_of(getattr(experience, name), 2)
+         for name in ("terminated", "truncated", "last")})
+  results = []
+  for each in (experience, other):
+    algorithm = _shared(settings, policy)
+    with modes.functions_run_eagerly(eager):
+      metrics = _learn_from(algorithm, each)
+    results.append({**metrics, **_state(algorithm)})
+  for name, value in results[0].items():
+    np.testing.assert_array_equal(results[1][name], value, err_msg=name)
+
+
+def _learned(config, transitions, rows=_ROWS):
+  algorithm = _algorithm(config)
+  with modes.functions_run_eagerly():
+    metrics = _learn(algorithm, transitions, rows=rows)
+  return {**metrics, **_state(algorithm)}
+
+
+@pytest.mark.parametrize("size", [8, 3])
+def test_one_chunk_or_many_give_the_same_update(size, monkeypatch):
+  # Episodes go on beyond a chunk, and are not to be cut there.
+  config = dataclasses.replace(
+      _PAPER, update_epochs=2, recompute_advantages=True, gae_lambda=0.9)
+  transitions = _transitions(0, lengths=(6, 6, 4))
+  monkeypatch.setattr(chunks, "_SIZE", 512)
+  whole = _learned(config, transitions)
+  monkeypatch.setattr(chunks, "_SIZE", size)
+  monkeypatch.setattr(chunks, "_SMALL", size)
+  _assert_close(_learned(config, transitions), whole, rtol=1e-5, atol=1e-6)
+
+
+def test_room_that_is_not_needed_changes_nothing():
+  transitions = _transitions(0, lengths=(6, 6, 6))
+  config = dataclasses.replace(_PAPER, update_epochs=2)
+  _assert_close(_learned(config, transitions, 3 * _ROWS),
+                _learned(config, transitions), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("order", [[2, 0, 1], [1, 0, 2]], ids=str)
+def test_the_order_of_the_environments_does_not_matter(order):
+  transitions = _transitions(0)
+  permuted = structs.Transition(*[field[:, order] for field in transitions])
+  results = []
+  for each in (transitions, permuted):
+    algorithm = _shared("paper")
+    results.append({**_learn(algorithm, each), **_state(algorithm)})
+  _assert_close(results[1], results[0], rtol=1e-5, atol=1e-6)
+
+
+@_each_shared
+def test_without_a_step_the_ratio_is_one_and_the_kl_zero(settings, policy):
+  algorithm = _shared(settings, policy)
+  step_size = algorithm.variables()["step_size/rate:0"]
+  step_size.assign(0.0)
   before = _state(algorithm)
-  with modes.functions_run_eagerly(eager):
-    metrics = _learn(algorithm, _segment(0, _SPACES[policy]), progress=1.0)
-  assert metrics["learning_rate"] == metrics["clip_fraction"] == 0
+  metrics = _learn(algorithm, _transitions(0, _SPACES[policy]))
+  assert metrics["learning_rate"] == metrics.get("clip_fraction", 0) == 0
+  assert metrics.get("kl_cutoff", 0) == 0
   assert abs(metrics["kl"]) < 1e-7
   assert abs(metrics["policy_loss"]) < 1e-6
   assert metrics["grad_norm"] > 0
@@ -174,49 +383,123 @@ def test_without_a_step_the_ratio_is_one_and_the_kl_zero(policy, eager):
       np.testing.assert_array_equal(value, before[name], err_msg=name)
 
 
+_ONE_STEP = dataclasses.replace(
+    _MODERN, update_epochs=1, minibatch_size=None, max_grad_norm=None)
+
+
 @_both_policies
-def test_at_the_first_minibatch_the_ratio_is_one(policy):
-  # Any ratio but one would be counted as clipped.
-  config = dataclasses.replace(_ONE_MINIBATCH, clip_ratio=1e-4)
-  algorithm = _algorithm(config, _SPACES[policy])
-  with modes.functions_run_eagerly():
-    metrics = _learn(algorithm, _segment(0, _SPACES[policy]))
-  assert metrics["clip_fraction"] == 0
-  assert abs(metrics["policy_loss"]) < 1e-6  # Normalized advantages' mean.
-  assert metrics["kl"] > 1e-5  # Yet it has moved since.
+def test_at_the_first_gradient_step_ratio_is_one_and_kl_zero(policy):
+  # Any ratio but one would be counted, and any divergence penalized.
+  config = dataclasses.replace(
+      _ONE_STEP, clip_ratio=1e-4, kl_target=1e-6, kl_cutoff_factor=1.0,
+      kl_cutoff_coef=1e6, kl_penalty=1e3)
+  transitions, states = _transitions(0, _SPACES[policy]), []
+  for each in (config, _ONE_STEP):
+    algorithm = _algorithm(each, _SPACES[policy])
+    with modes.functions_run_eagerly():
+      metrics = _learn(algorithm, transitions)
+    states.append(_state(algorithm))
+    assert metrics.get("kl_cutoff", 0) == metrics["clip_fraction"] == 0
+    assert abs(metrics["policy_loss"]) < 1e-6  # Normalized advantages' mean.
+    assert metrics["kl"] > 1e-5  # Yet it has moved since.
+  for name, value in states[0].items():
+    if name.startswith(("policy/", "value/")):
+      np.testing.assert_allclose(
+          states[1][name], value, rtol=1e-4, atol=1e-5, err_msg=name)
 
 
-def _one_step_values(algorithm, segment):
-  """Values of all states and successors, from the networks themselves."""
-  state = _state(algorithm)
-  def value(observ):
-    hidden = np.clip(observ.reshape(-1, 2), -1.2, 1.2)
-    for index in range(2):
-      hidden = np.tanh(hidden @ state[f"value/hidden_{index}/kernel"]
-                       + state[f"value/hidden_{index}/bias"])
-    return (hidden @ state["value/output/kernel"]
-            + state["value/output/bias"])[:, 0]
-  return value(segment.observ), value(segment.next_observ)
+def _values(algorithm, observ):
+  """Values of observations of shape [..., 2], before any have been seen."""
+  return reference.forward(
+      _state(algorithm), "value", _NETWORK,
+      np.clip(observ.reshape(-1, 2), -1.2, 1.2))[-1].reshape(observ.shape[:-1])
 
 
-@pytest.mark.parametrize("terminated", [True, False],
-                         ids=["terminated", "truncated"])
-def test_truncation_bootstraps_and_termination_does_not(terminated):
-  config = dataclasses.replace(_ONE_MINIBATCH, normalize_advantage=False)
+def _first_losses(transitions, **changes):
+  """Return the means of advantages and of their squares, and the values."""
+  config = dataclasses.replace(
+      _ONE_STEP, normalize_advantage=False, **changes)
   algorithm = _algorithm(config)
-  ends = np.full((_STEPS, _BATCH), True)
-  segment = _segment(0)._replace(
-      terminated=ends & terminated, truncated=ends & (not terminated))
-  value, next_value = _one_step_values(algorithm, segment)
-  advantage = segment.reward.reshape(-1) - value
-  if not terminated:
-    advantage += 0.9 * next_value
+  values = [_values(algorithm, observ) for observ in (
+      transitions.observ, transitions.next_observ)]
   with modes.functions_run_eagerly():
-    metrics = _learn(algorithm, segment)
+    metrics = _learn(algorithm, transitions)
+  return [-metrics["policy_loss"], metrics["value_loss"]], *values
+
+
+@pytest.mark.parametrize("end, bootstrap_truncation, bootstraps", [
+    ("terminated", True, False), ("truncated", True, True),
+    ("truncated", False, False), ("cut", True, True), ("cut", False, True)])
+def test_only_some_ends_bootstrap(end, bootstrap_truncation, bootstraps):
+  ends = np.full((_STEPS, _BATCH), True)
+  transitions = _transitions(0)._replace(
+      terminated=ends & (end == "terminated"),
+      truncated=ends & (end == "truncated"), valid=ends)
+  if end == "cut":  # Every other step is missing, so each is on its own.
+    transitions.valid[1::2] = False
+  means, value, next_value = _first_losses(
+      transitions, bootstrap_truncation=bootstrap_truncation)
+  advantage = transitions.reward - value + bootstraps * 0.9 * next_value
+  advantage = advantage[transitions.valid]
   np.testing.assert_allclose(
-      metrics["policy_loss"], -advantage.mean(), rtol=1e-4)
+      means, [advantage.mean(), (advantage ** 2).mean()], rtol=1e-4)
+
+
+def _episodes(*lengths):
+  """One episode of each environment, terminated, and nothing after it."""
+  steps = np.arange(_STEPS)[:, None]
+  return _transitions(0)._replace(
+      terminated=steps == np.array(lengths) - 1,
+      truncated=np.zeros((_STEPS, _BATCH), bool),
+      valid=steps < np.array(lengths))
+
+
+@pytest.mark.parametrize("lengths", [(6, 6, 6), (1, 4, 2)])
+def test_an_episodes_last_value_is_not_read_from_what_follows(lengths):
+  # In 2017 it was, from padding.
+  transitions = _episodes(*lengths)
+  means, value, _ = _first_losses(transitions, gae_lambda=0.0)
+  advantage = transitions.reward - value
+  advantage[:-1] += 0.9 * np.where(transitions.valid[1:], value[1:], 0)
+  advantage = advantage[transitions.valid]
   np.testing.assert_allclose(
-      metrics["value_loss"], (advantage ** 2).mean(), rtol=1e-4)
+      means, [advantage.mean(), (advantage ** 2).mean()], rtol=1e-4)
+
+
+def test_with_lambda_one_the_target_is_the_discounted_return():
+  transitions = _episodes(3, 1, 5)
+  means, value, _ = _first_losses(transitions, gae_lambda=1.0)
+  errors = [
+      sum(0.9 ** (later - step) * transitions.reward[later, env]
+          for later in range(step, length)) - value[step, env]
+      for env, length in enumerate((3, 1, 5)) for step in range(length)]
+  np.testing.assert_allclose(
+      means, [np.mean(errors), np.mean(np.square(errors))], rtol=1e-4)
+
+
+def test_every_step_counts_the_same_in_episodes_of_unequal_length():
+  # In 2017 means went over padding; nor is it the mean of episodes' means.
+  # A value of zero, and no discount of later steps: the rewards themselves.
+  transitions = _episodes(1, 6, 2)
+  transitions.reward[:] = [[9, 1, 4]] * _STEPS
+  config = dataclasses.replace(
+      _ONE_STEP, normalize_advantage=False, gae_lambda=0.0, discount=0.5)
+  algorithm = _algorithm(config)
+  for name, variable in algorithm.variables().items():
+    if name.startswith("value/"):
+      variable.assign(tf.zeros_like(variable))
+  with modes.functions_run_eagerly():
+    metrics = _learn(algorithm, transitions)
+  rewards = np.array([9] + [1] * 6 + [4] * 2)
+  np.testing.assert_allclose(
+      [-metrics["policy_loss"], metrics["value_loss"]],
+      [rewards.mean(), (rewards ** 2).mean()], rtol=1e-5)
+  np.testing.assert_allclose(  # Moments too are those of nine steps.
+      metrics["reward_scale"], rewards.std(), rtol=1e-5)
+  assert algorithm.variables()["observ/count:0"].numpy() == 9
+  np.testing.assert_allclose(
+      metrics["observ_mean"],
+      transitions.observ[transitions.valid].mean(), rtol=1e-4)
 
 
 def _act(algorithm, observ, clock=0, explore=True):
@@ -226,14 +509,10 @@ def _act(algorithm, observ, clock=0, explore=True):
 
 @_both_policies
 def test_without_exploring_the_action_is_the_mode(policy):
-  algorithm = _shared(policy)
+  algorithm = _algorithm(action_space=_SPACES[policy])
   observ = _draw(np.random.default_rng(0), _OBSERV, (50,))
-  state = _state(algorithm)
-  hidden = np.clip(observ, -1.2, 1.2)
-  for index in range(2):
-    hidden = np.tanh(hidden @ state[f"policy/hidden_{index}/kernel"]
-                     + state[f"policy/hidden_{index}/bias"])
-  output = hidden @ state["policy/output/kernel"] + state["policy/output/bias"]
+  output = reference.forward(
+      _state(algorithm), "policy", _NETWORK, np.clip(observ, -1.2, 1.2))[-1]
   expected = output if policy == "gaussian" else output.argmax(-1)
   for clock in (0, 1):
     np.testing.assert_allclose(
@@ -256,7 +535,7 @@ def test_exploring_repeats_by_seed_and_clock(policy):
 
 
 def test_exploring_leaves_the_action_space_where_the_noise_does():
-  algorithm = _algorithm(init_std=3.0)
+  algorithm = _algorithm(network=dataclasses.replace(_NETWORK, init_std=3.0))
   observ = np.zeros((2000, 2), np.float32)
   action = _act(algorithm, observ)
   noise = action - _act(algorithm, observ, explore=False)
@@ -277,42 +556,56 @@ def test_acting_changes_no_variable(prepare):
 
 def test_acting_normalizes_by_all_that_was_learned_from():
   algorithm = _algorithm()
-  segment = _segment(0)
-  observ = segment.observ[0]
+  transitions = _transitions(0)
+  observ = transitions.observ[0]
   before = _act(algorithm, observ, explore=False)
   with modes.functions_run_eagerly():
-    _learn(algorithm, segment, progress=1.0)  # Moves the moments alone.
+    _learn(algorithm, transitions, progress=1.0)  # Moves the moments alone.
   after = _act(algorithm, observ, explore=False)
-  assert np.abs(before - after).max() > 0.1
-  seen = segment.observ.reshape(-1, 2).astype(np.float64)
-  raw = _algorithm(dataclasses.replace(_CONFIG, normalize_observ=False))
+  assert np.abs(before - after).max() > 0.01
+  seen = transitions.observ[transitions.valid].astype(np.float64)
+  raw = _algorithm(dataclasses.replace(_MODERN, normalize_observ=False))
   normalized = np.clip((observ - seen.mean(0)) / seen.std(0), -1.2, 1.2)
   np.testing.assert_allclose(
       _act(raw, normalized.astype(np.float32), explore=False), after,
       rtol=1e-4, atol=1e-5)
 
 
-def test_learning_is_traced_once():
-  algorithm = _shared("gaussian")
-  for phase in range(3):
-    _learn(algorithm, _segment(phase), phase * _STEPS, phase / 3)
+@_each_shared
+def test_learning_is_compiled_once(settings, policy):
+  # A value that XLA has to know, such as the limit of a tf.range, becomes part
+  # of the program instead of an input, and every other value compiles anew.
+  algorithm = _shared(settings, policy)
+  programs = set()
+  for phase, lengths in enumerate(_PHASES):
+    arguments = (
+        _experience(_transitions(phase, _SPACES[policy], lengths=lengths)),
+        tf.constant(phase, tf.int64), tf.constant(phase / 3))
+    program = algorithm.learn.experimental_get_compiler_ir(*arguments)("hlo")
+    main = program[program.index("ENTRY"):]
+    inputs = algorithm.learn.get_concrete_function(*arguments).inputs
+    assert len(re.findall(r" parameter\(", main)) == len(inputs)
+    programs.add(program)
+  assert len(programs) == 1
   assert algorithm.learn.experimental_get_tracing_count() == 1
 
 
+@pytest.mark.parametrize("config", [
+    dataclasses.replace(_MODERN, lr_schedule="kl_adaptive"),
+    dataclasses.replace(_PAPER, update_epochs=2)], ids=["modern", "paper"])
 @_both_policies
-def test_variables_are_all_there_is(policy):
+def test_variables_are_all_there_is(config, policy):
   # All that a checkpoint holds makes another algorithm the same, bit for bit.
-  config = dataclasses.replace(_CONFIG, lr_schedule="kl_adaptive")
   first = _algorithm(config, _SPACES[policy])
   with modes.functions_run_eagerly():
-    _learn(first, _segment(0, _SPACES[policy]))
+    _learn(first, _transitions(0, _SPACES[policy]))
     second = _algorithm(config, _SPACES[policy])
     targets = second.variables()
     assert targets.keys() == first.variables().keys()
     for name, value in _state(first).items():
       targets[name].assign(value)
     for algorithm in (first, second):
-      _learn(algorithm, _segment(1, _SPACES[policy]), clock=_STEPS)
+      _learn(algorithm, _transitions(1, _SPACES[policy]), clock=_STEPS)
   state = _state(second)
   for name, value in _state(first).items():
     np.testing.assert_array_equal(state[name], value, err_msg=name)
@@ -326,37 +619,39 @@ def test_variables_are_all_there_is(policy):
      gymnasium.spaces.Discrete(2, start=5)),
     (gymnasium.spaces.Box(-9, 9, ()), gymnasium.spaces.Discrete(2))], ids=str)
 def test_learns_in_all_supported_spaces(observation_space, action_space):
-  algorithm = _algorithm(_CONFIG, action_space, observation_space)
-  segment = _segment(0, action_space, observation_space)
-  action = _act(algorithm, segment.observ[0])
-  assert action.shape == segment.action[0].shape
-  assert action.dtype == segment.action.dtype
+  algorithm = _algorithm(_EVERYTHING, action_space, observation_space)
+  transitions = _transitions(0, action_space, observation_space)
+  action = _act(algorithm, transitions.observ[0])
+  assert action.shape == transitions.action[0].shape
+  assert action.dtype == transitions.action.dtype
   before = _state(algorithm)
   with modes.functions_run_eagerly():
-    metrics = _learn(algorithm, segment)
-  assert all(np.isfinite(value) for value in metrics.values())
+    metrics = _learn(algorithm, transitions)
+  _assert_finite(metrics, algorithm)
   for name, value in _state(algorithm).items():
-    assert np.isfinite(value).all(), name
     if name.endswith("output/kernel"):
       assert (value != before[name]).any(), name
 
 
-def test_advantages_that_are_all_alike_do_no_harm():
-  algorithm = _algorithm()
-  for name, variable in algorithm.variables().items():
-    if name.startswith("value/"):
-      variable.assign(tf.zeros_like(variable))
-  segment = _segment(0)
-  segment.reward[:] = 0
-  with modes.functions_run_eagerly():
-    metrics = _learn(algorithm, segment)
-  assert all(np.isfinite(value) for value in metrics.values())
-  for name, value in _state(algorithm).items():
+def _assert_finite(metrics, algorithm):
+  for name, value in {**metrics, **_state(algorithm)}.items():
     assert np.isfinite(value).all(), name
 
 
-def test_a_minibatch_size_that_does_not_divide_is_refused():
-  algorithm = _algorithm(dataclasses.replace(_CONFIG, minibatch_size=3))
-  with modes.functions_run_eagerly():
-    with pytest.raises(ValueError, match="don't divide 8 rows"):
-      _learn(algorithm, _segment(0))
+@pytest.mark.parametrize("settings", ["modern", "paper"])
+def test_advantages_that_are_all_alike_do_no_harm(settings):
+  algorithm = _shared(settings)
+  for name, variable in algorithm.variables().items():
+    if name.startswith("value/"):
+      variable.assign(tf.zeros_like(variable))
+  transitions = _transitions(0)
+  transitions.reward[:] = 0
+  _assert_finite(_learn(algorithm, transitions), algorithm)
+
+
+@_each_shared
+def test_one_step_is_enough(settings, policy):
+  algorithm = _shared(settings, policy)
+  transitions = _transitions(0, _SPACES[policy], lengths=(0, 1, 0))
+  for _ in range(2):
+    _assert_finite(_learn(algorithm, transitions), algorithm)

@@ -30,6 +30,13 @@ def pool():
     yield workers
 
 
+@pytest.fixture(scope="package")
+def pools(pool):
+  """One, two and three workers."""
+  with workers_lib.Workers(1) as one, workers_lib.Workers(3) as three:
+    yield [one, pool, three]
+
+
 @pytest.fixture(params=["serial", "processes"])
 def mode(request, pool):
   """Workers for the batch of a test that holds with and without them."""

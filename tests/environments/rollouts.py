@@ -30,6 +30,7 @@ BATCHES = {
     "frozen_lake": [make_env("FrozenLake-v1")] * 5,
     "hopper": [make_env("Hopper-v5")] * 5,
     "cheetah": [make_env("HalfCheetah-v5", max_length=25)] * 5,
+    "uneven": [make_env("tests.toy:Uneven", kwargs={"most": 9})] * 5,
     "wrapped": [make_env("Hopper-v5", max_length=9, random_start=4,
                          action_repeat=2, frame_delta=True)] * 5,
 }
@@ -51,6 +52,20 @@ def roll(batch: batch_env.BatchEnv, actions: np.ndarray
   steps = []
   for action in actions:
     step = batch.step(action)
+    steps.append((step, batch.infos))
+  return steps
+
+
+def roll_with_pauses(batch: batch_env.BatchEnv, actions: np.ndarray,
+                     chance: float = 0.6) -> list[tuple[batch_env.Step, dict]]:
+  """Do the same, while environments wait with a chance wherever they can."""
+  random = np.random.default_rng(0)
+  begun, steps = np.zeros(len(batch), bool), []
+  for action in actions:
+    active = begun | (random.random(len(batch)) >= chance)
+    step = batch.step(action, active)
+    assert (step.valid == active).all()
+    begun = active & ~(step.terminated | step.truncated)
     steps.append((step, batch.infos))
   return steps
 

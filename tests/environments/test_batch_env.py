@@ -16,13 +16,6 @@ from tests.environments import odd
 from tests.environments import rollouts
 
 
-@pytest.fixture(scope="module")
-def pools(pool):
-  """One, two and three workers."""
-  with workers_lib.Workers(1) as one, workers_lib.Workers(3) as three:
-    yield [one, pool, three]
-
-
 @pytest.mark.parametrize("name", rollouts.BATCHES)
 def test_any_number_of_processes_equals_serial(name, pools):
   first, serial = rollouts.play(rollouts.BATCHES[name], None)

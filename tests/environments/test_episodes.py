@@ -35,10 +35,14 @@ def test_seeds_differ_by_run_environment_and_episode():
   assert all(type(seed) is int for seed in seeds)
 
 
-def _play_log(steps=60, batch=4, seed=0):
+_pauses = pytest.mark.parametrize("chance", [0.0, 0.6], ids=["busy", "pauses"])
+
+
+def _play_log(chance=0.0, steps=60, batch=4, seed=0):
   """Log episodes that end by chance; yield the log and all there was to keep.
 
-  Actions are 100 * row + time, observations -action.
+  Actions are 100 * row + time, observations -action. Rows wait with a chance,
+  wherever they can.
   """
   random = np.random.default_rng(seed)
   log = episodes.EpisodeLog(7, batch)
@@ -49,16 +53,19 @@ def _play_log(steps=60, batch=4, seed=0):
   yield log, kept, episode
   for time in range(steps):
     action = (100 * np.arange(batch) + time)[:, None].astype(np.float32)
-    ended = random.random(batch) < 0.15
-    log.append(action, ended, -action)
-    for row in range(batch):
+    begun = np.array([bool(actions) for actions in kept])
+    active = begun | (random.random(batch) >= chance)
+    ended = active & (random.random(batch) < 0.15)
+    log.append(action, active, ended, -action)
+    for row in np.flatnonzero(active):
       kept[row] = [] if ended[row] else kept[row] + [[100.0 * row + time]]
       episode[row] += ended[row]
     yield log, kept, episode
 
 
-def test_log_keeps_the_running_episodes():
-  for log, kept, episode in _play_log():
+@_pauses
+def test_log_keeps_the_running_episodes(chance):
+  for log, kept, episode in _play_log(chance):
     running = log.snapshot()
     assert running.episode.tolist() == episode
     assert running.seed.tolist() == [
@@ -68,23 +75,27 @@ def test_log_keeps_the_running_episodes():
             for row in range(4)] == kept
 
 
-def test_log_forgets_what_began_before_every_running_episode():
-  for log, kept, _ in _play_log():
+@_pauses
+def test_log_forgets_what_began_before_every_running_episode(chance):
+  for log, kept, _ in _play_log(chance):
     assert len(log.running.actions) == max(len(actions) for actions in kept)
 
 
-def test_log_continues_from_a_snapshot_without_changing_it():
-  snapshots = [log.snapshot() for log, _, _ in _play_log()]
+@pytest.mark.parametrize("active", [True, False])
+def test_log_continues_from_a_snapshot_without_changing_it(active):
+  active = np.array([active] * 4)
+  snapshots = [log.snapshot() for log, _, _ in _play_log(0.6)]
   texts = [repr(running) for running in snapshots]
   log = episodes.EpisodeLog(7, 4)
   for running, text in zip(snapshots, texts):
     log.load(running)
-    log.append(np.zeros((4, 1)), np.array([True] * 4), np.zeros((4, 1)))
+    log.append(np.zeros((4, 1)), active, active, np.zeros((4, 1)))
     assert repr(running) == text
 
 
-def test_arrays_hold_everything():
-  for log, kept, _ in _play_log():
+@_pauses
+def test_arrays_hold_everything(chance):
+  for log, kept, _ in _play_log(chance):
     running = log.snapshot()
     arrays = running.arrays()
     assert set(arrays) == {"episode", "seed", "observ", "length", "action"}
@@ -108,7 +119,8 @@ def test_arrays_keep_shape_and_type_of_actions(shape, dtype):
   actions = [np.arange(3 * np.prod(shape, dtype=int)).reshape(
       (3, *shape)).astype(dtype) + 10 * time for time in range(4)]
   for time, action in enumerate(actions):
-    log.append(action, np.array([time == 1, False, False]), np.zeros(3))
+    log.append(action, np.array([True] * 3),
+               np.array([time == 1, False, False]), np.zeros(3))
   running = episodes.Running.from_arrays(log.snapshot().arrays())
   assert running.actions[0].dtype == dtype
   np.testing.assert_array_equal(

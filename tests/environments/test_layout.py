@@ -46,8 +46,8 @@ def test_fields_are_aligned_and_in_order():
     (gymnasium.spaces.Box(-1, 1, (), np.float64), np.float32, (4,)),
     (gymnasium.spaces.Discrete(7, start=3), np.int64, (4,))])
 def test_actions(space, dtype, shape):
-  field, = layout.action_layout(4, space).fields
-  assert field == ("action", dtype, shape)
+  assert layout.action_layout(4, space).fields == [
+      ("action", dtype, shape), ("active", np.bool_, (4,))]
 
 
 @pytest.mark.parametrize("space, dtype, shape", [
@@ -69,7 +69,7 @@ def test_batch_is_actions_followed_by_answers():
       5, spaces[0])
   buffer = np.arange(sent.num_bytes + answered.num_bytes).astype(np.uint8)
   views = layout.batch_views(buffer, 5, *spaces)
-  assert list(views) == ["action", "observ", "next_observ", "reward",
+  assert list(views) == ["action", "active", "observ", "next_observ", "reward",
                          "terminated", "truncated", "valid"]
   answers = answered.views(buffer[sent.num_bytes:])
   assert views["action"].tobytes() == buffer[:5 * 8].tobytes()

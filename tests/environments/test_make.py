@@ -131,6 +131,46 @@ def test_check_notes_endless_episodes():
   assert make.check(config_lib.Env("tests.environments.odd:Odd-v0")) == []
 
 
+@pytest.mark.parametrize("env, expected", [
+    (config_lib.Env("Pendulum-v1"), 200),
+    (config_lib.Env("HalfCheetah-v5", action_repeat=4), 250),
+    (config_lib.Env("HalfCheetah-v5", action_repeat=3), 334),
+    (config_lib.Env("Pendulum-v1", action_repeat=300), 1),
+    # That limit counts the agent's own steps.
+    (config_lib.Env("HalfCheetah-v5", max_length=7, action_repeat=3), 7),
+    (config_lib.Env("Pendulum-v1", max_length=900), 900),
+    (config_lib.Env("Pendulum-v1", frame_delta=True, random_start=9), 200),
+    (config_lib.Env("tests.toy:Counter", max_length=9), 9),
+    (config_lib.Env("tests.environments.odd:Odd-v0"), 2),
+    (config_lib.Env("tests.environments.odd:make_cheetah"), 1000)], ids=str)
+def test_longest_episode(env, expected):
+  assert make.max_length(env) == expected
+
+
+@pytest.mark.parametrize("action_repeat", [3, 7, 250])
+def test_no_episode_is_longer_than_that(action_repeat):
+  config = config_lib.Env(
+      "Pendulum-v1", action_repeat=action_repeat, random_start=2)
+  env = make.MakeEnv(config)()
+  lengths = [len(_play(env, seed=seed)[0]) for seed in range(5)]
+  assert max(lengths) == make.max_length(config)
+
+
+def test_longest_episode_that_nobody_knows():
+  with pytest.raises(
+      config_lib.ConfigError,
+      match="tests.toy:Counter registers no time limit.*set env.max_length"):
+    make.max_length(config_lib.Env("tests.toy:Counter"))
+
+
+def test_looking_for_the_limit_closes_what_it_builds(tmp_path):
+  path = tmp_path / "diary"
+  env = config_lib.Env("tests.environments.odd:Diary", {"path": str(path)})
+  with pytest.raises(config_lib.ConfigError, match="no time limit"):
+    make.max_length(env)
+  assert path.read_text().split() == ["built", "closed"]
+
+
 def test_check_finds_what_can_be_filmed():
   assert make.check(config_lib.Env("HalfCheetah-v5"), filmed=True) == []
   with pytest.raises(config_lib.ConfigError, match="rgb_array"):

@@ -4,22 +4,29 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from agents import config as config_lib
 from agents.networks import feed_forward
 from tests import modes
 
 _INPUTS = 4
 
 
-def _gaussian(layers=(5, 3), seed=0, init_std=0.6):
-  return feed_forward.feed_forward_gaussian(layers, 2, init_std, seed)
+def _config(layers, **changes):
+  return config_lib.Network(
+      policy_layers=layers, value_layers=layers, **changes)
 
 
-def _categorical(layers=(5, 3), seed=0):
-  return feed_forward.feed_forward_categorical(layers, 2, seed)
+def _gaussian(layers=(5, 3), seed=0, **changes):
+  return feed_forward.feed_forward_gaussian(2, _config(layers, **changes), seed)
 
 
-def _value(layers=(5, 3), seed=0):
-  return feed_forward.feed_forward_value(layers, seed)
+def _categorical(layers=(5, 3), seed=0, **changes):
+  return feed_forward.feed_forward_categorical(
+      2, _config(layers, **changes), seed)
+
+
+def _value(layers=(5, 3), seed=0, **changes):
+  return feed_forward.feed_forward_value(_config(layers, **changes), seed)
 
 
 _each_network = pytest.mark.parametrize(
@@ -46,17 +53,26 @@ def _randomized(network):
           for name, weight in weights.items()}
 
 
-def _forward(weights, name, layers, hidden):
+_ACTIVATIONS = {
+    "tanh": np.tanh, "relu": lambda x: np.where(x > 0, x, 0),
+    "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0)))}
+
+
+def _forward(weights, name, layers, hidden, activation="tanh"):
   for index in range(layers):
-    hidden = np.tanh(hidden @ weights[f"{name}/hidden_{index}/kernel"]
-                     + weights[f"{name}/hidden_{index}/bias"])
+    hidden = _ACTIVATIONS[activation](
+        hidden @ weights[f"{name}/hidden_{index}/kernel"]
+        + weights[f"{name}/hidden_{index}/bias"])
   return (hidden @ weights[f"{name}/output/kernel"]
           + weights[f"{name}/output/bias"])
 
 
+_each_activation = pytest.mark.parametrize("activation", list(_ACTIVATIONS))
+
+
 @modes.both
 @pytest.mark.parametrize("layers", [(), (5,), (5, 3)])
-def test_value_is_tanh_layers_and_a_linear_one(prepare, layers):
+def test_value_is_hidden_layers_and_a_linear_one(prepare, layers):
   network = _value(layers)
   weights = _randomized(network)
   np.testing.assert_allclose(
@@ -64,23 +80,33 @@ def test_value_is_tanh_layers_and_a_linear_one(prepare, layers):
       _forward(weights, "value", len(layers), _features()), rtol=1e-4)
 
 
-@modes.both
-def test_categorical_is_tanh_layers_and_a_linear_one(prepare):
-  network = _categorical()
+@_each_activation
+@pytest.mark.parametrize("make, name", [
+    (_value, "value"), (_categorical, "policy")])
+def test_hidden_layers_have_the_activation_and_outputs_none(
+    make, name, activation):
+  # Nor has the mean's activation anything to do with logits and values.
+  network = make(activation=activation, mean_activation="tanh")
   weights = _randomized(network)
+  expected = _forward(weights, name, 2, _features(), activation)
+  assert np.abs(np.tanh(expected) - expected).max() > 0.01
   np.testing.assert_allclose(
-      prepare(network)(tf.constant(_features())),
-      _forward(weights, "policy", 2, _features()), rtol=1e-4)
+      network(tf.constant(_features())), expected, rtol=1e-4)
 
 
 @modes.both
-def test_gaussian_adds_log_stds_that_do_not_depend_on_the_state(prepare):
-  network = _gaussian()
+@_each_activation
+@pytest.mark.parametrize("mean_activation", ["linear", "tanh"])
+def test_gaussian_adds_log_stds_that_do_not_depend_on_the_state(
+    prepare, activation, mean_activation):
+  network = _gaussian(activation=activation, mean_activation=mean_activation)
   weights = _randomized(network)
   mean, log_std = np.split(
       prepare(network)(tf.constant(_features())).numpy(), 2, -1)
-  np.testing.assert_allclose(
-      mean, _forward(weights, "policy", 2, _features()), rtol=1e-4)
+  expected = _forward(weights, "policy", 2, _features(), activation)
+  if mean_activation == "tanh":
+    expected = np.tanh(expected)
+  np.testing.assert_allclose(mean, expected, rtol=1e-4, atol=1e-6)
   np.testing.assert_allclose(
       log_std, np.tile(weights["policy/log_std"], (6, 1)), rtol=1e-6)
 
@@ -98,10 +124,14 @@ def test_categorical_begins_nearly_undecided():
   assert 0 < np.abs(logits).max() < 0.1
 
 
-@pytest.mark.parametrize("make, output_gain", [
-    (_gaussian, 0.01), (_categorical, 0.01), (_value, 1.0)])
-def test_initial_layers_are_orthogonal_with_zero_bias(make, output_gain):
-  for name, weight in _weights(make(layers=(8, 3))).items():
+@pytest.mark.parametrize("make, factor, output_gain", [
+    (_gaussian, 0.01, 0.01), (_gaussian, 0.5, 0.5), (_categorical, 0.01, 0.01),
+    (_value, 0.01, 1.0), (_value, 0.5, 1.0)])
+def test_initial_layers_are_orthogonal_with_zero_bias(
+    make, factor, output_gain):
+  # The factor scales a policy's last weights.
+  for name, weight in _weights(
+      make(layers=(8, 3), init_output_factor=factor)).items():
     if name.endswith("bias"):
       np.testing.assert_array_equal(weight, 0)
     elif name.endswith("kernel"):
@@ -113,18 +143,47 @@ def test_initial_layers_are_orthogonal_with_zero_bias(make, output_gain):
           kernel.T @ kernel, gain ** 2 * np.eye(kernel.shape[1]), atol=1e-5)
 
 
+def _is_glorot(kernel):
+  """Uniform within sqrt(6 / (inputs + outputs)), for a large kernel."""
+  bound = np.sqrt(6 / sum(kernel.shape))
+  return (0.97 * bound < np.abs(kernel).max() < bound
+          and abs(kernel.std() / (bound / np.sqrt(3)) - 1) < 0.1)
+
+
+@pytest.mark.parametrize("make", [_gaussian, _categorical, _value])
+@pytest.mark.parametrize("factor", [0.1, 1.0])
+def test_glorot_layers(make, factor):
+  # The factor is a variance: that of a policy's outputs for inputs of size 1.
+  weights = _weights(make(
+      layers=(100, 400), initializer="glorot", init_output_factor=factor))
+  for name, weight in weights.items():
+    kernel = weight.numpy()
+    if name.endswith("bias"):
+      np.testing.assert_array_equal(kernel, 0)
+    elif "hidden" in name or name.startswith("value"):
+      assert _is_glorot(kernel), name
+    elif name.endswith("kernel"):
+      std = np.sqrt(factor / 400)  # Of a normal, cut at two of its own.
+      np.testing.assert_allclose(kernel.std(), std, rtol=0.1)
+      assert 1.8 * std < np.abs(kernel).max() < 2 * std / 0.8796
+      assert abs(kernel.mean()) < 5 * std / np.sqrt(kernel.size)
+
+
 @_each_network
-def test_same_seed_same_weights_other_seed_others(make):
+@pytest.mark.parametrize("initializer", ["orthogonal", "glorot"])
+def test_same_seed_same_weights_other_seed_others(make, initializer):
   first, again, other = (
-      _weights(make(seed=seed)) for seed in (0, 0, 1))
+      _weights(make(seed=seed, initializer=initializer)) for seed in (0, 0, 1))
   for name, weight in first.items():
     np.testing.assert_array_equal(weight, again[name])
     if name.endswith("kernel"):
       assert (weight.numpy() != other[name].numpy()).any()
 
 
-def test_layers_of_one_shape_begin_differently():
-  weights = _weights(_value(layers=(_INPUTS, _INPUTS, _INPUTS)))
+@pytest.mark.parametrize("initializer", ["orthogonal", "glorot"])
+def test_layers_of_one_shape_begin_differently(initializer):
+  weights = _weights(_value(
+      layers=(_INPUTS, _INPUTS, _INPUTS), initializer=initializer))
   kernels = [weights[f"value/hidden_{index}/kernel"].numpy()
              for index in range(3)]
   assert (kernels[0] != kernels[1]).any()

@@ -44,8 +44,9 @@ def test_gaussian_shapes(shape, actions):
   for action in (head.mode(parameters), head.sample(parameters, _key())):
     assert action.shape == (4, *shape) and action.dtype == tf.float32
     assert head.log_prob(parameters, action).shape == (4,)
-  assert head.distribution(parameters).entropy().shape == (4,)
-  assert head.std(parameters).shape == ()
+  for result in (head.entropy(parameters), head.std(parameters),
+                 head.kl(parameters, parameters)):
+    assert result.shape == (4,)
 
 
 @modes.both
@@ -77,11 +78,11 @@ def test_gaussian_agrees_with_integrals():
   log_p, log_q = log_density(first), log_density(second)
   p = np.exp(log_p)
   assert abs((p * width).sum() - 1) < 1e-5
-  distribution = head.distribution(tf.constant(first))
   np.testing.assert_allclose(
-      distribution.entropy(), [-(p * log_p * width).sum()], rtol=1e-4)
+      head.entropy(tf.constant(first)), [-(p * log_p * width).sum()],
+      rtol=1e-4)
   np.testing.assert_allclose(
-      distribution.kl_divergence(head.distribution(tf.constant(second))),
+      head.kl(tf.constant(first), tf.constant(second)),
       [(p * (log_p - log_q) * width).sum()], rtol=1e-4)
 
 
@@ -90,9 +91,7 @@ def test_gaussian_entropy_and_kl_are_the_closed_forms(prepare):
   head = _gaussian((2, 3))
   first, second = _parameters(head, 0), _parameters(head, 1)
   def entropy_and_kl(first, second):
-    distribution = head.distribution(first)
-    return distribution.entropy(), distribution.kl_divergence(
-        head.distribution(second))
+    return head.entropy(first), head.kl(first, second)
   entropy, kl = prepare(entropy_and_kl)(
       tf.constant(first), tf.constant(second))
   mean, log_std = np.split(first.astype(np.float64), 2, -1)
@@ -124,7 +123,7 @@ def test_gaussian_mode_and_std_are_the_parameters():
   np.testing.assert_array_equal(
       head.mode(parameters), parameters[:, :4].reshape(4, 2, 2))
   np.testing.assert_allclose(
-      head.std(parameters), np.exp(parameters[:, 4:]).mean(), rtol=1e-6)
+      head.std(parameters), np.exp(parameters[:, 4:]).mean(-1), rtol=1e-6)
 
 
 @modes.both
@@ -138,6 +137,9 @@ def test_categorical_shapes_count_from_zero(prepare, start):
     assert action.shape == (50,) and action.dtype == tf.int64
     np.testing.assert_array_equal(np.unique(action), [0, 1, 2])
     assert head.log_prob(parameters, action).shape == (50,)
+  for result in (head.entropy(parameters), head.std(parameters),
+                 head.kl(parameters, parameters)):
+    assert result.shape == (50,)
 
 
 @modes.both
@@ -156,9 +158,7 @@ def test_categorical_entropy_and_kl_are_the_closed_forms(prepare):
   head = _categorical(5)
   first, second = 2 * _parameters(head, 0), 2 * _parameters(head, 1)
   def entropy_and_kl(first, second):
-    distribution = head.distribution(first)
-    return distribution.entropy(), distribution.kl_divergence(
-        head.distribution(second))
+    return head.entropy(first), head.kl(first, second)
   entropy, kl = prepare(entropy_and_kl)(
       tf.constant(first), tf.constant(second))
   p, q = _softmax(first.astype(np.float64)), _softmax(second.astype(np.float64))
@@ -194,8 +194,8 @@ def test_categorical_mode_and_std():
       head.mode(parameters), parameters.argmax(-1))
   probability = _softmax(parameters)
   np.testing.assert_allclose(
-      head.std(parameters), np.sqrt(probability * (1 - probability)).mean(),
-      rtol=1e-5)
+      head.std(parameters),
+      np.sqrt(probability * (1 - probability)).mean(-1), rtol=1e-5)
 
 
 @pytest.mark.parametrize("head", [_gaussian((2,)), _categorical(3)])
@@ -205,6 +205,21 @@ def test_sampling_repeats_by_key_and_the_kl_to_itself_is_zero(head):
       head.sample(parameters, _key(counter)).numpy() for counter in (0, 0, 1))
   np.testing.assert_array_equal(first, again)
   assert (first != other).any()
-  distribution = head.distribution(parameters)
   np.testing.assert_allclose(
-      distribution.kl_divergence(distribution), np.zeros(20), atol=1e-7)
+      head.kl(parameters, parameters), np.zeros(20), atol=1e-7)
+
+
+@pytest.mark.parametrize("head", [_gaussian((2,)), _categorical(3)])
+def test_the_divergence_is_from_the_first_to_the_second(head):
+  first, second = (tf.constant(_parameters(head, seed)) for seed in (0, 1))
+  first *= 2
+  forth, back = head.kl(first, second), head.kl(second, first)
+  assert (forth > 0).numpy().all()
+  # The mean of the log ratio over samples of the first one.
+  rows = tf.repeat(first[:1], 40_000, 0)
+  action = head.sample(rows, _key())
+  ratio = head.log_prob(rows, action) - head.log_prob(
+      tf.repeat(second[:1], 40_000, 0), action)
+  error = np.std(ratio) / np.sqrt(40_000)
+  assert abs(np.mean(ratio) - forth[0]) < 5 * error
+  assert abs(np.mean(ratio) - back[0]) > 5 * error

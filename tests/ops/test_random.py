@@ -19,7 +19,7 @@ def _normal(key):
 
 
 def _permutation(key):
-  return random.permutation(100, key)
+  return random.permutation(100, key, first=tf.range(100) < 70)
 
 
 _each_draw = pytest.mark.parametrize(
@@ -94,16 +94,45 @@ def test_normal_has_the_moments_of_a_standard_normal():
 
 @modes.both
 def test_permutation_holds_every_number_once(prepare):
-  function = prepare(lambda key: random.permutation(257, key))
+  function = prepare(lambda key: random.permutation(
+      257, key, first=tf.fill([257], True)))
   for counter in range(3):
     order = function(random.key(0, tf.constant(counter))).numpy()
     np.testing.assert_array_equal(np.sort(order), np.arange(257))
     assert (order != np.arange(257)).any()
 
 
+@modes.both
+@pytest.mark.parametrize("first", [
+    [1, 1, 1, 0, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 0]],
+    ids=str)
+def test_permutation_begins_with_those_that_are_first(prepare, first):
+  first = np.array(first, bool)
+  function = prepare(lambda key, first: random.permutation(5, key, first))
+  orders = [function(random.key(0, tf.constant(counter)), tf.constant(first))
+            for counter in range(20)]
+  for order in orders:
+    order = order.numpy()
+    np.testing.assert_array_equal(
+        np.sort(order[:first.sum()]), np.flatnonzero(first))
+    # What comes behind is of no use, so it is not mixed.
+    np.testing.assert_array_equal(
+        order[first.sum():], np.flatnonzero(~first))
+  if first.sum() > 1:
+    assert len({order.numpy().tobytes() for order in orders}) > 1
+
+
+def test_those_that_are_not_first_change_nothing_about_the_order():
+  key = random.key(0, tf.constant(0))
+  few, many = (random.permutation(50, key, first=tf.range(50) < amount).numpy()
+               for amount in (10, 40))
+  np.testing.assert_array_equal(many[many < 10], few[:10])
+
+
 def test_every_order_is_as_likely():
+  # Those of three numbers, when a fourth one stays behind.
   draw = tf.function(lambda counter: random.permutation(
-      3, random.key(0, counter)))
+      4, random.key(0, counter), first=tf.range(4) < 3)[:3])
   amount = 1200
   orders = collections.Counter(
       tuple(draw(tf.constant(counter)).numpy()) for counter in range(amount))

@@ -64,6 +64,17 @@ def test_equals_the_naive_sum_of_td_errors(prepare, discount, lambda_):
 
 
 @modes.both
+def test_sequences_one_after_the_other_equal_columns(prepare):
+  columns = _random_segment(0)
+  columns[4][-1] = True  # Nor does a sequence go on in the next column.
+  function = prepare(returns.generalized_advantage)
+  row = _advantage([array.T.reshape(-1) for array in columns],
+                   function=function)
+  np.testing.assert_allclose(
+      row, _advantage(columns).T.reshape(-1), rtol=1e-5, atol=1e-6)
+
+
+@modes.both
 def test_double_precision_passes_through(prepare):
   segment = _random_segment(0)
   segment[:3] = [array.astype(np.float64) for array in segment[:3]]

@@ -14,6 +14,10 @@ def _box(shape, dtype=np.float32):
   return gymnasium.spaces.Box(low, high, shape, dtype)
 
 
+def _all(samples):
+  return tf.constant(samples), tf.fill([len(samples)], True)
+
+
 @modes.both
 @pytest.mark.parametrize("shape, size", [((), 1), ((4,), 4), ((2, 3), 6)])
 def test_floats_are_flattened_and_normalized(prepare, shape, size):
@@ -21,7 +25,7 @@ def test_floats_are_flattened_and_normalized(prepare, shape, size):
   observ = rng.normal(3, 5, size=(50, *shape)).astype(np.float32)
   function = features.Features(_box(shape), normalized=True, clip=1.5)
   assert function.size == size
-  prepare(function.update)(tf.constant(observ))
+  prepare(function.update)(*_all(observ))
   flat = observ.reshape(50, size).astype(np.float64)
   expected = np.clip((flat - flat.mean(0)) / flat.std(0), -1.5, 1.5)
   assert (np.abs(expected) == 1.5).any()
@@ -31,15 +35,25 @@ def test_floats_are_flattened_and_normalized(prepare, shape, size):
 
 def test_moments_count_samples_not_batches():
   function = features.Features(_box((2, 3)), normalized=True, clip=10.0)
-  function.update(tf.ones([5, 2, 3]))
-  function.update(tf.ones([7, 2, 3]))
-  assert function.moments.count.numpy() == 12
+  function.update(tf.ones([5, 2, 3]), tf.range(5) < 4)
+  function.update(*_all(tf.ones([7, 2, 3])))
+  assert function.moments.count.numpy() == 11
+
+
+def test_only_valid_samples_count():
+  function = features.Features(_box((2, 2)), normalized=True, clip=10.0)
+  observ = np.arange(20, dtype=np.float32).reshape(5, 2, 2)
+  function.update(
+      tf.constant(observ), tf.constant([True, False, True, True, False]))
+  chosen = observ[[0, 2, 3]].reshape(3, 4)
+  np.testing.assert_allclose(function.moments.mean, chosen.mean(0))
+  np.testing.assert_allclose(function.moments.std, chosen.std(0), rtol=1e-6)
 
 
 def test_unnormalized_floats_are_only_flattened():
   function = features.Features(_box((2, 3)), normalized=False, clip=1.0)
   observ = 100 * np.arange(12, dtype=np.float32).reshape(2, 2, 3)
-  function.update(tf.constant(observ))
+  function.update(*_all(observ))
   assert function.moments is None
   np.testing.assert_array_equal(
       function(tf.constant(observ)), observ.reshape(2, 6))
@@ -51,7 +65,7 @@ def test_bytes_become_numbers_from_zero_to_one(prepare, normalized):
   function = features.Features(
       _box((2, 2), np.uint8), normalized=normalized, clip=10.0)
   observ = np.array([[[0, 51], [102, 255]]], np.uint8)
-  function.update(tf.constant(observ))
+  function.update(*_all(observ))
   assert function.size == 4 and function.moments is None
   result = prepare(function)(tf.constant(observ))
   assert result.dtype == tf.float32
@@ -64,7 +78,7 @@ def test_choices_become_one_hot_counted_from_the_start(prepare, start):
   space = gymnasium.spaces.Discrete(3, start=start)
   function = features.Features(space, normalized=True, clip=10.0)
   observ = tf.constant([start, start + 2, start + 1], tf.int64)
-  function.update(observ)
+  function.update(*_all(observ))
   assert function.size == 3 and function.moments is None
   result = prepare(function)(observ)
   assert result.dtype == tf.float32
@@ -76,16 +90,16 @@ def test_other_boxes_arrive_as_floats_and_are_normalized_too(dtype):
   space = gymnasium.spaces.Box(-100, 100, (2,), dtype)
   function = features.Features(space, normalized=True, clip=10.0)
   observ = tf.constant([[1.0, 10.0], [3.0, 30.0]])
-  function.update(observ)
+  function.update(*_all(observ))
   np.testing.assert_allclose(function(observ), [[-1, -1], [1, 1]], rtol=1e-6)
 
 
 def test_features_do_not_move_between_updates():
   function = features.Features(_box((2,)), normalized=True, clip=10.0)
   first = tf.constant([[1.0, 2.0], [5.0, 0.0]])
-  function.update(first)
+  function.update(*_all(first))
   before = function(first).numpy()
   function(tf.constant([[100.0, 200.0]]))
   np.testing.assert_array_equal(function(first), before)
-  function.update(tf.constant([[100.0, 200.0]]))
+  function.update(*_all([[100.0, 200.0]]))
   assert (function(first).numpy() != before).all()

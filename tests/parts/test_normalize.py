@@ -16,13 +16,17 @@ def _batches(seed=0, dims=3):
           for size in (7, 1, 64, 20)]
 
 
+def _all(samples):
+  return tf.constant(samples), tf.fill([len(samples)], True)
+
+
 @modes.both
 def test_moments_are_those_of_all_samples(prepare):
   moments = normalize.RunningMoments((3,), "test")
   update = prepare(moments.update)
   seen = []
   for batch in _batches():
-    update(tf.constant(batch))
+    update(*_all(batch))
     seen.append(batch.astype(np.float64))
     together = np.concatenate(seen)
     assert moments.count.numpy() == len(together)
@@ -39,7 +43,7 @@ def test_a_small_spread_around_a_large_mean_is_not_lost(prepare):
   moments = normalize.RunningMoments((), "test")
   update = prepare(moments.update)
   for batch in samples:
-    update(tf.constant(batch))
+    update(*_all(batch))
   np.testing.assert_allclose(
       moments.std, samples.astype(np.float64).std(), rtol=1e-8)
 
@@ -52,7 +56,7 @@ def test_one_more_sample_counts_after_very_many(prepare):
   moments.count.assign(count)
   moments.mean.assign(0.5)
   moments.squares.assign(0.25 * count)
-  prepare(moments.update)(tf.constant([4.5]))
+  prepare(moments.update)(*_all([4.5]))
   assert moments.count.numpy() == count + 1
   added = moments.mean.numpy() - 0.5
   np.testing.assert_allclose(added, 4 / (count + 1), rtol=1e-3)
@@ -63,7 +67,7 @@ def test_one_more_sample_counts_after_very_many(prepare):
 def test_normalizing_gives_mean_zero_and_std_one():
   moments = normalize.RunningMoments((3,), "test")
   batches = np.concatenate(_batches())
-  moments.update(tf.constant(batches))
+  moments.update(*_all(batches))
   normalized = moments.normalize(tf.constant(batches), 100.0).numpy()
   assert normalized.dtype == np.float32
   np.testing.assert_allclose(normalized.mean(0), 0, atol=1e-5)
@@ -72,7 +76,7 @@ def test_normalizing_gives_mean_zero_and_std_one():
 
 def test_normalizing_is_the_formula_and_clips():
   moments = normalize.RunningMoments((2,), "test")
-  moments.update(tf.constant([[-1.0, 10.0], [3.0, 30.0]]))
+  moments.update(*_all([[-1.0, 10.0], [3.0, 30.0]]))
   samples = np.array([[1, 20], [4, 0], [100, -1000]], np.float32)
   np.testing.assert_allclose(
       moments.normalize(tf.constant(samples), 1.75),
@@ -90,13 +94,13 @@ def test_a_constant_becomes_zero():
   moments = normalize.RunningMoments((1,), "test")
   constant = tf.fill([33, 1], 0.1)
   for _ in range(3):
-    moments.update(constant)
+    moments.update(constant, tf.fill([33], True))
   np.testing.assert_array_equal(moments.normalize(constant, 10.0), 0)
 
 
 def test_normalizing_changes_nothing():
   moments = normalize.RunningMoments((3,), "test")
-  moments.update(tf.constant(_batches()[0]))
+  moments.update(*_all(_batches()[0]))
   before = [variable.numpy().copy() for variable in moments.variables]
   first = moments.normalize(tf.constant(_batches(1)[2]), 10.0).numpy()
   second = moments.normalize(tf.constant(_batches(1)[2]), 10.0).numpy()
@@ -108,12 +112,12 @@ def test_normalizing_changes_nothing():
 def test_variables_are_all_there_is():
   moments = normalize.RunningMoments((3,), "test")
   copy = normalize.RunningMoments((3,), "test")
-  moments.update(tf.constant(_batches()[0]))
+  moments.update(*_all(_batches()[0]))
   for source, target in zip(moments.variables, copy.variables, strict=True):
     target.assign(source)
   for batch in _batches(1):
     for each in (moments, copy):
-      each.update(tf.constant(batch))
+      each.update(*_all(batch))
   for name in ("count", "mean", "squares"):
     np.testing.assert_array_equal(getattr(moments, name), getattr(copy, name))
 
@@ -123,7 +127,25 @@ def test_order_of_the_batches_does_not_matter(order):
   moments = normalize.RunningMoments((3,), "test")
   batches = _batches()
   for index in order:
-    moments.update(tf.constant(batches[index]))
+    moments.update(*_all(batches[index]))
   np.testing.assert_allclose(
       moments.std, np.concatenate(batches).astype(np.float64).std(0),
       rtol=1e-10)
+
+
+@modes.both
+@pytest.mark.parametrize("shape", [(), (3,), (2, 2)])
+def test_only_valid_samples_count(prepare, shape):
+  rng = np.random.default_rng(0)
+  moments = normalize.RunningMoments(shape, "test")
+  update = prepare(moments.update)
+  seen = []
+  for amount in (20, 1, 13):
+    samples = rng.normal(3, 5, (20, *shape)).astype(np.float32)
+    valid = np.isin(np.arange(20), rng.permutation(20)[:amount])
+    samples[~valid] = 1e6
+    update(tf.constant(samples), tf.constant(valid))
+    seen.extend(samples[valid].astype(np.float64))
+    assert moments.count.numpy() == len(seen)
+    np.testing.assert_allclose(moments.mean, np.mean(seen, 0), rtol=1e-12)
+    np.testing.assert_allclose(moments.std, np.std(seen, 0), rtol=1e-10)

@@ -54,24 +54,30 @@ def _exact(space, amount=3):
   return batch_env.BatchEnv([lambda: _Exact(space)] * amount)
 
 
-def _steps(env, actions, eager):
+def _steps(env, inputs, eager):
   """Step from inside the graph."""
-  step = tf.function(lambda action: env.step(action)[0])
+  step = tf.function(lambda *tensors: env.step(*tensors)[0])
   with modes.functions_run_eagerly(eager):
-    return [step(tf.constant(action)) for action in actions]
+    return [step(*map(tf.constant, row)) for row in zip(*inputs, strict=True)]
 
 
 @_both_modes
 @_spaces
-def test_all_fields_cross_as_they_are(space, eager):
-  actions = np.random.default_rng(0).integers(0, 7, (6, 3))
+@pytest.mark.parametrize("pauses", [False, True], ids=["busy", "pauses"])
+def test_all_fields_cross_as_they_are(pauses, space, eager):
+  inputs = [np.random.default_rng(0).integers(0, 7, (9, 3))]
+  if pauses:
+    # Episodes of four steps; the last environment begins five steps later.
+    yes, no = True, False
+    inputs.append(np.array([[yes, yes, no]] * 4 + [[no, yes, no]] + [
+        [yes, yes, yes]] * 3 + [[yes, no, yes]]))
   with _exact(space) as outside, _exact(space) as inside:
     outside.reset()
     inside.reset()
-    expected = [outside.step(action) for action in actions]
+    expected = [outside.step(*row) for row in zip(*inputs, strict=True)]
     env = in_graph_batch_env.InGraphBatchEnv(inside)
     for got, wanted in zip(
-        _steps(env, actions, eager), expected, strict=True):
+        _steps(env, inputs, eager), expected, strict=True):
       for name, tensor in got._asdict().items():
         array = getattr(wanted, name)
         assert tensor.dtype == array.dtype
@@ -82,7 +88,7 @@ def test_integers_are_not_rounded():
   with _exact(_CHOICES, 1) as batch:
     batch.reset()
     env = in_graph_batch_env.InGraphBatchEnv(batch)
-    steps = _steps(env, np.zeros((4, 1), np.int64), eager=False)
+    steps = _steps(env, [np.zeros((4, 1), np.int64)], eager=False)
   observed = [step.next_observ.numpy().item() - 2 ** 53 for step in steps]
   assert observed == [2, 3, 4, 5]
   assert steps[3].observ.numpy().item() - 2 ** 53 == 1
@@ -92,7 +98,7 @@ def test_bytes_are_not_stretched():
   with _exact(_BYTES, 1) as batch:
     batch.reset()
     env = in_graph_batch_env.InGraphBatchEnv(batch)
-    step, = _steps(env, np.zeros((1, 1), np.int64), eager=False)
+    step, = _steps(env, [np.zeros((1, 1), np.int64)], eager=False)
   np.testing.assert_array_equal(
       step.observ, [[[249, 250, 251], [252, 253, 254]]])
 
@@ -123,7 +129,8 @@ def test_spec_describes_a_transition(space):
       observ.shape, observ.dtype)
   assert spec.action == tf.TensorSpec([3], tf.int64)
   assert spec.reward == tf.TensorSpec([3], tf.float32)
-  assert spec.terminated == spec.truncated == tf.TensorSpec([3], tf.bool)
+  assert spec.terminated == spec.truncated == spec.valid == tf.TensorSpec(
+      [3], tf.bool)
 
 
 def test_a_traced_step_runs_every_time():
@@ -151,7 +158,7 @@ def test_errors_come_out_as_themselves(eager):
   env.batch_env.reset()
   with pytest.raises(ValueError, match="^faulty step$") as caught:
     with env.original_errors():
-      _steps(env, np.zeros((2, 2, 1), np.float32), eager)
+      _steps(env, [np.zeros((2, 2, 1), np.float32)], eager)
   failure = caught.value.__cause__
   assert isinstance(failure, block.EnvironmentFailure)
   assert "Environment 1" in str(failure)
@@ -165,7 +172,17 @@ def test_an_action_that_does_not_fit_comes_out_as_itself_too():
   env.batch_env.reset()
   with pytest.raises(ValueError, match="`action` must have shape"):
     with env.original_errors():
-      _steps(env, np.zeros((1, 3, 1), np.float32), eager=False)
+      _steps(env, [np.zeros((1, 3, 1), np.float32)], eager=False)
+  env.batch_env.close()
+
+
+def test_waiting_at_the_wrong_time_comes_out_as_itself():
+  env = _faulty()
+  env.batch_env.reset()
+  inputs = np.zeros((2, 2, 1), np.float32), np.array([[1, 1], [0, 1]], bool)
+  with pytest.raises(ValueError, match="can't wait in the middle"):
+    with env.original_errors():
+      _steps(env, inputs, eager=False)
   env.batch_env.close()
 
 
@@ -174,7 +191,7 @@ def test_errors_of_the_graph_are_not_taken_for_the_environments():
   env.batch_env.reset()
   with pytest.raises(ValueError):
     with env.original_errors():
-      _steps(env, np.zeros((2, 2, 1), np.float32), eager=False)
+      _steps(env, [np.zeros((2, 2, 1), np.float32)], eager=False)
   @tf.function
   def fail():
     tf.debugging.assert_equal(tf.random.uniform([]), 2.0)

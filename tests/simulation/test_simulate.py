@@ -41,13 +41,14 @@ def _targets(discrete):
 
 def _policy(batch):
   """BatchPPO whose mean action depends on what it sees."""
+  network = config_lib.Network(policy_layers=(4,), value_layers=(4,))
   if isinstance(batch.action_space, gymnasium.spaces.Discrete):
-    policy = feed_forward.feed_forward_categorical((4,), 2, 0)
+    policy = feed_forward.feed_forward_categorical(2, network, 0)
   else:
-    policy = feed_forward.feed_forward_gaussian((4,), 1, 0.6, 0)
+    policy = feed_forward.feed_forward_gaussian(1, network, 0)
   algorithm = ppo.BatchPPO(
       config_lib.Algorithm(), batch.observation_space, batch.action_space,
-      policy, feed_forward.feed_forward_value((4,), 1), 0)
+      policy, feed_forward.feed_forward_value(network, 1), 0)
   rng = np.random.default_rng(0)
   for name, variable in algorithm.variables().items():
     if name.startswith("policy/") and name.endswith("kernel"):
@@ -155,13 +156,14 @@ def test_equals_stepping_by_hand(discrete, explore, eager):
       for name, expected in (
           ("observ", observ), ("action", action), ("reward", step.reward),
           ("terminated", step.terminated), ("truncated", step.truncated),
-          ("next_observ", step.next_observ)):
+          ("next_observ", step.next_observ), ("valid", [True] * 3)):
         np.testing.assert_allclose(
             getattr(played.transitions, name)[time], expected, rtol=1e-5,
             atol=1e-6, err_msg=name)
       observ = step.observ
     np.testing.assert_array_equal(played.carry.observ, observ)
   assert played.episodes.ended.sum() == 4 + 2 + 1
+  assert (played.left > 10 ** 9).all()  # As if there were no quota.
 
 
 @pytest.mark.parametrize("discrete", [False, True])

@@ -59,6 +59,18 @@ def test_every_training_episode_is_counted_once(finished):
   assert sum(row["episodes"] for row in rows if row["phase"] == "train") == 24
 
 
+def test_finished_runs_have_nothing_left_to_do(finished, tmp_path):
+  shutil.copytree(finished[1].path, tmp_path / "copy")
+  folder = run_folder.RunFolder(tmp_path / "copy")
+  before = checkpoint.newest(folder.checkpoints).read_bytes()
+  loop = loop_lib.Loop(build.trainer(folder.config, None), folder, bool)
+  loop.resume()
+  loop.run()
+  assert loop.step == finished[0].step
+  assert command.rows(folder.path) == command.rows(finished[1].path)
+  assert checkpoint.newest(folder.checkpoints).read_bytes() == before
+
+
 def test_divergence_is_told_and_not_saved(tmp_path):
   loop, folder = make(tmp_path, {
       "algorithm.learning_rate": 1e30, "algorithm.update_epochs": 4,

@@ -14,6 +14,7 @@ from agents.environments import batch_env
 from agents.environments import block
 from agents.environments import workers as workers_lib
 from agents.ops import random
+from agents.parts import memory as memory_lib
 from agents.simulation import in_graph_batch_env
 from agents.training import trainer as trainer_lib
 from tests import modes
@@ -127,6 +128,7 @@ def test_an_epoch_counts_its_steps(continuous):
     assert state["variable/observ/count:0"] == 16 * 8 * number
     assert state["variable/return/count:0"] == 16 * 8 * number
     assert state["variable/adam/iteration"] == 4 * 4 * number
+  assert all(epoch.steps == 16 * 8 for epoch in continuous.epochs)
 
 
 def test_metrics_are_finite_numbers(continuous):
@@ -265,7 +267,8 @@ def _with_envs(train, evaluate=(toy.Counter,), seed=0):
       config, train_env.observation_space, train_env.action_space)
   return trainer_lib.Trainer(
       algorithm, in_graph_batch_env.InGraphBatchEnv(train_env),
-      in_graph_batch_env.InGraphBatchEnv(eval_env), segment_length=4)
+      in_graph_batch_env.InGraphBatchEnv(eval_env),
+      memory_lib.segments(len(train), 4))
 
 
 def _counter(length):

@@ -1,0 +1,84 @@
+"""Means over what counts, against NumPy on only that."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from agents.ops import masked
+from tests import modes
+
+
+def _values(shape, seed=0):
+  """Numbers, which of them count, and those alone in float64."""
+  rng = np.random.default_rng(seed)
+  valid = rng.random(shape) < 0.6
+  values = (3 + 2 * rng.normal(size=shape)).astype(np.float32)
+  assert 1 < valid.sum() < valid.size
+  values[~valid] = 1e6  # Never to be seen in a result.
+  return values, valid, values[valid].astype(np.float64)
+
+
+def _weight(valid):
+  return masked.weight(tf.constant(valid))
+
+
+_each_shape = pytest.mark.parametrize("shape", [(20,), (4, 6)])
+
+
+@modes.both
+@_each_shape
+def test_equal_the_moments_of_what_counts(prepare, shape):
+  for seed in range(3):
+    values, valid, chosen = _values(shape, seed)
+    for function, expected in (
+        (masked.mean, chosen.mean()), (masked.variance, chosen.var())):
+      result = prepare(function)(tf.constant(values), _weight(valid))
+      assert result.shape == ()
+      np.testing.assert_allclose(result, expected, rtol=1e-5)
+
+
+@modes.both
+@_each_shape
+def test_normalizing_gives_mean_zero_and_std_one(prepare, shape):
+  values, valid, chosen = _values(shape)
+  result = prepare(masked.normalize)(tf.constant(values), _weight(valid))
+  assert result.shape == shape
+  np.testing.assert_allclose(
+      result.numpy()[valid], (chosen - chosen.mean()) / chosen.std(),
+      rtol=1e-4, atol=1e-5)
+
+
+@_each_shape
+def test_weights_are_equal_and_sum_to_one(shape):
+  _, valid, chosen = _values(shape)
+  np.testing.assert_allclose(_weight(valid), valid / len(chosen), rtol=1e-6)
+
+
+def test_weights_sum_to_one_along_an_axis_unless_nothing_counts():
+  valid = np.array([[True, True], [True, False], [False, False]])
+  np.testing.assert_allclose(
+      masked.weight(tf.constant(valid), axis=1), [[0.5, 0.5], [1, 0], [0, 0]])
+
+
+@_each_shape
+def test_count_is_a_whole_number(shape):
+  _, valid, chosen = _values(shape)
+  count = masked.count(tf.constant(valid))
+  assert count == len(chosen) and count.dtype == tf.int32
+
+
+@pytest.mark.parametrize("values", [[5.0, 5.0, 9.0], [0.0, 0.0, 1e6]])
+def test_what_is_all_alike_becomes_zero(values):
+  weight = _weight([True, True, False])
+  result = masked.normalize(tf.constant(values), weight)
+  np.testing.assert_array_equal(result[:2], 0)
+  assert masked.variance(tf.constant(values), weight) == 0
+
+
+def test_rewriting_what_does_not_count_changes_nothing():
+  values, valid, _ = _values((20,))
+  other = np.where(valid, values, -77.0).astype(np.float32)
+  for function in (masked.mean, masked.variance):
+    np.testing.assert_array_equal(
+        *[function(tf.constant(x), _weight(valid))
+          for x in (values, other)])

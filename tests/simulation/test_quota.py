@@ -1,0 +1,243 @@
+"""Environments that play a number of episodes each, against plain loops."""
+
+import functools
+from typing import Any
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from agents.environments import batch_env
+from agents.environments import block
+from agents.environments import episodes
+from agents.simulation import in_graph_batch_env
+from agents.simulation import simulate
+from tests import modes
+from tests import toy
+
+_SEED = 3
+_MOST = 2, 4, 9  # Steps of the longest episode of each environment.
+_QUOTAS = [(1, 1, 1), (3, 3, 3), (1, 2, 5), (4, 1, 0)]
+_quotas = pytest.mark.parametrize("quota", _QUOTAS, ids=str)
+_both_modes = pytest.mark.parametrize(
+    "eager", [True, False], ids=["eager", "graph"])
+
+
+class _Follower:
+  """Acts on time and on what it sees."""
+
+  def act(self, observ, clock, explore):
+    drift = 0.01 * tf.cast(clock, tf.float32)
+    return (observ if explore else -observ) * 0.7 + drift
+
+
+class _Played(NamedTuple):
+  """What one environment did, step by step and in all."""
+
+  steps: list[dict[str, Any]]  # Fields of a transition.
+  scores: list[float]
+  lengths: list[int]
+  ends: list[int]  # Time of each episode's last step.
+  observ: np.ndarray  # First of the next episode.
+
+
+def _uneven(number):
+  return toy.Uneven(_MOST[number])
+
+
+def _batch():
+  return batch_env.BatchEnv(
+      [functools.partial(_uneven, number) for number in range(3)], seed=_SEED)
+
+
+@functools.cache
+def _by_hand(number, amount, explore=True):
+  """Play one environment's episodes one after the other, in plain Python."""
+  env = _uneven(number)
+  convert = block.action_converter(env.action_space)
+  played = _Played([], [], [], [], np.zeros(1))
+  observ, _ = env.reset(seed=episodes.episode_seed(_SEED, number, 0))
+  for episode in range(amount):
+    score, length, ended = np.float32(0), 0, False
+    while not ended:
+      time = len(played.steps)
+      action = _Follower().act(
+          tf.constant(observ), tf.constant(time, tf.int64), explore).numpy()
+      next_observ, reward, *ends, _ = env.step(convert(action))
+      played.steps.append({
+          "observ": observ, "action": action, "reward": reward,
+          "terminated": ends[0], "truncated": ends[1],
+          "next_observ": next_observ, "valid": True})
+      score, length, ended = score + np.float32(reward), length + 1, any(ends)
+      observ = next_observ
+    played.scores.append(score)
+    played.lengths.append(length)
+    played.ends.append(len(played.steps) - 1)
+    seed = episodes.episode_seed(_SEED, number, episode + 1)
+    observ, _ = env.reset(seed=seed)
+  return played._replace(observ=observ)
+
+
+def _player(batch, steps, explore=True):
+  """Return the function that plays from a carry, and how often it is traced."""
+  env = in_graph_batch_env.InGraphBatchEnv(batch)
+  traces = []
+  @tf.function
+  def play(carry, quota):
+    traces.append(None)
+    return simulate.simulate(env, _Follower(), carry, steps, explore, quota)
+  return play, traces
+
+
+def _play(batch, quota, steps=100, explore=True):
+  play, _ = _player(batch, steps, explore)
+  carry = simulate.initial_carry(tf.constant(batch.reset()))
+  return tf.nest.map_structure(
+      lambda tensor: tensor.numpy(), play(carry, tf.constant(quota)))
+
+
+def test_episodes_differ_in_length():
+  lengths = [_by_hand(number, 5).lengths for number in range(3)]
+  assert len({max(row) for row in lengths}) == 3
+  assert all(len(set(row)) > 1 for row in lengths)
+
+
+@_both_modes
+@_quotas
+def test_equals_playing_one_after_the_other(quota, eager):
+  with _batch() as batch, modes.functions_run_eagerly(eager):
+    played = _play(batch, quota)
+    taken = batch.get("taken")
+  alone = [_by_hand(number, amount) for number, amount in enumerate(quota)]
+  totals = [sum(one.lengths) for one in alone]
+  # As long as it takes the longest, and no step in vain.
+  assert len(played.transitions.valid) == max(totals)
+  assert taken == totals
+  assert played.left.tolist() == [0, 0, 0]
+  assert played.carry.clock == max(totals)
+  np.testing.assert_array_equal(played.carry.score, 0)
+  np.testing.assert_array_equal(played.carry.length, 0)
+  for number, one in enumerate(alone):
+    np.testing.assert_array_equal(played.carry.observ[number], one.observ)
+    for name, field in played.transitions._asdict().items():
+      for step, expected in zip(field[:, number], one.steps):
+        np.testing.assert_allclose(
+            step, expected[name], rtol=1e-6, atol=1e-6, err_msg=name)
+    ended = np.flatnonzero(played.episodes.ended[:, number]).tolist()
+    assert ended == one.ends
+    assert played.episodes.length[ended, number].tolist() == one.lengths
+    np.testing.assert_allclose(
+        played.episodes.score[ended, number], one.scores, rtol=1e-5)
+
+
+@_both_modes
+def test_nothing_comes_from_those_who_wait(eager):
+  with _batch() as batch, modes.functions_run_eagerly(eager):
+    played = _play(batch, (1, 2, 5))
+  waiting = ~played.transitions.valid
+  assert waiting[:, :2].any(0).all() and not waiting[:, 2].any()
+  # They have all begun to wait for good.
+  assert (np.diff(waiting.astype(int), axis=0) >= 0).all()
+  for field in (played.transitions.terminated, played.transitions.truncated,
+                played.transitions.reward, played.episodes.ended,
+                played.episodes.score, played.episodes.length):
+    assert not field[waiting].any()
+  for name in ("observ", "next_observ"):
+    for number in (0, 1):
+      seen = getattr(played.transitions, name)[waiting[:, number], number]
+      np.testing.assert_array_equal(
+          seen, np.broadcast_to(played.carry.observ[number], seen.shape))
+
+
+@pytest.mark.parametrize("explore", [False, True])
+def test_short_episodes_are_not_preferred(explore):
+  """All that has begun counts; in so many steps it would not."""
+  with _batch() as batch:
+    played = _play(batch, (5, 5, 5), explore=explore)
+  ended = played.episodes.ended
+  assert ended.sum(0).tolist() == [5, 5, 5]
+  lengths = [played.episodes.length[ended[:, number], number].tolist()
+             for number in range(3)]
+  assert lengths == [_by_hand(number, 5).lengths for number in range(3)]
+
+
+@pytest.mark.parametrize("steps", [1, 3, 4, 50])
+def test_goes_on_where_it_was_cut_off(steps):
+  quota = (1, 2, 5)
+  with _batch() as batch:
+    whole = _play(batch, quota)
+  parts = []
+  with _batch() as batch:
+    play, traces = _player(batch, steps)
+    carry = simulate.initial_carry(tf.constant(batch.reset()))
+    left = tf.constant(quota)
+    while left.numpy().any():
+      part = play(carry, left)
+      carry, left = part.carry, part.left
+      parts.append(part)
+      assert len(parts) < 100, "It does not come to an end."
+      ended = sum(x.episodes.ended.numpy().sum(0) for x in parts)
+      assert left.numpy().tolist() == (quota - ended).tolist()
+  assert len(traces) == 1
+  assert all(len(part.episodes.ended) == steps for part in parts[:-1])
+  assert 1 <= len(parts[-1].episodes.ended) <= steps
+  tf.nest.map_structure(np.testing.assert_array_equal, carry, whole.carry)
+  for field in ("transitions", "episodes"):
+    tf.nest.map_structure(
+        lambda expected, *rows: np.testing.assert_array_equal(
+            np.concatenate(rows), expected),
+        getattr(whole, field), *[getattr(part, field) for part in parts])
+
+
+def test_one_graph_for_any_quota_and_any_time_it_takes():
+  with _batch() as batch:
+    play, traces = _player(batch, 60)
+    lengths = set()
+    for quota in ((1, 1, 1), (2, 2, 2), (0, 0, 3), (1, 0, 0)):
+      carry = simulate.initial_carry(tf.constant(batch.reset()))
+      lengths.add(len(play(carry, tf.constant(quota)).transitions.reward))
+  assert len(traces) == 1 and len(lengths) > 2
+
+
+def test_nobody_has_to_play():
+  with _batch() as batch:
+    played = _play(batch, (0, 0, 0))
+    assert batch.get("taken") == [0, 0, 0]
+  assert played.transitions.reward.shape == (0, 3)
+  assert played.episodes.ended.shape == (0, 3)
+
+
+def test_the_next_quota_begins_with_the_next_episodes():
+  with _batch() as batch:
+    play, _ = _player(batch, 60)
+    carry = simulate.initial_carry(tf.constant(batch.reset()))
+    lengths = [[], [], []]
+    for _ in range(3):
+      played = play(carry, tf.constant((2, 1, 1)))
+      carry = played.carry
+      for number in range(3):
+        ended = played.episodes.ended[:, number]
+        lengths[number] += played.episodes.length[:, number][ended].numpy(
+            ).tolist()
+  assert lengths == [_by_hand(number, amount).lengths
+                     for number, amount in enumerate((6, 3, 3))]
+
+
+def test_all_but_the_time_is_known_while_tracing():
+  with _batch() as batch:
+    env = in_graph_batch_env.InGraphBatchEnv(batch)
+    traced = []
+    @tf.function
+    def play(carry, quota):
+      played = simulate.simulate(env, _Follower(), carry, 60, True, quota)
+      traced.append([x.shape.as_list() for x in tf.nest.flatten(played)])
+      for tensor in tf.nest.flatten((played.transitions, played.episodes)):
+        assert tensor.shape[0] is None
+      return played
+    played = play(simulate.initial_carry(tf.constant(batch.reset())),
+                  tf.constant((1, 1, 1)))
+  time = len(played.transitions.reward)
+  found = [[time if size is None else size for size in shape]
+           for shape in traced[0]]
+  assert found == [list(x.shape) for x in tf.nest.flatten(played)]

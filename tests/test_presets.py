@@ -1,0 +1,162 @@
+"""The 2017 algorithm for every task, setting by setting."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import configs
+from agents import build
+from agents import config as config_lib
+from configs import presets
+from tests import modes
+
+# What the source of 2017 says, in the words of `agents/config.py`.
+_ALGORITHM = {
+    "segment_length": None,
+    "update_every": 30,
+    "update_epochs": 25,
+    "minibatch_size": None,
+    "learning_rate": 1e-4,
+    "lr_schedule": "constant",
+    "adam_epsilon": 1e-8,
+    "max_grad_norm": None,
+    "discount": 0.995,
+    "gae_lambda": 1.0,
+    "recompute_advantages": False,
+    "normalize_advantage": True,
+    "bootstrap_truncation": False,
+    "clip_ratio": None,
+    "kl_target": 0.01,
+    "kl_penalty": 1.0,
+    "kl_penalty_factor": 1.5,
+    "kl_cutoff_factor": 2.0,
+    "kl_cutoff_coef": 1000.0,
+    "value_coef": 0.5,
+    "value_clip": None,
+    "entropy_coef": 0.0,
+    "normalize_observ": True,
+    "observ_clip": 5.0,
+    "reward_scale": "reward",
+    "reward_clip": 10.0,
+}
+_NETWORK = {
+    "policy_layers": [200, 100],
+    "value_layers": [200, 100],
+    "activation": "relu",
+    "mean_activation": "tanh",
+    "initializer": "glorot",
+    "init_output_factor": 0.1,
+    "init_std": 0.35,
+}
+_TASKS = {
+    "ant": {},
+    "cartpole": {},
+    "cheetah": {"discount": 0.99},
+    "debug": {},
+    "hopper": {"update_every": 60},
+    "humanoid": {"update_every": 60},
+    "humanoid_standup": {},
+    "inverted_double_pendulum": {},
+    "inverted_pendulum": {},
+    "pendulum": {"minibatch_size": 1000},
+    "pusher": {},
+    "reacher": {"discount": 0.985, "update_every": 60},
+    "swimmer": {},
+    "walker": {},
+}
+
+
+def _paper(name):
+  return presets.apply("paper", configs.load(name)[1])
+
+
+def test_every_config_is_here():
+  assert sorted([*_TASKS, "default"]) == configs.names()
+  assert presets.names() == ["paper"]
+
+
+def test_every_setting_is_here():
+  for settings, kind in (
+      (_ALGORITHM, config_lib.Algorithm), (_NETWORK, config_lib.Network)):
+    assert set(settings) == {field.name for field in dataclasses.fields(kind)}
+
+
+@pytest.mark.parametrize("name", _TASKS)
+def test_settings_of_2017(name):
+  data = config_lib.to_data(_paper(name))
+  assert data["algorithm"] == {**_ALGORITHM, **_TASKS[name]}
+  assert data["network"] == _NETWORK
+  assert data["num_envs"] == 30
+
+
+@pytest.mark.parametrize("name", configs.names())
+def test_all_else_is_left_alone(name):
+  own = {"seed": 7, "steps": 12_345, "eval_every": 5, "num_workers": 3,
+         "env.max_length": 77, "env.kwargs.width": 4, "env.frame_delta": True}
+  _, config = configs.load(name)
+  for before in (config, config.override(own)):
+    after = config_lib.to_data(presets.apply("paper", before))
+    expected = config_lib.to_data(before)
+    for key in ("algorithm", "network", "num_envs"):
+      expected[key] = after[key]
+    assert after == expected
+
+
+@pytest.mark.parametrize("name", configs.names())
+def test_text_alone_rebuilds_it(name):
+  config = _paper(name)
+  assert config_lib.load(config_lib.dump(config), name) == config
+
+
+@pytest.mark.parametrize("env_id, special", [
+    ("HalfCheetah-v4", {"discount": 0.99}),
+    ("Reacher-v5", {"discount": 0.985, "update_every": 60}),
+    ("Hopper-v2", {"update_every": 60}), ("Humanoid-v4", {"update_every": 60}),
+    ("HumanoidStandup-v5", {}), ("my_package:Hopper", {}),
+    ("my_package.hopper:Walker-v3", {}), ("Hopper", {}), ("", {})])
+def test_tasks_are_known_by_their_name_in_any_version(env_id, special):
+  config = presets.apply(
+      "paper", config_lib.Config(env=config_lib.Env(env_id)))
+  assert config_lib.to_data(config)["algorithm"] == {**_ALGORITHM, **special}
+
+
+def test_settings_of_a_config_do_not_shine_through():
+  for name in _TASKS:
+    config = configs.load(name)[1].override({
+        "num_envs": 2, "algorithm.entropy_coef": 0.5, "algorithm.discount": 0.5,
+        "algorithm.minibatch_size": 2, "network.init_std": 3.0})
+    assert presets.apply("paper", config) == _paper(name)
+
+
+@pytest.mark.parametrize("name, message", [
+    ("papr", "no such preset. Did you mean 'paper'?"),
+    ("xyz", "There are: paper."), ("", "no such preset"),
+    ("../paper", "no such preset")])
+def test_unknown_names(name, message):
+  with pytest.raises(config_lib.ConfigError) as caught:
+    presets.apply(name, config_lib.Config())
+  assert f"--preset {name}: " in str(caught.value)
+  assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", _TASKS)
+def test_every_config_learns_by_it(name):
+  """One update; with two environments and short episodes, to be quick."""
+  config = _paper(name).override({
+      "num_envs": 2, "eval_episodes": 1, "algorithm.update_every": 3,
+      "algorithm.update_epochs": 2, "env.max_length": 3})
+  with modes.functions_run_eagerly():
+    trainer = build.trainer(config, None)
+    trainer.start()
+    before = {key: np.array(x) for key, x in trainer.state().items()}
+    epoch = trainer.epoch(0.0)
+    after = trainer.state()
+    trainer.close()
+  assert epoch.lengths == [3, 3, 3] and epoch.steps == 9
+  assert after["episodes/episode"].tolist() == [2, 1]
+  assert after["variable/adam/iteration"] == 2
+  assert np.isfinite(list(epoch.metrics.values())).all()
+  for network in ("policy", "value"):
+    key = f"variable/{network}/output/kernel"
+    assert (before[key] != after[key]).any()
