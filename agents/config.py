@@ -80,8 +80,8 @@ class Algorithm:
       _require(self, name, "be at least 1", _optional_at_least(1))
     if (self.segment_length is None) == (self.update_every is None):
       raise ConfigError(
-          "One of `segment_length` and `update_every` must be null: an update "
-          "learns from segments or from whole episodes, so one is a number. "
+          "Exactly one of `segment_length` and `update_every` must be null, as "
+          "an update learns from segments or from whole episodes. "
           f"Received: {self.segment_length} and {self.update_every}.")
     _require(self, "update_epochs", "be at least 1", _at_least(1))
     for name in ("learning_rate", "adam_epsilon", "kl_target",
@@ -155,7 +155,8 @@ class Config:
     if update_every and update_every < self.num_envs:
       raise ConfigError(
           f"`algorithm.update_every` must be at least num_envs = "
-          f"{self.num_envs}, an episode of each. Received: {update_every}.")
+          f"{self.num_envs}, an episode of each; or lower num_envs. Received: "
+          f"{update_every}.")
     if length and minibatch_size and self.num_envs * length % minibatch_size:
       raise ConfigError(
           f"`algorithm.minibatch_size` must divide num_envs * segment_length = "

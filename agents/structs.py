@@ -14,7 +14,7 @@ class Transition(NamedTuple):
   action: tf.Tensor  # [B, ...] float32 or int64, as sampled (not clipped).
   reward: tf.Tensor  # [B] float32, as the environment gave it.
   terminated: tf.Tensor  # [B] bool, no future reward exists.
-  truncated: tf.Tensor  # [B] bool, time limit: bootstrap from next_observ.
+  truncated: tf.Tensor  # [B] bool, time limit: reward would go on.
   next_observ: tf.Tensor  # [B, ...], true successor, never a reset.
   valid: tf.Tensor  # [B] bool, false where the environment waited.
 

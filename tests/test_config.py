@@ -340,7 +340,7 @@ def test_minibatches_divide_the_batch():
 def test_segments_or_episodes(length, amount):
   with pytest.raises(
       config_lib.ConfigError,
-      match=f"(?s)One of `segment_length` and `update_every` must be null.*"
+      match=f"(?s)one of `segment_length` and `update_every` must be null.*"
       f"Received: {length} and {amount}"):
     config_lib.Config().override({
         "algorithm.segment_length": length, "algorithm.update_every": amount})

@@ -26,7 +26,7 @@ def test_every_block_of_code_names_its_file():
 def test_code_beside_the_equations_is_the_code(path, quote):
   lines = [line.strip() for line in (_ROOT / path).read_text().split("\n")]
   position = 0
-  for line in quote.strip().split("\n"):
+  for line in map(str.strip, quote.strip().split("\n")):
     assert line in lines[position:], f"{path} has no such line: {line}"
     position = lines.index(line, position) + 1
 

@@ -274,7 +274,7 @@ def test_killed_worker_is_told(tmp_path):
     (["--config", "cheetah", "--preset", "paper", "--set", "num_envs=31"],
      "must be at least num_envs = 31"),
     (["--config", "cheetah", "--set", "algorithm.update_every=64"],
-     "One of `segment_length` and `update_every` must be null"),
+     "one of `segment_length` and `update_every` must be null"),
 ])
 def test_user_errors_exit_2_without_traceback(args, message, tmp_path):
   if args and "--logdir" not in args and "--resume" not in args:
@@ -358,9 +358,11 @@ def test_number_of_workers_changes_nothing(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config, steps, goal", [
-    ("pendulum", 300_000, -250), ("cartpole", 100_000, 475)])
-def test_classic_control_is_solved(config, steps, goal, tmp_path):
-  done = command.run("train.py", "--config", config, "--steps", steps,
+    (["pendulum"], 300_000, -250), (["cartpole"], 100_000, 475),
+    (["cartpole", "--preset", "paper"], 60_000, 463),
+    (["reacher", "--preset", "paper"], 500_000, -5.5)])
+def test_small_tasks_are_solved(config, steps, goal, tmp_path):
+  done = command.run("train.py", "--config", *config, "--steps", str(steps),
                      "--logdir", tmp_path / "logdir", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
   last = command.rows(command.run_folder(tmp_path / "logdir"))[-1]

@@ -104,7 +104,7 @@ def max_length(config: config_lib.Env) -> int:
   env = MakeEnv(config)()
   env.close()
   spec = env.spec
-  if not (spec and spec.max_episode_steps):
+  if not (_has_time_limit(env) and spec and spec.max_episode_steps):
     raise config_lib.ConfigError(
         f"{config.id} registers no time limit, so there is no telling how much "
         "room a whole episode needs: set env.max_length, or learn from "

@@ -29,11 +29,12 @@ class Minibatches(NamedTuple):
   amount: tf.Tensor  # Batches that hold any rows, the first ones.
 
   def take(self, index: tf.Tensor) -> Batch:
-    """Return one batch, in one chunk."""
+    """Return one batch."""
     rows, weight = self.rows[index], self.weight[index]
-    return Batch(tf.nest.map_structure(
-        lambda tensor: tf.gather(tensor, rows)[None], self.data),
-        weight[None], 1)
+    data = tf.nest.map_structure(
+        lambda tensor: tf.gather(tensor, rows), self.data)
+    return Batch(chunks.split(data), chunks.split(weight), chunks.filled(
+        masked.count(weight > 0), rows.shape[0]))
 
 
 class FullBatch(NamedTuple):
@@ -54,15 +55,17 @@ def deal(data: Any, valid: tf.Tensor, size: int | None, key: tf.Tensor
   Args:
     data: Structure of tensors of shape [N, ...].
     valid: Bool tensor of shape [N], true in front and false behind.
-    size: Rows of a minibatch, M; the last one may have less. None: all.
+    size: Rows of a minibatch; the last one may have less. None: all.
     key: Random key of shape [2].
   """
   if size is None:
     return FullBatch(everything(data, valid))
   rows = valid.shape[0]
   order = random.permutation(rows, key, first=valid)
+  order = tf.where(valid, order, order[0])  # Padding as harmless as any row.
   order, counts = (
-      tf.reshape(tf.pad(tensor, [[0, -rows % size]]), [-1, size])
+      tf.pad(tf.reshape(tf.pad(tensor, [[0, -rows % size]]), [-1, size]),
+             [[0, 0], [0, chunks.whole(size) - size]])
       for tensor in (order, valid))
   return Minibatches(data, order, masked.weight(counts, axis=1),
                      (masked.count(valid) + size - 1) // size)

@@ -54,7 +54,7 @@ def test_every_valid_row_is_dealt_once(prepare, size):
       np.testing.assert_allclose(weight, valid / max(1, valid.sum()), 1e-6)
       assert data.number.shape == valid.shape == (1, size)
       assert data.matrix.shape == (1, size, 2, 3)
-      assert chunk_count == 1
+      assert chunk_count == valid.any()
       # Full ones first, then the rest, then nothing.
       assert valid.sum() == np.clip(count - index * size, 0, size)
       assert (np.diff(valid[0].astype(int)) <= 0).all()
@@ -86,6 +86,24 @@ def test_order_is_that_of_the_permutation():
       12, random.key(3, tf.constant(0)), first=tf.range(12) < 9)
   np.testing.assert_array_equal(numbers, order[:9])
   assert amount == 3
+
+
+@modes.both
+def test_large_minibatches_are_chunks_of_which_the_first_are_filled(
+    prepare, monkeypatch):
+  monkeypatch.setattr(chunks, "_SIZE", 4)
+  monkeypatch.setattr(chunks, "_SMALL", 4)
+  deal = _dealer(24, 10, prepare)  # Three chunks of four rows each.
+  for count, filled in ((24, [3, 3, 1]), (15, [3, 2, 0]), (3, [1, 0, 0])):
+    batches, amount = deal(count)
+    assert amount == -(-count // 10)
+    assert [batch.amount for batch in batches] == filled
+    dealt = [batch.data.number[batch.weight > 0] for batch in batches]
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate(dealt)), np.arange(count))
+    for batch in batches:
+      assert batch.weight.shape == (3, 4)
+      assert not batch.weight[batch.amount:].any()
 
 
 @modes.both
