@@ -17,7 +17,7 @@ class Batch(NamedTuple):
 
   data: Any  # Structure of tensors of shape [K, C, ...].
   weight: tf.Tensor  # [K, C] float32, of each row in means over the batch.
-  amount: tf.Tensor | int  # Chunks that hold any, the first ones.
+  amount: tf.Tensor  # Chunks that hold any, the first ones.
 
 
 class Minibatches(NamedTuple):
