@@ -4,19 +4,16 @@
 
 The original needs TensorFlow 1, so it can't take part. What is known of it:
 3,275 training steps a second on HalfCheetah, on a machine that stepped 22,000 a
-second and core in a plain loop of random actions. So this measures such a loop,
-then training, in turns, and compares how many steps of training either system
+second and core in a plain loop of random actions. So this measures training and
+such a loop, in turns, and compares how many steps of training either system
 does for each step of that loop. Imports and compilation are not counted.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import statistics
-import subprocess
-import sys
 import time
+
+from benchmarks import turns
 
 NUM_ENVS = 30
 ORIGINAL = 3_275 / 22_000  # Training steps for each step of a plain loop.
@@ -59,38 +56,9 @@ def training(steps: int) -> float:
 
 # Steps that take either some ten seconds.
 MEASURED = {
-    "plain_loop": (plain_loop, 210_000), "training": (training, 150_000)}
-
-
-def main():
-  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-  parser.add_argument("--repeats", type=int, default=5)
-  parser.add_argument("--only", choices=MEASURED, help=argparse.SUPPRESS)
-  args = parser.parse_args()
-  if args.only:
-    function, steps = MEASURED[args.only]
-    print(function(steps))
-    return
-  if (load := os.getloadavg()[0]) > 0.3:
-    print(f"Warning: the machine is busy (load {load:.1f}).")
-  speeds = {name: [] for name in MEASURED}
-  for repeat in range(args.repeats):
-    for name in MEASURED:
-      command = [sys.executable, "-m", "benchmarks.versus_2017", "--only", name]
-      output = subprocess.run(
-          command, check=True, stdout=subprocess.PIPE,
-          stderr=subprocess.DEVNULL, text=True).stdout
-      speeds[name].append(float(output.split()[-1]))
-    print(f"{repeat + 1}: " + ", ".join(
-        f"{name} {values[-1]:,.0f}" for name, values in speeds.items())
-        + " steps/s", flush=True)
-  ratios = [ours / loop / ORIGINAL for ours, loop in zip(
-      speeds["training"], speeds["plain_loop"], strict=True)]
-  for name, values in speeds.items():
-    print(f"{name}: median {statistics.median(values):,.0f} steps/s")
-  print(f"ours / 2017: median {statistics.median(ratios):.1f}, between "
-        f"{min(ratios):.1f} and {max(ratios):.1f}, on {os.cpu_count()} cores")
+    "training": (training, 150_000), "plain_loop": (plain_loop, 210_000)}
 
 
 if __name__ == "__main__":
-  main()
+  turns.compare("benchmarks.versus_2017", __doc__.splitlines()[0], MEASURED,
+                "ours / 2017", 1 / ORIGINAL)

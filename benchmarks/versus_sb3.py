@@ -10,12 +10,9 @@ time in a process of their own; imports and compilation are not counted.
 
 from __future__ import annotations
 
-import argparse
-import os
-import statistics
-import subprocess
-import sys
 import time
+
+from benchmarks import turns
 
 NUM_ENVS, SEGMENT_LENGTH, MINIBATCH, EPOCHS = 64, 32, 64, 10
 SEGMENT = NUM_ENVS * SEGMENT_LENGTH
@@ -61,35 +58,6 @@ def sb3(segments: int) -> float:
 SYSTEMS = {"ours": (ours, 100), "sb3": (sb3, 15)}
 
 
-def main():
-  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-  parser.add_argument("--repeats", type=int, default=5)
-  parser.add_argument("--only", choices=SYSTEMS, help=argparse.SUPPRESS)
-  args = parser.parse_args()
-  if args.only:
-    function, segments = SYSTEMS[args.only]
-    print(function(segments))
-    return
-  load, cores = os.getloadavg()[0], os.cpu_count()
-  if load > 0.3:
-    print(f"Warning: the machine is busy (load {load:.1f}).")
-  speeds = {name: [] for name in SYSTEMS}
-  for repeat in range(args.repeats):
-    for name in SYSTEMS:
-      command = [sys.executable, "-m", "benchmarks.versus_sb3", "--only", name]
-      output = subprocess.run(
-          command, check=True, stdout=subprocess.PIPE,
-          stderr=subprocess.DEVNULL, text=True).stdout
-      speeds[name].append(float(output.split()[-1]))
-    print(f"{repeat + 1}: " + ", ".join(
-        f"{name} {values[-1]:,.0f}" for name, values in speeds.items())
-        + " steps/s", flush=True)
-  ratios = [a / b for a, b in zip(speeds["ours"], speeds["sb3"], strict=True)]
-  for name, values in speeds.items():
-    print(f"{name}: median {statistics.median(values):,.0f} steps/s")
-  print(f"ours / sb3: median {statistics.median(ratios):.1f}, between "
-        f"{min(ratios):.1f} and {max(ratios):.1f}, on {cores} cores")
-
-
 if __name__ == "__main__":
-  main()
+  turns.compare("benchmarks.versus_sb3", __doc__.splitlines()[0], SYSTEMS,
+                "ours / sb3")
