@@ -124,13 +124,7 @@ class BatchEnv:
                        f"Received: {action.shape}.")
     if not self._log.begun:
       raise RuntimeError("Call reset() before step().")
-    active = np.array([True] * self._size if active is None else active, bool)
-    if active.shape != (self._size,):
-      raise ValueError(f"`active` must have shape {(self._size,)}. "
-                       f"Received: {active.shape}.")
-    running = self._log.running
-    if (running.first[~active] < len(running.actions)).any():
-      raise ValueError("Environments can't wait in the middle of an episode.")
+    active = self._checked(active)
     expected[...] = action
     self._arrays["active"][...] = active
     start = time.perf_counter()
@@ -142,6 +136,22 @@ class BatchEnv:
     self._log.append(
         action, active, step["terminated"] | step["truncated"], step["observ"])
     return answers
+
+  def _checked(self, active: np.ndarray | None) -> np.ndarray:
+    """Return a bool array of shape [B], which environments to step."""
+    if active is None:
+      return np.ones(self._size, bool)
+    active = np.array(active, bool)
+    if active.shape != (self._size,):
+      raise ValueError(f"`active` must have shape {(self._size,)}. "
+                       f"Received: {active.shape}.")
+    running = self._log.running
+    inside = ~active & (running.first < len(running.actions))
+    if inside.any():
+      raise ValueError(
+          f"Environment {np.flatnonzero(inside)[0]} can't wait in the middle "
+          "of an episode, only before its first step.")
+    return active
 
   @property
   def infos(self) -> dict[int, dict[str, Any]]:
