@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import keras
@@ -9,6 +10,7 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents.networks import heads
+from agents.ops import masked
 from agents.parts import features as features_lib
 from agents.parts import kl_penalty
 
@@ -72,8 +74,7 @@ class Objective:
     inputs = self._features(samples.observ)
     parameters = self._policy(inputs)
     value = self._value(inputs)[:, 0]
-    def mean(x):
-      return tf.reduce_sum(weight * x)
+    mean = functools.partial(masked.mean, weights=weight)
 
     log_prob = self._head.log_prob(parameters, samples.action)
     ratio = tf.exp(log_prob - samples.log_prob)
