@@ -77,6 +77,9 @@ def _parser() -> argparse.ArgumentParser:
       "--steps", metavar="N", help="budget in environment steps, such as 1e6; "
       "a larger one extends a run")
   both.add_argument(
+      "--device", choices=("auto", "cpu", "gpu"), help="where to learn "
+      "(default: auto, a GPU if there is one and the updates are large)")
+  both.add_argument(
       "--noenv_processes", action="store_true",
       help="step environments in this process, for debugging")
   return parser
@@ -92,7 +95,7 @@ def _created(args: argparse.Namespace) -> run_folder.RunFolder:
     config = configs.presets.apply(args.preset, config)
     name += f"-{args.preset}"
   changes = dict(config_lib.parse_setting(text) for text in args.set)
-  for flag in ("seed", "steps"):
+  for flag in ("seed", "steps", "device"):
     if getattr(args, flag) is not None:
       changes[flag] = getattr(args, flag)
   if args.eager:
@@ -109,11 +112,13 @@ def _resumed(args: argparse.Namespace) -> run_folder.RunFolder:
   for flag in ("config", "preset", "logdir", "seed", "set", "eager"):
     if getattr(args, flag):
       raise config_lib.ConfigError(
-          f"--{flag} can't change a run that has begun; --resume takes --steps "
-          "and --noenv_processes.")
+          f"--{flag} can't change a run that has begun; --resume takes "
+          "--steps, --device and --noenv_processes.")
   folder = run_folder.RunFolder(args.resume)
   if not checkpoint.paths(folder.checkpoints):
     raise config_lib.ConfigError(f"{folder.path} has no checkpoint yet.")
+  if args.device is not None:  # Of this machine, not of the run.
+    folder.config = folder.config.override({"device": args.device})
   if args.steps is not None:
     config = folder.config.override({"steps": args.steps})
     if config.steps < folder.config.steps:

@@ -5,12 +5,14 @@ Training and visualizing build the same things by the same code.
 
 from __future__ import annotations
 
+import functools
 import math
 
 import gymnasium
 import tensorflow as tf
 
 from agents import config as config_lib
+from agents.algorithms import on_device
 from agents.algorithms import ppo
 from agents.environments import batch_env
 from agents.environments import make
@@ -25,11 +27,24 @@ _MOST_EVAL_ENVS = 10
 
 
 def setup(config: config_lib.Config):
-  """Prepare TensorFlow; call it before anything is built."""
-  # Networks this small learn faster without the way to a GPU and back, and
-  # only the CPU repeats a run bit for bit.
-  tf.config.set_visible_devices([], "GPU")
+  """Prepare TensorFlow; call it before anything is built.
+
+  Raises:
+    ConfigError: If there is no GPU although one is asked for.
+  """
   tf.config.run_functions_eagerly(config.eager)
+  # TensorFlow's threads stay as they are, one a core: they look around for work
+  # before they sleep, without which learning takes half as long again, and
+  # while environments step they do sleep. docs/performance.md has the trials;
+  # TF_NUM_INTRAOP_THREADS changes them.
+  gpus = tf.config.list_physical_devices("GPU")
+  if config.device == "gpu" and not gpus:
+    raise config_lib.ConfigError(
+        "device=gpu, but TensorFlow sees none. `pip install "
+        "'tensorflow[and-cuda]'` brings what NVIDIA's need; --device cpu does "
+        "without.")
+  # They are let go unless `trainer` finds that one pays.
+  tf.config.set_visible_devices([], "GPU")
 
 
 def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
@@ -49,6 +64,43 @@ def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
                       policy, value, config.seed)
 
 
+def learner(config: config_lib.Config, observation_space: gymnasium.Space,
+            action_space: gymnasium.Space, device: str
+            ) -> ppo.BatchPPO | on_device.OnDevice:
+  """Build an algorithm that learns on a device, and acts on the CPU."""
+  make = functools.partial(
+      algorithm, config, observation_space, action_space)
+  return make() if device == "CPU:0" else on_device.OnDevice(make, device)
+
+
+def learning_device(config: config_lib.Config,
+                    observation_space: gymnasium.Space) -> str:
+  """Return "CPU:0", or "GPU:0" where that is asked for or seems faster.
+
+  A gradient step is some 150 kernels, each of which a GPU needs about 5 us to
+  begin; in that time two CPU cores do some 0.1 GFLOP. The rule asks for ten
+  times as much. It was derived, not measured on a GPU.
+  """
+  gpus = tf.config.list_physical_devices("GPU")
+  if config.device == "cpu" or not gpus:
+    return "CPU:0"
+  if config.device == "gpu" or _flop(config, observation_space) > 1e9:
+    return "GPU:0"
+  return "CPU:0"
+
+
+def _flop(config: config_lib.Config, observation_space: gymnasium.Space
+          ) -> float:
+  """Return about how many operations one gradient step is."""
+  inputs = math.prod(observation_space.shape or (1,))
+  weights = sum(
+      before * units for layers in (
+          config.network.policy_layers, config.network.value_layers)
+      for before, units in zip((inputs, *layers), layers))
+  rows = config.algorithm.minibatch_size or memory(config).rows
+  return 6.0 * weights * rows  # Forwards, and backwards twice as much.
+
+
 def trainer(config: config_lib.Config,
             workers: workers_lib.Workers | None) -> trainer_lib.Trainer:
   """Build environments, networks and algorithm, ready for the first epoch."""
@@ -58,8 +110,14 @@ def trainer(config: config_lib.Config,
   eval_env = batch_env.BatchEnv(
       [constructor] * min(config.eval_episodes, _MOST_EVAL_ENVS), workers,
       random.stream(config.seed, "eval"))
+  device = learning_device(config, train_env.observation_space)
+  if device != "CPU:0":
+    gpu = tf.config.list_physical_devices("GPU")[0]
+    tf.config.set_visible_devices(gpu, "GPU")
+    tf.config.experimental.set_memory_growth(gpu, True)
   return trainer_lib.Trainer(
-      algorithm(config, train_env.observation_space, train_env.action_space),
+      learner(config, train_env.observation_space, train_env.action_space,
+              device),
       in_graph_batch_env.InGraphBatchEnv(train_env),
       in_graph_batch_env.InGraphBatchEnv(eval_env), memory(config))
 

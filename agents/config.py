@@ -135,6 +135,7 @@ class Config:
   num_envs: int = 64  # Environments stepped together as one batch.
   num_workers: int | None = None  # Processes stepping them; None: one a core.
   env_processes: bool = True  # False steps them in this process, for debugging.
+  device: str = "auto"  # That learns: "cpu", "gpu", or where it seems faster.
   eager: bool = False  # Run operation by operation, for debugging.
   report_every: int | None = None  # Steps; None: a hundredth of the budget.
   eval_every: int | None = None  # Steps; None: a twentieth of the budget.
@@ -142,6 +143,7 @@ class Config:
   checkpoint_every: int | None = None  # Steps; None: a twentieth of the budget.
 
   def __post_init__(self):
+    _require_one_of(self, "device", "auto", "cpu", "gpu")
     _require(self, "steps", "be at least 1", _at_least(1))
     _require(self, "seed", "be at least 0", _at_least(0))
     _require(self, "num_envs", "be at least 1", _at_least(1))

@@ -40,14 +40,4 @@ class Carry(NamedTuple):
   """What one step of the simulation hands to the next."""
 
   observ: tf.Tensor  # [B, ...], to act on.
-  score: tf.Tensor  # [B] float32, the running episode's rewards so far.
-  length: tf.Tensor  # [B] int32, the running episode's steps so far.
   clock: tf.Tensor  # [] int64, batched steps so far; counts random numbers.
-
-
-class Episodes(NamedTuple):
-  """Scores and lengths at every step; final where `ended`."""
-
-  ended: tf.Tensor  # [T, B] bool
-  score: tf.Tensor  # [T, B] float32
-  length: tf.Tensor  # [T, B] int32

@@ -47,9 +47,9 @@ def run_folder(logdir: pathlib.Path) -> pathlib.Path:
 
 def rows(folder: pathlib.Path) -> list[dict]:
   """Return what `metrics.jsonl` says, times aside."""
-  times = ("seconds", "steps_per_second")
+  times = "seconds", "steps_per_second", "step_limit"
   return [{name: value for name, value in json.loads(line).items()
-           if name not in times}
+           if name not in times and not name.endswith("_share")}
           for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 

@@ -57,7 +57,11 @@ def test_metrics_rows(finished):
   assert evals[-1]["step"] == STEPS
   common = {"phase", "step", "seconds", "episodes", "return_mean",
             "return_std", "return_min", "return_max", "length_mean"}
-  assert all(set(row) == common | {"steps_per_second"} for row in train)
+  parts = {f"{part}_share" for part in (
+      "stepping", "crossing", "inference", "learning", "evaluation",
+      "compiling", "rest")}
+  assert all(set(row) == common | parts | {
+      "steps_per_second", "step_limit", "limit_share"} for row in train)
   assert all(set(row) == common for row in evals)
   # Four environments end an episode of 200 steps at steps 800 and 1600.
   assert [row["episodes"] for row in train] == [0, 0, 0, 4, 0, 0, 0, 4, 0, 0]
@@ -72,6 +76,16 @@ def test_metrics_rows(finished):
   # The first epoch compiles, so the first row has no speed.
   assert train[0]["steps_per_second"] is None
   assert all(row["steps_per_second"] > 0 for row in train[1:])
+  # Nothing is counted twice, and nothing is left out.
+  assert all(0 <= row[part] <= 1 for row in train for part in parts)
+  assert all(sum(row[part] for part in parts) == pytest.approx(1)
+             for row in train)
+  assert train[0]["compiling_share"] > 0.5
+  assert all(row["compiling_share"] == 0 for row in train[1:])
+  for row in train[1:]:
+    assert row["limit_share"] == pytest.approx(
+        row["steps_per_second"] / row["step_limit"])
+    assert 0 < row["limit_share"] < 1
 
 
 def _tags(folder, phase):
@@ -94,7 +108,10 @@ def test_tensorboard_events(finished):
       "normalization/observ_mean", "normalization/observ_std",
       "normalization/reward_scale", "performance/steps_per_second",
       "performance/stepping_share", "performance/crossing_share",
-      "performance/inference_share", "performance/learning_share"}
+      "performance/inference_share", "performance/learning_share",
+      "performance/evaluation_share", "performance/compiling_share",
+      "performance/rest_share", "performance/step_limit",
+      "performance/limit_share"}
   assert tags["train"]["policy/kl"] == list(range(200, STEPS + 1, 200))
   assert tags["train"]["score/return"] == [800, 1600]
 

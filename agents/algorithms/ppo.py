@@ -6,12 +6,14 @@ from typing import Any
 
 import gymnasium
 import keras
+import numpy as np
 import tensorflow as tf
 
 from agents import config as config_lib
 from agents import structs
 from agents.algorithms import objective
 from agents.networks import heads
+from agents.ops import loops
 from agents.ops import masked
 from agents.ops import random
 from agents.ops import returns
@@ -76,7 +78,7 @@ class BatchPPO:
       return self._head.mode(parameters)
     return self._head.sample(parameters, random.key(self._act_seed, clock))
 
-  @tf.function(jit_compile=True)
+  @tf.function(jit_compile=True, autograph=False)
   def learn(self, memory: structs.Experience, clock: tf.Tensor,
             progress: tf.Tensor) -> dict[str, tf.Tensor]:
     """Improve policy and value by all of a memory, for several epochs.
@@ -107,22 +109,26 @@ class BatchPPO:
         "explained_variance": 1 - masked.variance(advantage, weight) / (
             masked.variance(value + advantage, weight) + 1e-8)}
 
-    sums, steps = {name: 0.0 for name in self._loss_names}, 0.0
-    for epoch in tf.range(config.update_epochs):
+    def learn_once(epoch, state):
+      advantage, sums, value = state
       if config.recompute_advantages:
         value, advantage = self._estimate(memory)
-        samples = samples._replace(
-            advantage=advantage, value_target=value + advantage)
       key = random.key(self._shuffle_seed, clock * config.update_epochs
                        + tf.cast(epoch, tf.int64))
       batches = minibatches.deal(
-          samples, memory.valid, config.minibatch_size, key)
-      index = tf.constant(0)
-      while index < batches.amount:
+          samples._replace(advantage=advantage, value_target=value + advantage),
+          memory.valid, config.minibatch_size, key)
+      def learn_batch(index, sums):
         losses = self._update(
             batches.take(index), memory.final_observ.shape[0])
-        sums = tf.nest.map_structure(tf.add, sums, losses)
-        steps, index = steps + 1, index + 1
+        return tf.nest.map_structure(tf.add, sums, {**losses, "steps": 1.0})
+      sums = loops.repeat(batches.amount, learn_batch, sums)
+      return advantage, sums, value
+
+    sums = {name: tf.constant(0.0) for name in [*self._loss_names, "steps"]}
+    advantage, sums, value = loops.repeat(
+        config.update_epochs, learn_once, (advantage, sums, value))
+    steps = sums.pop("steps")
     metrics.update({name: total / steps for name, total in sums.items()})
 
     change = self._head.kl(policy, self._policy_parameters(memory))
@@ -214,10 +220,10 @@ class BatchPPO:
     if not moments:
       return {}
     batch = minibatches.everything(memory.observ, memory.valid)
-    index = tf.constant(0)
-    while index < batch.amount:
+    def update(index, state):
       self._features.update(*chunks.take((batch.data, batch.weight > 0), index))
-      index += 1
+      return state
+    loops.repeat(batch.amount, update, ())
     return {"observ_mean": tf.reduce_mean(moments.mean),
             "observ_std": tf.reduce_mean(moments.std)}
 
@@ -232,3 +238,8 @@ class BatchPPO:
     named = {getattr(v, "path", v.name): v for v in variables}
     assert len(named) == len(variables), "Two variables share a name."
     return named
+
+  def assign(self, values: dict[str, np.ndarray]):
+    """Set all variables."""
+    for name, variable in self.variables().items():
+      variable.assign(values[name])

@@ -30,6 +30,15 @@ class Step(NamedTuple):
   valid: np.ndarray  # [B] bool, false where the row must not be learned from.
 
 
+class Finished(NamedTuple):
+  """An episode that was played to its end."""
+
+  score: float  # Sum of its rewards.
+  length: int  # Steps.
+  info: dict[str, Any]  # Of its last step; sums of the parts of the reward
+                        # that the environment reports are "reward_parts".
+
+
 class ReplayError(errors.RunError):
   """Replaying an episode's actions did not lead to its state again."""
 
@@ -65,15 +74,22 @@ class BatchEnv:
     layout.check_spaces(*spaces)
     self.action_layout = layout.action_layout(self._size, self.action_space)
     self.step_layout = layout.step_layout(self._size, self.observation_space)
-    descriptor = memory.create(
-        self.action_layout.num_bytes + self.step_layout.num_bytes)
+    begin = self.action_layout.num_bytes
+    end = begin + self.step_layout.num_bytes
+    final = layout.final_layout(self._size, self.observation_space)
+    descriptor = memory.create(end + final.num_bytes)
     buffer = memory.attach(os.dup(descriptor))
-    self._answers = buffer[self.action_layout.num_bytes:]
+    self._answers = buffer[begin:end]
     self._arrays = layout.batch_views(buffer, self._size, *spaces)
-    self._log = episodes.EpisodeLog(seed, self._size)
+    self._log = episodes.EpisodeLog(seed, self._arrays["observ"])
     self._infos: dict[int, dict[str, Any]] = {}
-    self.finished: list[dict[str, Any]] = []  # Infos; yours to empty.
+    # Of episodes that ended, in order of time; yours to empty.
+    self.finished: list[Finished] = []
+    self.final_observ: list[np.ndarray] = []  # Each [...].
     self.step_seconds = 0.0  # Time spent waiting for the environments.
+    # What it would have been, had all workers been stepping all the time.
+    self.least_seconds = 0.0
+    self._parallel = 1 if workers is None else min(len(workers), self._size)
     self._block: block_lib.Block | workers_lib.RemoteBlock | None = None
     try:
       if workers is None:
@@ -100,9 +116,9 @@ class BatchEnv:
     if seeds is not None and len(seeds) != self._size:
       raise ValueError(f"`seeds` must hold {self._size} numbers, one for each "
                        f"environment. Received: {len(seeds)}.")
+    self.final_observ.clear()
     self._open_block.reset(self._log.begin(seeds))
-    self._log.observe(self._arrays["observ"].copy())
-    return self._log.running.observ.copy()
+    return self._arrays["observ"].copy()
 
   def step(self, action: np.ndarray, active: np.ndarray | None = None) -> Step:
     """Step the environments, and begin a new episode where one ended.
@@ -112,11 +128,19 @@ class BatchEnv:
       active: Bool array of shape [B], by default all true. The others wait,
         which they can only before the first step of an episode.
     """
-    return Step(**self.step_layout.views(self.step_packed(action, active)))
+    fields = self.step_layout.views(self.step_packed(action, active))
+    ended = fields["terminated"] | fields["truncated"]
+    next_observ = fields["observ"].copy()
+    next_observ[ended] = self._arrays["final_observ"][ended]
+    return Step(next_observ=next_observ, **fields)
 
   def step_packed(self, action: np.ndarray, active: np.ndarray | None = None
                   ) -> np.ndarray:
-    """Step and return the bytes of `step_layout`, a new array."""
+    """Step and return the bytes of `step_layout`, a new array.
+
+    True successors are the observations, and `final_observ` where an episode
+    ended.
+    """
     expected = self._arrays["action"]
     action = np.array(action, expected.dtype)
     if action.shape != expected.shape:
@@ -127,15 +151,22 @@ class BatchEnv:
     active = self._checked(active)
     expected[...] = action
     self._arrays["active"][...] = active
+    before = self._arrays["observ"].copy()
     start = time.perf_counter()
-    self._infos = self._open_block.step()
+    try:
+      self._infos = self._open_block.step()
+    except BaseException:
+      self._log.hold(before)  # Some environments may have gone on.
+      raise
     self.step_seconds += time.perf_counter() - start
-    self.finished.extend(self._infos.values())
-    answers = self._answers.copy()
-    step = self.step_layout.views(answers)
-    self._log.append(
-        action, active, step["terminated"] | step["truncated"], step["observ"])
-    return answers
+    arrays = self._arrays
+    self.least_seconds += float(arrays["seconds"].sum()) / self._parallel
+    ended = self._log.append(action, active, arrays["reward"],
+                             arrays["terminated"] | arrays["truncated"])
+    for index, (score, length) in ended.items():
+      self.finished.append(Finished(score, length, self._infos[index]))
+      self.final_observ.append(arrays["final_observ"][index].copy())
+    return self._answers.copy()
 
   def _checked(self, active: np.ndarray | None) -> np.ndarray:
     """Return a bool array of shape [B], which environments to step."""
@@ -175,6 +206,7 @@ class BatchEnv:
     if len(running.seed) != self._size:
       raise ValueError(f"The episodes are of {len(running.seed)} "
                        f"environments, the batch has {self._size}.")
+    self.final_observ.clear()
     shape = self._arrays["action"].shape[1:]
     actions = [running.episode_actions(index).reshape((-1, *shape))
                for index in range(self._size)]

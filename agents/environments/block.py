@@ -7,6 +7,7 @@ whole batch as one block. Both run this same code.
 from __future__ import annotations
 
 import contextlib
+import time
 import traceback
 from collections.abc import Callable
 from collections.abc import Sequence
@@ -35,8 +36,7 @@ class Block:
     constructors: Functions without arguments that return environments.
     first: Index of the first one within the batch.
     spaces: Observation and action space that all must have.
-    arrays: Fields of `layout.action_layout` and `layout.step_layout` for
-      these environments only.
+    arrays: Fields of `layout.batch_views` for these environments only.
     run_seed: Seed from which each episode's own seed is derived.
   """
 
@@ -78,38 +78,40 @@ class Block:
       Infos of finished episodes by index in the batch. The sums of the parts
       of the reward that the environment reports are under "reward_parts".
     """
+    start = time.perf_counter()
     arrays = self._arrays
     actions = self._to_env(arrays["action"])
-    next_observ, rewards = arrays["next_observ"], arrays["reward"]
+    observs, rewards = arrays["observ"], arrays["reward"]
+    terminations, truncations = arrays["terminated"], arrays["truncated"]
     active = arrays["valid"][:] = arrays["active"]
     if not active.all():
-      next_observ[~active] = arrays["observ"][~active]
-      for name in ("reward", "terminated", "truncated"):
-        arrays[name][~active] = 0
+      for array in (rewards, terminations, truncations):
+        array[~active] = 0
     ended, finished, offset = [], {}, 0
     try:
       for offset in np.flatnonzero(active).tolist():
         observ, reward, terminated, truncated, info = self._envs[offset].step(
             actions[offset])
-        next_observ[offset] = observ
+        observs[offset] = observ
         rewards[offset] = reward
         self._count(offset, info)
-        arrays["terminated"][offset] = terminated
-        arrays["truncated"][offset] = truncated
+        terminations[offset] = terminated
+        truncations[offset] = truncated
         if terminated or truncated:
           ended.append(offset)
           finished[self._first + offset] = {
               **info, "reward_parts": self._reward_parts[offset]}
     except BaseException as error:
       self._fail(error, offset, "step()")
-    self._check_finite(next_observ)
+    self._check_finite(observs)
     self._check_finite(rewards)
-    arrays["observ"][:] = next_observ
     for offset in ended:
+      arrays["final_observ"][offset] = observs[offset]
       self._episodes[offset] += 1
       seed = episodes.episode_seed(
           self._run_seed, self._first + offset, self._episodes[offset])
       self._begin(offset, seed)
+    arrays["seconds"][:] = (time.perf_counter() - start) / len(self._envs)
     return finished
 
   def replay(self, episode: Sequence[int], seeds: Sequence[int],

@@ -27,13 +27,19 @@ class Running(NamedTuple):
   episode: np.ndarray  # [B] int64, its number, from 0.
   seed: np.ndarray  # [B] int64
   observ: np.ndarray  # [B, ...], the latest.
+  score: np.ndarray  # [B] float32, sum of its rewards so far.
   first: np.ndarray  # [B] int64, position of its first action in `actions`.
   actions: list[np.ndarray]  # Each [B, ...]; one for each step.
 
   def copy(self) -> Running:
     """Return what stays as it is; arrays of actions never change."""
-    return Running(self.episode.copy(), self.seed.copy(), self.observ,
-                   self.first.copy(), self.actions.copy())
+    return Running(self.episode.copy(), self.seed.copy(), self.observ.copy(),
+                   self.score.copy(), self.first.copy(), self.actions.copy())
+
+  @property
+  def length(self) -> np.ndarray:
+    """Steps of each episode so far, [B]."""
+    return len(self.actions) - self.first
 
   def episode_actions(self, index: int) -> np.ndarray:
     """Return one environment's actions, of shape [steps, ...]."""
@@ -45,7 +51,7 @@ class Running(NamedTuple):
     actions = [self.episode_actions(index) for index in range(len(self.seed))]
     return {
         "episode": self.episode, "seed": self.seed, "observ": self.observ,
-        "length": np.array([len(x) for x in actions]),
+        "score": self.score, "length": self.length,
         "action": np.concatenate([x for x in actions if len(x)] or [
             np.zeros(0)])}
 
@@ -61,7 +67,8 @@ class Running(NamedTuple):
       if len(actions):
         rows[first[index]:, index] = actions
     return cls(arrays["episode"].copy(), arrays["seed"].copy(),
-               arrays["observ"].copy(), first, list(rows))
+               arrays["observ"].copy(), arrays["score"].copy(), first,
+               list(rows))
 
 
 class EpisodeLog:
@@ -72,47 +79,55 @@ class EpisodeLog:
 
   Args:
     run_seed: Seed from which the episodes' seeds are derived.
-    num_envs: Size of the batch, B.
+    observ: Array of shape [B, ...] that always holds the latest observations.
   """
 
-  def __init__(self, run_seed: int, num_envs: int):
+  def __init__(self, run_seed: int, observ: np.ndarray):
     self._run_seed = run_seed
-    self._num_envs = num_envs
+    self._observ = observ
     self._running: Running | None = None
 
   def begin(self, seeds: Sequence[int] | None = None) -> list[int]:
     """Return the seed of every environment's episode 0."""
-    indices = range(self._num_envs)
+    amount = len(self._observ)
     seeds = list(seeds) if seeds is not None else [
-        episode_seed(self._run_seed, index, 0) for index in indices]
-    zeros = np.zeros(self._num_envs, np.int64)
+        episode_seed(self._run_seed, index, 0) for index in range(amount)]
     self._running = Running(
-        zeros.copy(), np.array(seeds, np.int64), zeros, zeros.copy(), [])
+        np.zeros(amount, np.int64), np.array(seeds, np.int64), self._observ,
+        np.zeros(amount, np.float32), np.zeros(amount, np.int64), [])
     return seeds
 
-  def append(self, action: np.ndarray, active: np.ndarray, ended: np.ndarray,
-             observ: np.ndarray):
-    """Record one batched step; the arrays must not change afterwards.
+  def append(self, action: np.ndarray, active: np.ndarray, reward: np.ndarray,
+             ended: np.ndarray) -> dict[int, tuple[float, int]]:
+    """Record one batched step.
 
     Args:
-      action: Array of shape [B, ...], as sent to the environments.
+      action: Array of shape [B, ...], as sent to the environments; it must
+        not change afterwards.
       active: Bool array of shape [B]; the others wait to begin their episode.
+      reward: Array of shape [B].
       ended: Bool array of shape [B]; these have begun their next episode.
-      observ: Array of shape [B, ...] to act on next.
+    Returns:
+      Scores and lengths of the episodes that ended, by index.
     """
     running = self.running
     running.actions.append(action)
-    self._running = running = running._replace(observ=observ)
+    running.score[:] += reward
+    finished = {}
     fresh = ended | ~active
     if fresh.any():
-      for index in np.flatnonzero(ended):
+      length = running.length
+      for index in np.flatnonzero(ended).tolist():
+        finished[index] = float(running.score[index]), int(length[index])
         running.episode[index] += 1
         running.seed[index] = episode_seed(
-            self._run_seed, int(index), int(running.episode[index]))
+            self._run_seed, index, int(running.episode[index]))
+      running.score[ended] = 0
       running.first[fresh] = len(running.actions)
       oldest = running.first.min()
       del running.actions[:oldest]
       running.first[:] -= oldest
+    return finished
 
   @property
   def running(self) -> Running:
@@ -125,9 +140,10 @@ class EpisodeLog:
     """Whether there are episodes at all."""
     return self._running is not None
 
-  def observe(self, observ: np.ndarray):
-    """Set the observation that the episodes began with."""
-    self._running = self.running._replace(observ=observ)
+  def hold(self, observ: np.ndarray):
+    """Stay at an observation that the live array no longer holds."""
+    if self._running is not None:
+      self._running = self._running._replace(observ=observ)
 
   def snapshot(self) -> Running:
     """Return the present moment."""
@@ -135,4 +151,4 @@ class EpisodeLog:
 
   def load(self, running: Running):
     """Continue from a snapshot."""
-    self._running = running.copy()
+    self._running = running.copy()._replace(observ=self._observ)

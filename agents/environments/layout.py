@@ -62,22 +62,26 @@ def action_layout(batch: int, space: gymnasium.Space) -> Layout:
 
 
 def step_layout(batch: int, space: gymnasium.Space) -> Layout:
-  """Layout of what the environments answer; see `batch_env.Step`."""
-  shape: tuple[int, ...]
-  dtype: np.dtype
-  if isinstance(space, gymnasium.spaces.Box):
-    images = space.dtype == np.uint8
-    shape, dtype = space.shape, np.dtype(np.uint8 if images else np.float32)
-  else:
-    shape, dtype = (), np.dtype(np.int64)
+  """Layout of what the environments answer at every step."""
   flag = np.dtype(np.bool_)
   return Layout([
-      Field("observ", dtype, (batch, *shape)),
-      Field("next_observ", dtype, (batch, *shape)),
+      _observations("observ", batch, space),
       Field("reward", np.dtype(np.float32), (batch,)),
       Field("terminated", flag, (batch,)),
       Field("truncated", flag, (batch,)),
       Field("valid", flag, (batch,)),
+  ])
+
+
+def final_layout(batch: int, space: gymnasium.Space) -> Layout:
+  """Layout of what is left behind beside the answers.
+
+  That is the last observations of episodes, which are seldom needed, and for
+  each environment its share of the seconds of its worker's last step.
+  """
+  return Layout([
+      _observations("final_observ", batch, space),
+      Field("seconds", np.dtype(np.float64), (batch,)),
   ])
 
 
@@ -100,7 +104,17 @@ def check_spaces(observation: gymnasium.Space, action: gymnasium.Space):
 def batch_views(
     buffer: np.ndarray, batch: int, observation: gymnasium.Space,
     action: gymnasium.Space) -> dict[str, np.ndarray]:
-  """Return all fields of a batch: first the actions, then the answers."""
-  sent = action_layout(batch, action)
-  answered = step_layout(batch, observation)
-  return {**sent.views(buffer), **answered.views(buffer[sent.num_bytes:])}
+  """Return all fields of a batch: actions, answers, last observations."""
+  views = {}
+  for layout in (action_layout(batch, action), step_layout(batch, observation),
+                 final_layout(batch, observation)):
+    views.update(layout.views(buffer))
+    buffer = buffer[layout.num_bytes:]
+  return views
+
+
+def _observations(name: str, batch: int, space: gymnasium.Space) -> Field:
+  if isinstance(space, gymnasium.spaces.Box):
+    dtype = np.uint8 if space.dtype == np.uint8 else np.float32
+    return Field(name, np.dtype(dtype), (batch, *space.shape))
+  return Field(name, np.dtype(np.int64), (batch,))

@@ -1,7 +1,8 @@
 """How trainer and worker talk: one byte to wake, pickles for the rest.
 
-The byte is the number of a block to step, or REQUEST when a pickle follows;
-the answer is QUIET, or LOUD when a pickle follows.
+The byte is the number of a block to step, REQUEST when a pickle follows, or
+DESCRIPTOR when a byte with a file descriptor does, for the next request; the
+answer is QUIET, or LOUD when a pickle follows.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import NamedTuple
 import cloudpickle
 
 REQUEST = b"\xff"
+DESCRIPTOR = b"\xfe"
+BLOCKS = 0xfe  # That can be told apart.
 QUIET = b"\x00"
 LOUD = b"\x01"
 _LENGTH = struct.Struct("!Q")

@@ -54,8 +54,10 @@ class Worker:
               descriptor: int | None = None):
     """Ask for a method of block `number`, or to open it."""
     try:
-      socket.send_fds(self.connection, [messages.REQUEST],
-                      [] if descriptor is None else [descriptor])
+      if descriptor is not None:
+        self.connection.send(messages.DESCRIPTOR)
+        socket.send_fds(self.connection, [b"\0"], [descriptor])
+      self.connection.send(messages.REQUEST)
       messages.send(self.connection, (number, name, arguments))
     except OSError:
       raise self._died() from None

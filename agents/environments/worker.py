@@ -41,12 +41,14 @@ def main(connection_fd: int, lifeline_fd: int):
   mujoco_log.capture(warnings.append)
   connection = socket.socket(fileno=connection_fd)
   blocks: dict[int, block_lib.Block] = {}
+  descriptors: list[int] = []
   try:
-    while True:
-      command, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
-      if not command:
-        break
+    while command := connection.recv(1):
       try:
+        if command == messages.DESCRIPTOR:
+          # Not with every byte: looking for it takes as long as the byte does.
+          _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
+          continue
         if command == messages.REQUEST:
           number, name, arguments = messages.receive(connection)
           if name == "open":

@@ -23,6 +23,7 @@ from agents.environments import mujoco_log
 from agents.environments import process as process_lib
 
 _SECONDS_TO_CLOSE = 3.0
+_SECONDS_TO_CHECK = 1.0
 
 
 class Interrupted(errors.EnvironmentsError):
@@ -34,6 +35,13 @@ def cores() -> int:
   if hasattr(os, "sched_getaffinity"):
     return len(os.sched_getaffinity(0))
   return os.cpu_count() or 1
+
+
+def shares(batch: int, amount: int) -> list[tuple[int, int]]:
+  """Return the first environment of each worker, and the one behind its last.
+  """
+  bounds = [number * batch // amount for number in range(amount + 1)]
+  return list(zip(bounds[:-1], bounds[1:], strict=True))
 
 
 class Workers:
@@ -51,6 +59,9 @@ class Workers:
     if amount < 1:
       raise ValueError(f"`amount` must be at least 1. Received: {amount}.")
     self._interrupt_fd = interrupt_fd
+    self._poll = select.poll()
+    if interrupt_fd is not None:
+      self._poll.register(interrupt_fd, select.POLLIN)
     if sys.platform == "win32":
       raise errors.RunError(
           "Workers inherit file descriptors, which Windows can't do; run this "
@@ -60,7 +71,9 @@ class Workers:
     self._in_step = True  # Whether every request has got its answer.
     try:
       for number in range(amount):
-        self._workers.append(process_lib.Worker(number, variables or {}))
+        worker = process_lib.Worker(number, variables or {})
+        self._workers.append(worker)
+        self._poll.register(worker.connection, select.POLLIN)
     except BaseException:
       self.close()
       raise
@@ -83,22 +96,21 @@ class Workers:
       descriptor: Shared memory of the size `layout.batch_views` needs.
       run_seed: Seed from which each episode's own seed is derived.
     """
-    if self._num_blocks == messages.REQUEST[0]:
+    if self._num_blocks == messages.BLOCKS:
       raise RuntimeError(f"{self._num_blocks} batches were opened on these "
                          "workers, which is all they can tell apart.")
     self.begin()
-    batch, amount = len(constructors), len(self._workers)
-    bounds = [number * batch // amount for number in range(amount + 1)]
-    shares = [(worker, slice(first, last)) for worker, first, last in
-              zip(self._workers, bounds[:-1], bounds[1:], strict=True)]
-    block = RemoteBlock(self, self._num_blocks, shares)
-    for worker, here in shares:
+    batch = len(constructors)
+    parts = [(worker, slice(*share)) for worker, share in zip(
+        self._workers, shares(batch, len(self._workers)), strict=True)]
+    block = RemoteBlock(self, self._num_blocks, parts)
+    for worker, here in parts:
       worker.request(self._num_blocks, "open", (
           batch, here.start, cloudpickle.dumps(constructors[here]), spaces,
           run_seed), descriptor)
     self._num_blocks += 1
     try:
-      self.wait([worker for worker, _ in shares])
+      self.wait([worker for worker, _ in parts])
     except Exception:
       with contextlib.suppress(Exception):
         block.close()  # Some workers have built theirs.
@@ -119,29 +131,30 @@ class Workers:
       Interrupted: If `interrupt_fd` became readable.
       TimeoutError: If `seconds` have passed.
     """
-    poll = select.poll()
     waiting = {worker.connection.fileno(): worker for worker in workers}
-    for descriptor in waiting:
-      poll.register(descriptor, select.POLLIN)
-    if self._interrupt_fd is not None and seconds is None:
-      poll.register(self._interrupt_fd, select.POLLIN)
     answers = {}
     deadline = None if seconds is None else time.monotonic() + seconds
+    check = time.monotonic() + _SECONDS_TO_CHECK
     while waiting:
-      ready = [descriptor for descriptor, _ in poll.poll(1000)]
-      if deadline and not ready and time.monotonic() > deadline:
+      ready = [descriptor for descriptor, _ in self._poll.poll(
+          1000 * _SECONDS_TO_CHECK)]
+      answered = [descriptor for descriptor in ready if descriptor in waiting]
+      for descriptor in answered:
+        worker = waiting.pop(descriptor)
+        answers[worker.number] = worker.receive()
+      if not waiting:
+        break
+      if deadline is None and self._interrupt_fd in ready:
+        raise Interrupted("Interrupted while environments were stepping.")
+      if deadline is not None and time.monotonic() > deadline:
         raise TimeoutError(f"No answer within {seconds} seconds.")
-      if not ready:
+      if time.monotonic() > check:
         # What an environment forked may hold a dead worker's connection open.
         for worker in waiting.values():
           worker.check_alive()
-      for descriptor in ready:
-        if descriptor in waiting:
-          worker = waiting.pop(descriptor)
-          poll.unregister(descriptor)
-          answers[worker.number] = worker.receive()
-      if waiting and self._interrupt_fd in ready:
-        raise Interrupted("Interrupted while environments were stepping.")
+        check = time.monotonic() + _SECONDS_TO_CHECK
+      if ready and not answered:
+        time.sleep(0.001)  # It stays readable: an interrupt, or a worker's end.
     self._in_step = True
     for answer in answers.values():
       for warning in answer.warnings:

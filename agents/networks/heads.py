@@ -40,7 +40,8 @@ class Gaussian:
 
   def sample(self, parameters: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
     mean, log_std = tf.split(parameters, 2, -1)
-    noise = random.normal(tf.shape(mean), key)
+    with _one_after_the_other(mean):
+      noise = random.normal(tf.shape(mean), key)
     return self._unflatten(mean + tf.exp(log_std) * noise)
 
   def log_prob(self, parameters: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
@@ -84,7 +85,8 @@ class Categorical:
 
   def sample(self, parameters: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
     # The largest logit plus Gumbel noise is a sample (Gumbel 1954).
-    uniform = random.uniform(tf.shape(parameters), key)
+    with _one_after_the_other(parameters):
+      uniform = random.uniform(tf.shape(parameters), key)
     return tf.argmax(parameters - tf.math.log(-tf.math.log(uniform)), -1)
 
   def log_prob(self, parameters: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
@@ -112,3 +114,12 @@ def make(space: gymnasium.Space) -> Gaussian | Categorical:
     return Categorical(space)
   assert isinstance(space, gymnasium.spaces.Box)
   return Gaussian(space)
+
+
+def _one_after_the_other(before: tf.Tensor) -> Any:
+  """Context for operations that could run beside those that lead to `before`.
+
+  TensorFlow would hand one of two such branches to another thread, and waking
+  it takes longer than operations as small as these.
+  """
+  return tf.control_dependencies([before])

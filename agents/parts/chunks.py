@@ -11,6 +11,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from agents.ops import loops
+
 _SIZE = 512  # Rows; enough for matrix products at full speed.
 _SMALL = 2048  # Rows that are not worth splitting.
 
@@ -52,12 +54,10 @@ def apply(function: Callable[[Any], tf.Tensor], data: Any, amount: tf.Tensor,
   most, size = tf.nest.flatten(data)[0].shape[:2]
   if most == 1:
     return function(take(data, 0))[None]  # Some of it is always filled.
-  results = tf.TensorArray(tf.float32, most, element_shape=[size, *shape])
-  # tf.range would want to know its length when compiled.
-  index = tf.constant(0)
-  while index < amount:
-    results = results.write(index, function(take(data, index)))
-    index += 1
+  results = loops.repeat(
+      amount,
+      lambda index, results: results.write(index, function(take(data, index))),
+      tf.TensorArray(tf.float32, most, element_shape=[size, *shape]))
   return tf.ensure_shape(results.stack(), [most, size, *shape])
 
 
@@ -69,14 +69,13 @@ def total(function: Callable[[Any], Any], data: Any, amount: tf.Tensor) -> Any:
     data: Structure of tensors of shape [K, C, ...].
     amount: Number of chunks, up to K.
   """
-  result = function(take(data, 0))
-  if tf.nest.flatten(data)[0].shape[0] > 1:
-    index = tf.constant(1)
-    while index < amount:
-      result = tf.nest.map_structure(
-          tf.add, result, function(take(data, index)))
-      index += 1
-  return result
+  first = function(take(data, 0))
+  if tf.nest.flatten(data)[0].shape[0] == 1:
+    return first
+  return loops.repeat(
+      amount - 1,
+      lambda index, result: tf.nest.map_structure(
+          tf.add, result, function(take(data, index + 1))), first)
 
 
 def take(data: Any, index: tf.Tensor | int) -> Any:

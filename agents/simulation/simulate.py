@@ -24,22 +24,22 @@ class Simulation(NamedTuple):
 
   carry: structs.Carry  # To continue from.
   transitions: structs.Transition  # [T, B, ...]
-  episodes: structs.Episodes  # [T, B]
   left: tf.Tensor  # [B] int32, episodes of the quota still to play.
   env_seconds: tf.Tensor  # [] float64, in the environments and getting there.
 
 
 def initial_carry(observ: tf.Tensor, clock: int = 0) -> structs.Carry:
   """Begin with all episodes at their first observation."""
-  batch = observ.shape[0]
-  return structs.Carry(observ, tf.zeros([batch]), tf.zeros([batch], tf.int32),
-                       tf.constant(clock, tf.int64))
+  return structs.Carry(observ, tf.constant(clock, tf.int64))
 
 
 def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
              carry: structs.Carry, steps: int, explore: bool,
              quota: tf.Tensor | None = None) -> Simulation:
   """Step all environments `steps` times, or until they have done their quota.
+
+  The loop remembers actions and packed answers; all that can be done for the
+  whole collection at once is done behind it.
 
   Args:
     env: Environments whose latest observations `carry` holds.
@@ -50,43 +50,36 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
     quota: Episodes that each environment plays, of shape [B] and type int32.
       Then it waits for the others, at the beginning of its next one.
   """
-  def step_once(carry, left):
-    action = actor.act(carry.observ, carry.clock, explore)
-    step, seconds = env.step(action, None if quota is None else left > 0)
-    transition = structs.Transition(
-        carry.observ, action, step.reward, step.terminated, step.truncated,
-        step.next_observ, step.valid)
-    score = carry.score + step.reward
-    length = carry.length + tf.cast(step.valid, tf.int32)
-    ended = step.terminated | step.truncated
-    carry = structs.Carry(
-        step.observ, tf.where(ended, 0.0, score), tf.where(ended, 0, length),
-        carry.clock + 1)
-    left -= tf.cast(ended, tf.int32)
-    episodes = structs.Episodes(ended, score, length)
-    return carry, left, (transition, episodes), seconds
-
   def unfinished(index, carry, left, memory, env_seconds):
-    return (index < steps) & tf.reduce_any(left > 0)
+    return index < steps if quota is None else tf.reduce_any(left > 0)
 
   def body(index, carry, left, memory, env_seconds):
-    carry, left, row, seconds = step_once(carry, left)
+    action = actor.act(carry.observ, carry.clock, explore)
+    packed, seconds = env.step(action, None if quota is None else left > 0)
+    answers = env.unpack(packed)
+    if quota is not None:
+      left -= tf.cast(answers.terminated | answers.truncated, tf.int32)
     memory = tf.nest.map_structure(
-        lambda array, value: array.write(index, value), memory, row)
+        lambda array, value: array.write(index, value), memory,
+        (action, packed))
+    carry = structs.Carry(answers.observ, carry.clock + 1)
     return index + 1, carry, left, memory, env_seconds + seconds
 
-  left = tf.fill([len(env)], tf.int32.max) if quota is None else quota
-  spec = env.spec, structs.Episodes(*[
-      tf.TensorSpec([len(env)], dtype) for dtype in
-      (tf.bool, tf.float32, tf.int32)])
+  left = tf.zeros([len(env)], tf.int32) if quota is None else quota
+  spec = env.action_spec, env.packed_spec
   memory = tf.nest.map_structure(
       lambda field: tf.TensorArray(
           field.dtype, steps, element_shape=field.shape), spec)
-  taken, carry, left, memory, env_seconds = tf.while_loop(
+  taken, last, left, memory, env_seconds = tf.while_loop(
       unfinished, body, (0, carry, left, memory, tf.constant(0.0, tf.float64)),
       maximum_iterations=steps)
   length = steps if quota is None else None
-  transitions, episodes = tf.nest.map_structure(
+  action, packed = tf.nest.map_structure(
       lambda field, array: tf.ensure_shape(
           array.gather(tf.range(taken)), [length, *field.shape]), spec, memory)
-  return Simulation(carry, transitions, episodes, left, env_seconds)
+  answers = env.unpack(packed)
+  observ = tf.concat([carry.observ[None], answers.observ], 0)[:-1]
+  transitions = structs.Transition(
+      observ, action, answers.reward, answers.terminated, answers.truncated,
+      env.successors(answers), answers.valid)
+  return Simulation(last, transitions, left, env_seconds)

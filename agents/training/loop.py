@@ -12,6 +12,7 @@ import numpy as np
 from agents import config as config_lib
 from agents import errors
 from agents.training import checkpoint
+from agents.training import ledger as ledger_lib
 from agents.training import metrics as metrics_lib
 from agents.training import progress as progress_lib
 from agents.training import run_folder
@@ -82,7 +83,7 @@ class Loop:
     """
     self._start = time.monotonic()
     self._progress = progress_lib.Progress(self._config.steps, self.step)
-    self._begin_report()
+    self._ledger = ledger_lib.Ledger()
     try:
       self._train()
       if self._stop():
@@ -137,39 +138,27 @@ class Loop:
     self._scores += epoch.scores
     self._lengths += epoch.lengths
     self._reward_parts += epoch.reward_parts
-    for name, value in epoch.seconds.items():
-      self._shares[name] = self._shares.get(name, 0.0) + value
     if self._compiled:
-      self._timed_steps += epoch.steps
+      self._ledger.train(epoch.steps, epoch.seconds, epoch.least_seconds)
     else:
-      self._untimed += seconds
+      self._ledger.spend("compiling", seconds)
       self._compiled = True
-
-  def _begin_report(self):
-    self._shares: dict[str, float] = {}
-    self._timed_steps = 0
-    self._untimed = 0.0
-    self._report_start = time.monotonic()
 
   def _report(self, epoch: trainer_lib.Epoch):
     """Write a row of training."""
-    seconds = time.monotonic() - self._report_start - self._untimed
-    speed = self._timed_steps / seconds if self._timed_steps else None
-    row = self._row("train", self._scores, self._lengths)
-    row["steps_per_second"] = speed
+    time_spent = self._ledger.row()
+    row = {**self._row("train", self._scores, self._lengths), **time_spent}
     scalars = _grouped(epoch.metrics)
-    total = sum(self._shares.values())
-    for name, value in self._shares.items():
-      scalars[f"performance/{name}_share"] = value / total
-    if speed:
-      scalars["performance/steps_per_second"] = speed
+    for name, value in time_spent.items():
+      if value is not None:
+        scalars[f"performance/{name}"] = value
     for name in sorted(set().union(*self._reward_parts)):
       scalars[f"reward_parts/{name.removeprefix('reward_')}"] = float(
           np.mean([parts.get(name, 0.0) for parts in self._reward_parts]))
     self._write(row, scalars)
     self._scores, self._lengths, self._reward_parts = [], [], []
     self._done["report_every"] = self.step
-    self._begin_report()
+    self._ledger = ledger_lib.Ledger()
 
   def _evaluate(self):
     """Evaluate and write a row, unless interrupted."""
@@ -179,7 +168,7 @@ class Loop:
     if played:
       self._write(self._row("eval", *played), {})
       self._done["eval_every"] = self.step
-    self._untimed += time.monotonic() - start
+    self._ledger.spend("evaluation", time.monotonic() - start)
 
   def _save(self):
     self._done["checkpoint_every"] = self.step

@@ -9,6 +9,8 @@ from typing import Any
 
 import tqdm
 
+from agents.training import ledger
+
 
 class Progress:
   """Shows phase, speed, latest score and time left.
@@ -53,6 +55,8 @@ class Progress:
       pace = (time.monotonic() - self._start) / gained
       left = round(max(0, self._steps - row["step"]) * pace)
       parts.append(f"{datetime.timedelta(seconds=left)} left")
+    if "step_limit" in row:
+      parts.append(ledger.text(row))
     print("   ".join(parts), flush=True)
 
   def close(self):

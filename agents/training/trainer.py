@@ -26,6 +26,9 @@ class Algorithm(simulate.Actor, Protocol):
   def variables(self) -> dict[str, Any]:
     """Return all that a checkpoint must hold, by name."""
 
+  def assign(self, values: dict[str, np.ndarray]):
+    """Set all variables."""
+
   def learn(self, memory: structs.Experience, clock: tf.Tensor,
             progress: tf.Tensor) -> dict[str, tf.Tensor]:
     """Learn from all of a memory and return scalars to log."""
@@ -40,6 +43,7 @@ class Epoch(NamedTuple):
   reward_parts: list[dict[str, float]]  # Likewise; see `BatchEnv.infos`.
   steps: int  # Of all environments together.
   seconds: dict[str, float]  # Stepping, crossing, inference and learning.
+  least_seconds: float  # Of stepping, had no worker ever waited.
 
 
 class Trainer:
@@ -56,18 +60,18 @@ class Trainer:
                train_env: in_graph_batch_env.InGraphBatchEnv,
                eval_env: in_graph_batch_env.InGraphBatchEnv,
                memory: memory_lib.Memory):
-    self._algorithm = algorithm
-    self._train_env = train_env
+    self.algorithm = algorithm
+    self.train_env = train_env
     self._eval_env = eval_env
-    self._memory = memory
+    self.memory = memory
     self._carry: structs.Carry | None = None
     self._running: episodes_lib.Running | None = None
 
   def start(self):
     """Begin all training episodes."""
-    observ = self._train_env.batch_env.reset()
+    observ = self.train_env.batch_env.reset()
     self._carry = simulate.initial_carry(tf.constant(observ))
-    self._running = self._train_env.batch_env.snapshot()
+    self._running = self.train_env.batch_env.snapshot()
 
   def epoch(self, progress: float) -> Epoch:
     """Fill the memory and learn from it.
@@ -75,11 +79,11 @@ class Trainer:
     Args:
       progress: Share of the budget that is done, in [0, 1].
     """
-    env = self._train_env.batch_env
+    env = self.train_env.batch_env
     env.finished.clear()
-    stepping = env.step_seconds
-    with self._train_env.original_errors():
-      carry, metrics, steps, episodes, seconds = self.train_epoch(
+    stepping, least = env.step_seconds, env.least_seconds
+    with self.train_env.original_errors():
+      carry, metrics, steps, seconds = self.train_epoch(
           self._carry, tf.constant(progress, tf.float32))
     # Assigned together: a failure above leaves the epoch's beginning in place.
     self._carry, self._running = carry, env.snapshot()
@@ -87,29 +91,33 @@ class Trainer:
     in_env, collecting, learning = seconds.numpy().tolist()
     return Epoch(
         {name: float(value) for name, value in metrics.items()},
-        *_finished(episodes), [info["reward_parts"] for info in env.finished],
+        [episode.score for episode in env.finished],
+        [episode.length for episode in env.finished],
+        [episode.info["reward_parts"] for episode in env.finished],
         int(steps), {
             "stepping": stepping, "crossing": in_env - stepping,
-            "inference": collecting - in_env, "learning": learning})
+            "inference": collecting - in_env, "learning": learning},
+        env.least_seconds - least)
 
-  @tf.function
+  @tf.function(autograph=False)
   def train_epoch(self, carry: structs.Carry, progress: tf.Tensor):
     """Simulate, then learn: one graph, and no way back to Python between."""
-    start = tf.timestamp()
-    quota = self._memory.quota
-    collected = simulate.simulate(
-        self._train_env, self._algorithm, carry, self._memory.steps,
-        explore=True, quota=None if quota is None else tf.constant(quota))
-    with tf.control_dependencies([collected.transitions.reward]):
-      middle = tf.timestamp()
-    valid = collected.transitions.valid
-    metrics = self._algorithm.learn(
-        self._memory.arrange(collected.transitions), carry.clock, progress)
-    with tf.control_dependencies(list(metrics.values())):
-      end = tf.timestamp()
-    seconds = tf.stack([collected.env_seconds, middle - start, end - middle])
-    return (collected.carry, metrics, masked.count(valid), collected.episodes,
-            seconds)
+    with tf.device("CPU:0"):  # Where the environments are.
+      start = tf.timestamp()
+      quota = self.memory.quota
+      collected = simulate.simulate(
+          self.train_env, self.algorithm, carry, self.memory.steps,
+          explore=True, quota=None if quota is None else tf.constant(quota))
+      transitions = collected.transitions
+      with tf.control_dependencies([transitions.reward]):
+        middle = tf.timestamp()
+      metrics = self.algorithm.learn(
+          self.memory.arrange(transitions), carry.clock, progress)
+      with tf.control_dependencies(list(metrics.values())):
+        end = tf.timestamp()
+      seconds = tf.stack([collected.env_seconds, middle - start, end - middle])
+      return (collected.carry, metrics, masked.count(transitions.valid),
+              seconds)
 
   def evaluate(self, amount: int, stop: Callable[[], bool]
                ) -> tuple[list[float], list[int]] | None:
@@ -124,36 +132,32 @@ class Trainer:
     Returns:
       Scores and lengths, or None after giving up.
     """
-    scores: list[float] = []
-    lengths: list[int] = []
+    batch_env = self._eval_env.batch_env
+    batch_env.finished.clear()
     quota = tf.constant(memory_lib.shares(amount, len(self._eval_env)))
-    carry = simulate.initial_carry(
-        tf.constant(self._eval_env.batch_env.reset()))
+    carry = simulate.initial_carry(tf.constant(batch_env.reset()))
     while quota.numpy().any():
       if stop():
         return None
       with self._eval_env.original_errors():
-        carry, quota, episodes = self._eval_chunk(carry, quota)
-      finished = _finished(episodes)
-      scores += finished[0]
-      lengths += finished[1]
-    self._eval_env.batch_env.finished.clear()
-    return scores, lengths
+        carry, quota = self._eval_chunk(carry, quota)
+    return ([episode.score for episode in batch_env.finished],
+            [episode.length for episode in batch_env.finished])
 
-  @tf.function
+  @tf.function(autograph=False)
   def _eval_chunk(self, carry: structs.Carry, quota: tf.Tensor):
-    played = simulate.simulate(
-        self._eval_env, self._algorithm, carry, _EVAL_CHUNK, explore=False,
-        quota=quota)
-    return played.carry, played.left, played.episodes
+    with tf.device("CPU:0"):
+      played = simulate.simulate(
+          self._eval_env, self.algorithm, carry, _EVAL_CHUNK, explore=False,
+          quota=quota)
+    return played.carry, played.left
 
   def state(self) -> dict[str, np.ndarray]:
     """Return everything of the last completed epoch, as arrays by name."""
     assert self._carry is not None and self._running is not None
     arrays = {f"variable/{name}": np.asarray(variable)
-              for name, variable in self._algorithm.variables().items()}
-    for name in ("score", "length", "clock"):
-      arrays[f"carry/{name}"] = getattr(self._carry, name).numpy()
+              for name, variable in self.algorithm.variables().items()}
+    arrays["clock"] = self._carry.clock.numpy()
     for name, array in self._running.arrays().items():
       arrays[f"episodes/{name}"] = array
     return arrays
@@ -162,22 +166,25 @@ class Trainer:
     """Continue from what `state` returned.
 
     Raises:
-      ValueError: If the arrays are of another model.
+      ValueError: If the arrays are of another model or version.
     """
-    running = episodes_lib.Running.from_arrays({
-        name.removeprefix("episodes/"): array
-        for name, array in arrays.items() if name.startswith("episodes/")})
-    self._train_env.batch_env.restore(running)
-    load_variables(self._algorithm, arrays)
-    self._running = self._train_env.batch_env.snapshot()
-    self._carry = structs.Carry(
-        tf.constant(running.observ), *map(tf.constant, (
-            arrays["carry/score"], arrays["carry/length"],
-            arrays["carry/clock"])))
+    try:
+      running = episodes_lib.Running.from_arrays({
+          name.removeprefix("episodes/"): array
+          for name, array in arrays.items() if name.startswith("episodes/")})
+      clock = tf.constant(arrays["clock"])
+    except KeyError as error:
+      raise ValueError(
+          f"The checkpoint lacks {error}; another version of this program "
+          "made it.") from None
+    self.train_env.batch_env.restore(running)
+    load_variables(self.algorithm, arrays)
+    self._running = self.train_env.batch_env.snapshot()
+    self._carry = structs.Carry(tf.constant(running.observ), clock)
 
   def close(self):
     """Close all environments. Can be repeated."""
-    self._train_env.batch_env.close()
+    self.train_env.batch_env.close()
     self._eval_env.batch_env.close()
 
 
@@ -197,12 +204,4 @@ def load_variables(algorithm: Algorithm, arrays: dict[str, np.ndarray]):
     raise ValueError(
         "The checkpoint is of another model; these variables differ: "
         f"{sorted({name for name, _ in differing})}.")
-  for name, variable in variables.items():
-    variable.assign(saved[name])
-
-
-def _finished(episodes: structs.Episodes) -> tuple[list[float], list[int]]:
-  """Return scores and lengths of finished episodes, in order of time."""
-  ended = episodes.ended.numpy()
-  return (episodes.score.numpy()[ended].tolist(),
-          episodes.length.numpy()[ended].tolist())
+  algorithm.assign(saved)

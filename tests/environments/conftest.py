@@ -23,14 +23,16 @@ def deadline():
   signal.signal(signal.SIGALRM, handler)
 
 
-@pytest.fixture(scope="package")
+# Not of the package: all of its tests open more batches than they can tell
+# apart.
+@pytest.fixture(scope="module")
 def pool():
   """Two workers for tests that leave them as they were."""
   with workers_lib.Workers(2) as workers:
     yield workers
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def pools(pool):
   """One, two and three workers."""
   with workers_lib.Workers(1) as one, workers_lib.Workers(3) as three:

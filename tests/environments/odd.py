@@ -137,6 +137,18 @@ class Reusing(toy.Counter):
     return self._array
 
 
+class Rewards(toy.Counter):
+  """Gives these rewards, one in every step of an episode."""
+
+  def __init__(self, rewards: tuple[float, ...]):
+    super().__init__(len(rewards))
+    self._rewards = rewards
+
+  def step(self, action):
+    observ, _, *rest = super().step(action)
+    return observ, self._rewards[self._step - 1], *rest
+
+
 class Forgetful(toy.Counter):
   """Observes something else each time it is in the same state."""
 
@@ -160,11 +172,34 @@ class Ends(toy.Counter):
 
 
 class Slow(toy.Counter):
-  """Takes half a second for its second step."""
+  """Takes its time for its second step.
+
+  Args:
+    seconds: How long.
+    fault: What follows: nothing, or "kill".
+  """
+
+  def __init__(self, seconds: float = 0.5, fault: str = ""):
+    super().__init__()
+    self._seconds, self._fault = seconds, fault
 
   def step(self, action):
     if self._step == 1:
-      time.sleep(0.5)
+      time.sleep(self._seconds)
+      if self._fault == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return super().step(action)
+
+
+class DiesBehind(toy.Counter):
+  """Is killed soon after its second step, which it answers."""
+
+  child = 0  # It has none; for a batch with `Forking`.
+
+  def step(self, action):
+    if self._step == 1:
+      threading.Timer(
+          0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
     return super().step(action)
 
 
@@ -241,11 +276,21 @@ class Infinite(toy.Counter):
 
 
 class Forking(toy.Faulty):
-  """Is killed in its second step, while a child of its process lives on."""
+  """Is killed in its second step, while a child of its process lives on.
 
-  def __init__(self):
+  Args:
+    seconds: How long it takes until then.
+  """
+
+  def __init__(self, seconds: float = 0.0):
     super().__init__("kill")
     self.child = 0
+    self._seconds = seconds
+
+  def step(self, action):
+    if self._step == 1:
+      time.sleep(self._seconds)
+    return super().step(action)
 
   def reset(self, *, seed=None, options=None):
     self.child = os.fork()

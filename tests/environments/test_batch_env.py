@@ -117,21 +117,43 @@ def test_types(mode):
   with batch_env.BatchEnv(rollouts.BATCHES["frozen_lake"], mode) as batch:
     assert batch.reset().dtype == np.int64
     step = batch.step(np.zeros(5, np.int64))
-  assert step.observ.shape == (5,) and step.observ.dtype == np.int64
+  for observ in (step.observ, step.next_observ):
+    assert observ.shape == (5,) and observ.dtype == np.int64
   assert step.reward.dtype == np.float32
   assert step.terminated.dtype == step.valid.dtype == np.bool_
 
 
-def test_packed_step_holds_the_same(mode):
-  with batch_env.BatchEnv(rollouts.BATCHES["hopper"], mode) as batch:
-    action = rollouts.draw_actions(batch.action_space, 5, 1)[0]
+@pytest.mark.parametrize("name", rollouts.BATCHES)
+def test_packed_step_holds_the_same(name, mode):
+  with batch_env.BatchEnv(rollouts.BATCHES[name], mode) as batch:
+    actions = rollouts.draw_actions(batch.action_space, 5, 60)
     batch.reset()
-    step = batch.step(action)
+    steps = [batch.step(action) for action in actions]
     batch.reset()
-    packed = batch.step_packed(action)
-    views = batch.step_layout.views(packed)
-  assert packed.dtype == np.uint8
-  rollouts.assert_same_bits([(step, {})], [(batch_env.Step(**views), {})])
+    batch.final_observ.clear()
+    packed = [batch.step_packed(action) for action in actions]
+    final_observ = batch.final_observ
+  assert all(row.dtype == np.uint8 for row in packed)
+  assert all(row.shape == (batch.step_layout.num_bytes,) for row in packed)
+  rebuilt = []
+  for row in packed:
+    views = batch.step_layout.views(row)
+    next_observ = views["observ"].copy()
+    for index in np.flatnonzero(views["terminated"] | views["truncated"]):
+      next_observ[index] = final_observ.pop(0)
+    rebuilt.append((batch_env.Step(next_observ=next_observ, **views), {}))
+  assert final_observ == []
+  rollouts.assert_same_bits([(step, {}) for step in steps], rebuilt)
+
+
+def test_packed_steps_do_not_change_afterwards(mode):
+  with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
+    batch.reset()
+    packed = batch.step_packed(np.zeros((2, 1)))
+    before = packed.copy()
+    batch.step_packed(np.zeros((2, 1)))
+    batch.reset([1, 2])
+  assert packed.tobytes() == before.tobytes()
 
 
 def test_actions_are_rescaled_to_the_space(mode):
@@ -165,6 +187,18 @@ def test_time_of_stepping_is_counted(mode):
     assert batch.step_seconds > 0
 
 
+def test_least_time_is_that_of_the_work_shared_evenly(pool):
+  # The second step takes one environment half a second, the other nothing.
+  for workers, least in ((None, 0.5), (pool, 0.25)):
+    with batch_env.BatchEnv([toy.Counter, odd.Slow], workers) as batch:
+      batch.reset()
+      assert batch.least_seconds == 0
+      for _ in range(2):
+        batch.step(np.zeros((2, 1)))
+      assert batch.step_seconds >= 0.5
+      assert least <= batch.least_seconds < least + 0.2
+
+
 def test_infos_of_finished_episodes(mode):
   constructors = [functools.partial(toy.Counter, length)
                   for length in (2, 3, 9)]
@@ -180,7 +214,8 @@ def test_infos_of_finished_episodes(mode):
   three = {
       "step": 3, "reward_part": 1.5, "reward_parts": {"reward_part": 3.0}}
   assert infos == [{}, {0: two}, {1: three}, {0: two}]
-  assert finished == [two, three, two]
+  assert finished == [(3.0, 2, two), (6.0, 3, three), (3.0, 2, two)]
+  assert all(type(episode) is batch_env.Finished for episode in finished)
 
 
 @pytest.mark.parametrize("action_repeat", [1, 4])

@@ -1,6 +1,7 @@
 """Seeds and actions are all it takes to continue an episode."""
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -38,6 +39,30 @@ def test_seeds_differ_by_run_environment_and_episode():
 _pauses = pytest.mark.parametrize("chance", [0.0, 0.6], ids=["busy", "pauses"])
 
 
+class _Logged(NamedTuple):
+  """A log after some steps, and all there was to keep, row by row."""
+
+  log: episodes.EpisodeLog
+  observ: np.ndarray  # [B, 1], that the log was given.
+  actions: list[list[list[float]]]  # Of the running episode.
+  rewards: list[list[np.float32]]  # Likewise.
+  episode: list[int]
+  ended: dict[int, tuple[float, int]]  # What the last step should have told.
+  told: dict[int, tuple[float, int]]  # And did.
+
+  @property
+  def scores(self):
+    return [_sum(rewards) for rewards in self.rewards]
+
+
+def _sum(rewards):
+  """Add numbers up one after the other, in float32."""
+  total = np.float32(0)
+  for reward in rewards:
+    total = np.float32(total + reward)
+  return float(total)
+
+
 def _play_log(chance=0.0, steps=60, batch=4, seed=0):
   """Log episodes that end by chance; yield the log and all there was to keep.
 
@@ -45,66 +70,130 @@ def _play_log(chance=0.0, steps=60, batch=4, seed=0):
   wherever they can.
   """
   random = np.random.default_rng(seed)
-  log = episodes.EpisodeLog(7, batch)
+  observ = np.zeros((batch, 1), np.float32)
+  log = episodes.EpisodeLog(7, observ)
   log.begin()
-  log.observe(np.zeros((batch, 1), np.float32))
-  kept = [[] for _ in range(batch)]
-  episode = [0] * batch
-  yield log, kept, episode
+  played = _Logged(log, observ, [[] for _ in range(batch)],
+                   [[] for _ in range(batch)], [0] * batch, {}, {})
+  yield played
   for time in range(steps):
     action = (100 * np.arange(batch) + time)[:, None].astype(np.float32)
-    begun = np.array([bool(actions) for actions in kept])
+    begun = np.array([bool(actions) for actions in played.actions])
     active = begun | (random.random(batch) >= chance)
     ended = active & (random.random(batch) < 0.15)
-    log.append(action, active, ended, -action)
+    reward = np.where(active, random.normal(0, 9, batch), 0).astype(np.float32)
+    observ[:] = -action
+    played = played._replace(
+        ended={}, told=log.append(action, active, reward, ended))
     for row in np.flatnonzero(active):
-      kept[row] = [] if ended[row] else kept[row] + [[100.0 * row + time]]
-      episode[row] += ended[row]
-    yield log, kept, episode
+      played.actions[row].append([100.0 * row + time])
+      played.rewards[row].append(reward[row])
+      if ended[row]:
+        played.ended[row] = played.scores[row], len(played.rewards[row])
+        played.actions[row], played.rewards[row] = [], []
+        played.episode[row] += 1
+    yield played
 
 
 @_pauses
 def test_log_keeps_the_running_episodes(chance):
-  for log, kept, episode in _play_log(chance):
+  for log, observ, actions, rewards, episode, *_ in _play_log(chance):
     running = log.snapshot()
     assert running.episode.tolist() == episode
     assert running.seed.tolist() == [
         episodes.episode_seed(7, row, number)
         for row, number in enumerate(episode)]
+    assert running.observ.tolist() == observ.tolist()
     assert [running.episode_actions(row).tolist()
-            for row in range(4)] == kept
+            for row in range(4)] == actions
+    assert running.length.tolist() == [len(row) for row in actions]
+    assert running.score.dtype == np.float32
+    assert running.score.tolist() == [_sum(row) for row in rewards]
+
+
+@_pauses
+def test_log_tells_scores_and_lengths_of_episodes_that_end(chance):
+  amounts, rounded = set(), False
+  for played in _play_log(chance, steps=200):
+    assert played.told == played.ended
+    assert list(played.told) == sorted(played.told)
+    amounts.add(len(played.told))
+    for row in played.rewards:
+      rounded |= _sum(row) != float(np.sum(row, dtype=np.float64))
+  assert amounts >= {0, 1, 2}
+  assert rounded, "Any precision gives these scores."
 
 
 @_pauses
 def test_log_forgets_what_began_before_every_running_episode(chance):
-  for log, kept, _ in _play_log(chance):
+  for log, _, kept, *_ in _play_log(chance):
     assert len(log.running.actions) == max(len(actions) for actions in kept)
 
 
+@pytest.mark.parametrize("ended", [True, False])
 @pytest.mark.parametrize("active", [True, False])
-def test_log_continues_from_a_snapshot_without_changing_it(active):
+def test_log_continues_from_a_snapshot_without_changing_it(active, ended):
   active = np.array([active] * 4)
-  snapshots = [log.snapshot() for log, _, _ in _play_log(0.6)]
+  ended = np.array([ended] * 4) & active
+  snapshots = [played.log.snapshot() for played in _play_log(0.6)]
   texts = [repr(running) for running in snapshots]
-  log = episodes.EpisodeLog(7, 4)
+  assert len(set(texts)) == len(texts)
+  log = episodes.EpisodeLog(7, np.full((4, 1), -1, np.float32))
   for running, text in zip(snapshots, texts):
     log.load(running)
-    log.append(np.zeros((4, 1)), active, active, np.zeros((4, 1)))
+    log.append(np.zeros((4, 1)), active, np.ones(4, np.float32), ended)
     assert repr(running) == text
 
 
 @_pauses
+def test_log_continues_the_scores_of_a_snapshot(chance):
+  snapshots, told = [], []
+  for played in _play_log(chance):
+    snapshots.append(played.log.snapshot().arrays())
+    told.append((played.scores, list(map(len, played.rewards))))
+  observ = np.zeros((4, 1), np.float32)
+  log = episodes.EpisodeLog(7, observ)
+  yes, reward = np.array([True] * 4), np.arange(4, dtype=np.float32) / 3
+  for arrays, (scores, lengths) in zip(snapshots, told):
+    log.load(episodes.Running.from_arrays(arrays))
+    assert log.append(np.zeros((4, 1)), yes, reward, yes) == {
+        row: (_sum([scores[row], reward[row]]), lengths[row] + 1)
+        for row in range(4)}
+    # The next ones begin at zero.
+    assert log.running.score.tolist() == [0] * 4
+    assert log.append(np.zeros((4, 1)), yes, reward, yes) == {
+        row: (float(reward[row]), 1) for row in range(4)}
+
+
+def test_log_observes_its_own_array_also_after_a_load():
+  *_, played = _play_log(steps=3)
+  running = played.log.snapshot()
+  observ = np.zeros((4, 1), np.float32)
+  log = episodes.EpisodeLog(7, observ)
+  log.load(running)
+  observ[:] = 5
+  assert log.running.observ is observ
+  assert log.snapshot().observ.tolist() == [[5]] * 4
+  # Whereas a snapshot has one of its own.
+  played.observ[:] = 6
+  assert running.observ.tolist() == [[-2], [-102], [-202], [-302]]
+
+
+@_pauses
 def test_arrays_hold_everything(chance):
-  for log, kept, _ in _play_log(chance):
+  for log, _, kept, *_ in _play_log(chance):
     running = log.snapshot()
     arrays = running.arrays()
-    assert set(arrays) == {"episode", "seed", "observ", "length", "action"}
+    assert set(arrays) == {
+        "episode", "seed", "observ", "score", "length", "action"}
     # No padding: as many actions as there were.
     assert len(arrays["action"]) == sum(len(actions) for actions in kept)
+    assert arrays["length"].tolist() == [len(actions) for actions in kept]
     copy = episodes.Running.from_arrays(arrays)
-    for name in ("episode", "seed", "observ"):
-      np.testing.assert_array_equal(
-          getattr(copy, name), getattr(running, name))
+    for name in ("episode", "seed", "observ", "score", "length"):
+      array = getattr(running, name)
+      assert getattr(copy, name).dtype == array.dtype
+      np.testing.assert_array_equal(getattr(copy, name), array)
     assert [copy.episode_actions(row).tolist() for row in range(4)] == kept
     again = copy.arrays()
     for name, array in arrays.items():
@@ -114,13 +203,13 @@ def test_arrays_hold_everything(chance):
 @pytest.mark.parametrize("shape, dtype", [
     ((), np.int64), ((2, 3), np.float32)])
 def test_arrays_keep_shape_and_type_of_actions(shape, dtype):
-  log = episodes.EpisodeLog(0, 3)
+  log = episodes.EpisodeLog(0, np.zeros(3, np.float32))
   log.begin()
   actions = [np.arange(3 * np.prod(shape, dtype=int)).reshape(
       (3, *shape)).astype(dtype) + 10 * time for time in range(4)]
   for time, action in enumerate(actions):
-    log.append(action, np.array([True] * 3),
-               np.array([time == 1, False, False]), np.zeros(3))
+    log.append(action, np.array([True] * 3), np.zeros(3, np.float32),
+               np.array([time == 1, False, False]))
   running = episodes.Running.from_arrays(log.snapshot().arrays())
   assert running.actions[0].dtype == dtype
   np.testing.assert_array_equal(
@@ -258,3 +347,15 @@ def test_needs_as_many_environments(mode):
   with batch_env.BatchEnv([toy.Counter] * 3, mode) as batch:
     with pytest.raises(ValueError, match="2 environments.* has 3"):
       batch.restore(running)
+
+
+def test_held_observation_is_not_the_live_one():
+  observ = np.zeros([2, 1], np.float32)
+  log = episodes.EpisodeLog(0, observ)
+  log.begin()
+  before = observ.copy()
+  observ[:] = 5
+  assert log.snapshot().observ.tolist() == [[5], [5]]
+  log.hold(before)
+  observ[:] = 6
+  assert log.snapshot().observ.tolist() == [[0], [0]]

@@ -50,32 +50,56 @@ def test_actions(space, dtype, shape):
       ("action", dtype, shape), ("active", np.bool_, (4,))]
 
 
-@pytest.mark.parametrize("space, dtype, shape", [
+_observations = pytest.mark.parametrize("space, dtype, shape", [
     (_BOX, np.float32, (4, 2, 3)),
     (gymnasium.spaces.Box(-1, 1, (5,), np.float64), np.float32, (4, 5)),
+    (gymnasium.spaces.Box(-1, 1, (), np.float32), np.float32, (4,)),
     (gymnasium.spaces.Box(0, 255, (8, 8, 3), np.uint8), np.uint8,
      (4, 8, 8, 3)),
     (gymnasium.spaces.Discrete(7), np.int64, (4,))])
+
+
+@_observations
 def test_answers(space, dtype, shape):
   assert layout.step_layout(4, space).fields == [
-      ("observ", dtype, shape), ("next_observ", dtype, shape),
-      ("reward", np.float32, (4,)), ("terminated", np.bool_, (4,)),
-      ("truncated", np.bool_, (4,)), ("valid", np.bool_, (4,))]
+      ("observ", dtype, shape), ("reward", np.float32, (4,)),
+      ("terminated", np.bool_, (4,)), ("truncated", np.bool_, (4,)),
+      ("valid", np.bool_, (4,))]
 
 
-def test_batch_is_actions_followed_by_answers():
+@_observations
+def test_what_is_left_beside_the_answers(space, dtype, shape):
+  assert layout.final_layout(4, space).fields == [
+      ("final_observ", dtype, shape), ("seconds", np.float64, (4,))]
+
+
+@_observations
+def test_answers_hold_the_observation_once(space, dtype, shape):
+  once = np.zeros(shape, dtype).nbytes
+  line = layout.Layout.ALIGNMENT
+  # Reward and three flags take a line each.
+  assert layout.step_layout(4, space).num_bytes == (
+      -(-once // line) * line + 4 * line)
+
+
+def test_batch_is_actions_answers_and_what_is_beside_them():
   spaces = _BOX, gymnasium.spaces.Discrete(3)
-  sent, answered = layout.action_layout(5, spaces[1]), layout.step_layout(
-      5, spaces[0])
-  buffer = np.arange(sent.num_bytes + answered.num_bytes).astype(np.uint8)
+  layouts = [layout.action_layout(5, spaces[1]),
+             layout.step_layout(5, spaces[0]),
+             layout.final_layout(5, spaces[0])]
+  sizes = [part.num_bytes for part in layouts]
+  buffer = np.random.default_rng(0).integers(0, 256, sum(sizes), np.uint8)
   views = layout.batch_views(buffer, 5, *spaces)
-  assert list(views) == ["action", "active", "observ", "next_observ", "reward",
-                         "terminated", "truncated", "valid"]
-  answers = answered.views(buffer[sent.num_bytes:])
+  assert list(views) == ["action", "active", "observ", "reward", "terminated",
+                         "truncated", "valid", "final_observ", "seconds"]
   assert views["action"].tobytes() == buffer[:5 * 8].tobytes()
-  for name, array in answers.items():
-    assert np.shares_memory(array, views[name])
-    assert array.tobytes() == views[name].tobytes()
+  for number, part in enumerate(layouts):
+    begin = sum(sizes[:number])
+    alone = part.views(buffer[begin:begin + sizes[number]])
+    for name, array in alone.items():
+      assert np.shares_memory(array, views[name])
+      assert array.shape == views[name].shape
+      assert array.tobytes() == views[name].tobytes()
 
 
 @pytest.mark.parametrize("space", [

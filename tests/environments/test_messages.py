@@ -19,6 +19,14 @@ def ends():
     yield one, other
 
 
+def test_every_byte_that_wakes_a_worker_means_one_thing():
+  bytes_ = [bytes([number]) for number in range(messages.BLOCKS)] + [
+      messages.REQUEST, messages.DESCRIPTOR]
+  assert len(set(bytes_)) == len(bytes_) == 256
+  assert all(len(byte) == 1 for byte in bytes_)
+  assert messages.QUIET != messages.LOUD
+
+
 @pytest.mark.parametrize("message", [
     None, ("reset", (0, [1, 2])), messages.Answer({3: {"step": 2}}),
     messages.Answer(warnings=("one", "two")), {"text": "naïve", "tuple": (1.5,)}

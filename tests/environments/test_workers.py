@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
+from agents.environments import messages
 from agents.environments import process as process_lib
 from agents.environments import workers as workers_lib
 from tests import toy
@@ -48,14 +49,14 @@ def _pipe():
 
 
 @contextlib.contextmanager
-def _interrupted(constructors, amount=1):
+def _interrupted(constructors, amount=1, seconds=0.2):
   """Provide workers and a batch that was interrupted in its second step."""
   with _pipe() as (read, write), contextlib.ExitStack() as stack:
     workers = stack.enter_context(workers_lib.Workers(amount, read))
     batch = batch_env.BatchEnv(constructors, workers)
     batch.reset()
     _step(batch)
-    timer = threading.Timer(0.2, os.write, (write, b"\0"))
+    timer = threading.Timer(seconds, os.write, (write, b"\0"))
     timer.start()
     with pytest.raises(workers_lib.Interrupted, match="Interrupted"):
       _step(batch)
@@ -188,13 +189,32 @@ def test_nothing_is_left_open():
 def test_batches_until_no_byte_is_left_for_another():
   with workers_lib.Workers(1) as workers:
     batches = []
-    with pytest.raises(RuntimeError, match="255 batches"):
+    with pytest.raises(RuntimeError, match="254 batches"):
       for _ in range(256):
         batches.append(batch_env.BatchEnv([toy.Counter], workers))
-    assert len(batches) == 255
-    last = batches[-1]
-    last.reset([5])
-    assert _step(last).next_observ.tolist() == [[5, 1]]
+    assert len(batches) == messages.BLOCKS == 254
+    for number, batch in enumerate(batches):
+      batch.reset([number])
+    # Each is stepped by a byte of its own, and no byte asks for more.
+    for number, batch in enumerate(batches):
+      assert _step(batch).next_observ.tolist() == [[number, 1]]
+    assert batches[0].get("length") == batches[-1].get("length") == [3]
+
+
+def test_each_batch_has_memory_of_its_own_although_one_could_not_be_built():
+  # What is sent along with a request stays with that request.
+  faulty = functools.partial(toy.Faulty, "constructor")
+  with workers_lib.Workers(2) as workers:
+    batches = []
+    for length in (2, 3, 4):
+      batches.append(batch_env.BatchEnv(
+          [functools.partial(toy.Counter, length)] * 3, workers))
+      with pytest.raises(ValueError, match="faulty constructor"):
+        batch_env.BatchEnv([toy.Counter, faulty], workers)
+      for number, batch in enumerate(batches):
+        batch.reset([number] * 3)
+      for number, batch in enumerate(batches):
+        assert _step(batch).next_observ.tolist() == [[number, 1]] * 3
 
 
 # How they end although nobody asked them to.
@@ -281,6 +301,74 @@ def test_death_is_noticed_although_another_hangs():
     with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
       _step(batch)
     workers.close(patience=0.1)
+
+
+def test_death_behind_an_answer_is_told_by_the_next_step():
+  # The first one answers at once and is killed while the other is stepping.
+  constructors = [odd.DiesBehind, functools.partial(odd.Slow, 1.5)]
+  with workers_lib.Workers(2) as workers:
+    batch = batch_env.BatchEnv(constructors, workers)
+    batch.reset()
+    _step(batch)
+    start, busy = time.monotonic(), time.process_time()
+    step = _step(batch)
+    took, busy = time.monotonic() - start, time.process_time() - busy
+    assert not scripts.runs(workers.pids[0])
+    # All had answered. To wait for that was no work.
+    assert step.next_observ[:, 1].tolist() == [2, 2]
+    assert 1.5 <= took < 5
+    assert busy < 0.4 * took
+    with pytest.raises(process_lib.WorkerDied, match="Worker 0.*SIGKILL"):
+      _step(batch)
+
+
+def test_death_behind_an_answer_although_another_hangs():
+  # Nothing comes any more; an interruption still does.
+  with _interrupted([odd.DiesBehind, _STUCK["hang"]], 2,
+                    seconds=1.0) as (workers, _):
+    assert not scripts.runs(workers.pids[0])
+    workers.close(patience=0.1)
+
+
+def test_death_behind_an_answer_does_not_hide_another():
+  constructors = [odd.DiesBehind, functools.partial(odd.Slow, 1.0, "kill")]
+  with workers_lib.Workers(2) as workers:
+    batch = batch_env.BatchEnv(constructors, workers)
+    batch.reset()
+    _step(batch)
+    with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
+      _step(batch)
+
+
+def test_death_of_a_worker_without_environments_is_none_of_a_batch():
+  with workers_lib.Workers(3) as workers:
+    batch = batch_env.BatchEnv(
+        [toy.Counter, functools.partial(odd.Slow, 1.5)], workers)
+    used = set(batch._block._used[number].process.pid for number in range(2))
+    unused, = set(workers.pids) - used
+    os.kill(unused, signal.SIGKILL)
+    scripts.wait_for_ends([unused], 5)
+    batch.reset()
+    _step(batch)
+    start, busy = time.monotonic(), time.process_time()
+    assert _step(batch).next_observ[:, 1].tolist() == [2, 2]
+    busy = time.process_time() - busy
+    assert busy < 0.4 * (time.monotonic() - start)
+
+
+@pytest.mark.slow
+def test_death_is_noticed_behind_a_death_and_a_child_that_lives():
+  constructors = [odd.DiesBehind, functools.partial(odd.Forking, 1.0)]
+  with workers_lib.Workers(2) as workers:
+    batch = batch_env.BatchEnv(constructors, workers)
+    batch.reset()
+    child = batch.get("child")[1]
+    try:
+      _step(batch)
+      with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
+        _step(batch)
+    finally:
+      os.kill(child, signal.SIGKILL)
 
 
 def test_the_others_close_their_environments_after_a_death(tmp_path):

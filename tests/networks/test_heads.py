@@ -223,3 +223,30 @@ def test_the_divergence_is_from_the_first_to_the_second(head):
   error = np.std(ratio) / np.sqrt(40_000)
   assert abs(np.mean(ratio) - forth[0]) < 5 * error
   assert abs(np.mean(ratio) - back[0]) > 5 * error
+
+
+@pytest.mark.parametrize("head", [_gaussian((2,)), _categorical(3)])
+def test_noise_waits_for_the_parameters(head):
+  # Else there would be two branches, and a thread to wake for one of them.
+  @tf.function
+  def sample(parameters, key):
+    return head.sample(parameters, key)
+  graph = sample.get_concrete_function(
+      tf.TensorSpec([4, head.size]), tf.TensorSpec([2], tf.int64)).graph
+  noises = [operation for operation in graph.get_operations()
+            if "Random" in operation.type]
+  assert noises
+  for noise in noises:
+    assert graph.inputs[0].op in _behind(noise)
+
+
+def _behind(operation):
+  """Return all operations that run before this one."""
+  seen, left = set(), [operation]
+  while left:
+    operation = left.pop()
+    before = {*(tensor.op for tensor in operation.inputs),
+              *operation.control_inputs} - seen
+    seen |= before
+    left.extend(before)
+  return seen

@@ -55,10 +55,27 @@ def _exact(space, amount=3):
 
 
 def _steps(env, inputs, eager):
-  """Step from inside the graph."""
-  step = tf.function(lambda *tensors: env.step(*tensors)[0])
+  """Step from inside the graph; return answers, and them packed."""
+  @tf.function
+  def step(*tensors):
+    packed, _ = env.step(*tensors)
+    return env.unpack(packed), packed
   with modes.functions_run_eagerly(eager):
     return [step(*map(tf.constant, row)) for row in zip(*inputs, strict=True)]
+
+
+_ANY, _KNOWN = None, 9  # Steps of a collection, as its graph knows them.
+
+
+def _collection(env, packed, eager, time=_KNOWN):
+  """Unpack all steps at once; return answers and true successors."""
+  @tf.function(input_signature=[
+      tf.TensorSpec([time, *env.packed_spec.shape], tf.uint8)])
+  def unpack(packed):
+    answers = env.unpack(packed)
+    return answers, env.successors(answers)
+  with modes.functions_run_eagerly(eager):
+    return unpack(tf.stack(packed))
 
 
 @_both_modes
@@ -76,11 +93,19 @@ def test_all_fields_cross_as_they_are(pauses, space, eager):
     inside.reset()
     expected = [outside.step(*row) for row in zip(*inputs, strict=True)]
     env = in_graph_batch_env.InGraphBatchEnv(inside)
-    for got, wanted in zip(
-        _steps(env, inputs, eager), expected, strict=True):
-      for name, tensor in got._asdict().items():
-        array = getattr(wanted, name)
+    steps = _steps(env, inputs, eager)
+    answers, successors = _collection(
+        env, [packed for _, packed in steps], eager)
+  assert any(step.terminated.any() for step in expected)
+  assert set(answers._fields) | {"next_observ"} == set(
+      batch_env.Step._fields)
+  for time, ((got, _), wanted) in enumerate(zip(steps, expected, strict=True)):
+    for name, array in wanted._asdict().items():
+      tensors = [successors[time]] if name == "next_observ" else [
+          getattr(got, name), getattr(answers, name)[time]]
+      for tensor in tensors:
         assert tensor.dtype == array.dtype
+        assert tensor.shape == array.shape
         assert tensor.numpy().tobytes() == array.tobytes(), name
 
 
@@ -89,18 +114,25 @@ def test_integers_are_not_rounded():
     batch.reset()
     env = in_graph_batch_env.InGraphBatchEnv(batch)
     steps = _steps(env, [np.zeros((4, 1), np.int64)], eager=False)
-  observed = [step.next_observ.numpy().item() - 2 ** 53 for step in steps]
-  assert observed == [2, 3, 4, 5]
-  assert steps[3].observ.numpy().item() - 2 ** 53 == 1
+    answers, successors = _collection(
+        env, [packed for _, packed in steps], eager=False, time=_ANY)
+  assert (successors[:, 0].numpy() - 2 ** 53).tolist() == [2, 3, 4, 5]
+  assert (answers.observ[:, 0].numpy() - 2 ** 53).tolist() == [2, 3, 4, 1]
+  observed = [step.observ.numpy().item() - 2 ** 53 for step, _ in steps]
+  assert observed == [2, 3, 4, 1]
 
 
 def test_bytes_are_not_stretched():
   with _exact(_BYTES, 1) as batch:
     batch.reset()
     env = in_graph_batch_env.InGraphBatchEnv(batch)
-    step, = _steps(env, [np.zeros((1, 1), np.int64)], eager=False)
+    (step, _), = _steps(env, [np.zeros((1, 1), np.int64)], eager=False)
   np.testing.assert_array_equal(
       step.observ, [[[249, 250, 251], [252, 253, 254]]])
+
+
+def _shapes(tensors):
+  return [tuple(tensor.shape) for tensor in tensors]
 
 
 @_spaces
@@ -111,26 +143,52 @@ def test_shapes_are_known_while_tracing(space):
     env = in_graph_batch_env.InGraphBatchEnv(batch)
     @tf.function
     def step(action):
-      step, seconds = env.step(action)
-      traced.append(([tuple(x.shape) for x in step], seconds.shape))
-      return step
+      packed, seconds = env.step(action)
+      answers = env.unpack(packed)
+      traced.extend([_shapes([packed, seconds]), _shapes(answers)])
+      return answers
     step(tf.zeros([3], tf.int64))
   observ = (3, *space.shape)
-  assert traced == [([observ, observ, (3,), (3,), (3,), (3,)], ())]
+  assert traced == [[(batch.step_layout.num_bytes,), ()],
+                    [observ, (3,), (3,), (3,), (3,)]]
 
 
 @_spaces
-def test_spec_describes_a_transition(space):
+@pytest.mark.parametrize("time", [_ANY, _KNOWN])
+def test_shapes_of_a_collection_are_known_while_tracing(space, time):
+  traced = []
   with _exact(space) as batch:
     env = in_graph_batch_env.InGraphBatchEnv(batch)
-    spec, observ = env.spec, batch.reset()
+    @tf.function(input_signature=[
+        tf.TensorSpec([time, batch.step_layout.num_bytes], tf.uint8)])
+    def unpack(packed):
+      answers = env.unpack(packed)
+      traced.extend([*answers, env.successors(answers)])
+      return answers
+    unpack.get_concrete_function()
+  observ, rest = (time, 3, *space.shape), (time, 3)
+  assert [tuple(tensor.shape.as_list()) for tensor in traced] == [
+      observ, rest, rest, rest, rest, observ]
+
+
+@_spaces
+def test_specs_describe_what_crosses(space):
+  with _exact(space) as batch:
+    env = in_graph_batch_env.InGraphBatchEnv(batch)
+    batch.reset()
+    packed, seconds = env.step(tf.zeros([3], tf.int64))
   assert len(env) == 3
-  assert spec.observ == spec.next_observ == tf.TensorSpec(
-      observ.shape, observ.dtype)
-  assert spec.action == tf.TensorSpec([3], tf.int64)
-  assert spec.reward == tf.TensorSpec([3], tf.float32)
-  assert spec.terminated == spec.truncated == spec.valid == tf.TensorSpec(
-      [3], tf.bool)
+  assert env.action_spec == tf.TensorSpec([3], tf.int64)
+  assert env.packed_spec == tf.TensorSpec(
+      [batch.step_layout.num_bytes], tf.uint8)
+  assert env.packed_spec == tf.TensorSpec(packed.shape, packed.dtype)
+  assert seconds.dtype == tf.float64 and seconds >= 0
+
+
+def test_spec_of_actions_in_a_box():
+  with batch_env.BatchEnv([toy.Counter] * 4) as batch:
+    env = in_graph_batch_env.InGraphBatchEnv(batch)
+  assert env.action_spec == tf.TensorSpec([4, 1], tf.float32)
 
 
 def test_a_traced_step_runs_every_time():
@@ -142,7 +200,8 @@ def test_a_traced_step_runs_every_time():
       first, _ = env.step(tf.zeros([1, 1]))
       env.step(tf.zeros([1, 1]))  # Its result is used by nobody.
       third, _ = env.step(tf.zeros([1, 1]))
-      return tf.concat([first.reward, third.reward], 0)
+      return tf.concat([
+          env.unpack(first).reward, env.unpack(third).reward], 0)
     np.testing.assert_array_equal(rewards(), [1, 3])
     np.testing.assert_array_equal(rewards(), [4, 6])
 

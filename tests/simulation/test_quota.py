@@ -90,6 +90,26 @@ def _player(batch, steps, explore=True):
   return play, traces
 
 
+def _ended(played):
+  return np.logical_or(
+      played.transitions.terminated, played.transitions.truncated)
+
+
+def _in_order_of_time(amounts, explore=True):
+  """Return scores and lengths of the episodes that each environment plays."""
+  played = []
+  for number, amount in enumerate(amounts):
+    one = _by_hand(number, amount, explore)
+    played += zip(one.ends, [number] * amount, one.scores, one.lengths)
+  return [episode[2:] for episode in sorted(played)]
+
+
+def _assert_finished(finished, expected):
+  assert [x.length for x in finished] == [length for _, length in expected]
+  np.testing.assert_allclose(
+      [x.score for x in finished], [score for score, _ in expected], rtol=1e-5)
+
+
 def _play(batch, quota, steps=100, explore=True):
   play, _ = _player(batch, steps, explore)
   carry = simulate.initial_carry(tf.constant(batch.reset()))
@@ -108,7 +128,7 @@ def test_episodes_differ_in_length():
 def test_equals_playing_one_after_the_other(quota, eager):
   with _batch() as batch, modes.functions_run_eagerly(eager):
     played = _play(batch, quota)
-    taken = batch.get("taken")
+    taken, running = batch.get("taken"), batch.snapshot()
   alone = [_by_hand(number, amount) for number, amount in enumerate(quota)]
   totals = [sum(one.lengths) for one in alone]
   # As long as it takes the longest, and no step in vain.
@@ -116,19 +136,17 @@ def test_equals_playing_one_after_the_other(quota, eager):
   assert taken == totals
   assert played.left.tolist() == [0, 0, 0]
   assert played.carry.clock == max(totals)
-  np.testing.assert_array_equal(played.carry.score, 0)
-  np.testing.assert_array_equal(played.carry.length, 0)
+  np.testing.assert_array_equal(running.score, 0)
+  np.testing.assert_array_equal(running.length, 0)
+  _assert_finished(batch.finished, _in_order_of_time(quota))
   for number, one in enumerate(alone):
     np.testing.assert_array_equal(played.carry.observ[number], one.observ)
     for name, field in played.transitions._asdict().items():
       for step, expected in zip(field[:, number], one.steps):
         np.testing.assert_allclose(
             step, expected[name], rtol=1e-6, atol=1e-6, err_msg=name)
-    ended = np.flatnonzero(played.episodes.ended[:, number]).tolist()
+    ended = np.flatnonzero(_ended(played)[:, number]).tolist()
     assert ended == one.ends
-    assert played.episodes.length[ended, number].tolist() == one.lengths
-    np.testing.assert_allclose(
-        played.episodes.score[ended, number], one.scores, rtol=1e-5)
 
 
 @_both_modes
@@ -140,9 +158,9 @@ def test_nothing_comes_from_those_who_wait(eager):
   # They have all begun to wait for good.
   assert (np.diff(waiting.astype(int), axis=0) >= 0).all()
   for field in (played.transitions.terminated, played.transitions.truncated,
-                played.transitions.reward, played.episodes.ended,
-                played.episodes.score, played.episodes.length):
+                played.transitions.reward):
     assert not field[waiting].any()
+  _assert_finished(batch.finished, _in_order_of_time((1, 2, 5)))
   for name in ("observ", "next_observ"):
     for number in (0, 1):
       seen = getattr(played.transitions, name)[waiting[:, number], number]
@@ -155,11 +173,8 @@ def test_short_episodes_are_not_preferred(explore):
   """All that has begun counts; in so many steps it would not."""
   with _batch() as batch:
     played = _play(batch, (5, 5, 5), explore=explore)
-  ended = played.episodes.ended
-  assert ended.sum(0).tolist() == [5, 5, 5]
-  lengths = [played.episodes.length[ended[:, number], number].tolist()
-             for number in range(3)]
-  assert lengths == [_by_hand(number, 5).lengths for number in range(3)]
+  assert _ended(played).sum(0).tolist() == [5, 5, 5]
+  _assert_finished(batch.finished, _in_order_of_time((5, 5, 5), explore))
 
 
 @pytest.mark.parametrize("steps", [1, 3, 4, 50])
@@ -167,6 +182,7 @@ def test_goes_on_where_it_was_cut_off(steps):
   quota = (1, 2, 5)
   with _batch() as batch:
     whole = _play(batch, quota)
+    finished = batch.finished
   parts = []
   with _batch() as batch:
     play, traces = _player(batch, steps)
@@ -177,17 +193,17 @@ def test_goes_on_where_it_was_cut_off(steps):
       carry, left = part.carry, part.left
       parts.append(part)
       assert len(parts) < 100, "It does not come to an end."
-      ended = sum(x.episodes.ended.numpy().sum(0) for x in parts)
+      ended = sum(_ended(x).sum(0) for x in parts)
       assert left.numpy().tolist() == (quota - ended).tolist()
   assert len(traces) == 1
-  assert all(len(part.episodes.ended) == steps for part in parts[:-1])
-  assert 1 <= len(parts[-1].episodes.ended) <= steps
+  assert all(len(part.transitions.valid) == steps for part in parts[:-1])
+  assert 1 <= len(parts[-1].transitions.valid) <= steps
   tf.nest.map_structure(np.testing.assert_array_equal, carry, whole.carry)
-  for field in ("transitions", "episodes"):
-    tf.nest.map_structure(
-        lambda expected, *rows: np.testing.assert_array_equal(
-            np.concatenate(rows), expected),
-        getattr(whole, field), *[getattr(part, field) for part in parts])
+  tf.nest.map_structure(
+      lambda expected, *rows: np.testing.assert_array_equal(
+          np.concatenate(rows), expected),
+      whole.transitions, *[part.transitions for part in parts])
+  assert batch.finished == finished and len(finished) == sum(quota)
 
 
 def test_one_graph_for_any_quota_and_any_time_it_takes():
@@ -204,8 +220,10 @@ def test_nobody_has_to_play():
   with _batch() as batch:
     played = _play(batch, (0, 0, 0))
     assert batch.get("taken") == [0, 0, 0]
-  assert played.transitions.reward.shape == (0, 3)
-  assert played.episodes.ended.shape == (0, 3)
+  for name, field in played.transitions._asdict().items():
+    rest = (1,) if name in ("observ", "action", "next_observ") else ()
+    assert field.shape == (0, 3, *rest), name
+  assert batch.finished == []
 
 
 def test_the_next_quota_begins_with_the_next_episodes():
@@ -216,10 +234,10 @@ def test_the_next_quota_begins_with_the_next_episodes():
     for _ in range(3):
       played = play(carry, tf.constant((2, 1, 1)))
       carry = played.carry
-      for number in range(3):
-        ended = played.episodes.ended[:, number]
-        lengths[number] += played.episodes.length[:, number][ended].numpy(
-            ).tolist()
+      ended = np.argwhere(_ended(played))[:, 1].tolist()
+      for number, episode in zip(ended, batch.finished, strict=True):
+        lengths[number].append(episode.length)
+      batch.finished.clear()
   assert lengths == [_by_hand(number, amount).lengths
                      for number, amount in enumerate((6, 3, 3))]
 
@@ -232,7 +250,7 @@ def test_all_but_the_time_is_known_while_tracing():
     def play(carry, quota):
       played = simulate.simulate(env, _Follower(), carry, 60, True, quota)
       traced.append([x.shape.as_list() for x in tf.nest.flatten(played)])
-      for tensor in tf.nest.flatten((played.transitions, played.episodes)):
+      for tensor in tf.nest.flatten(played.transitions):
         assert tensor.shape[0] is None
       return played
     played = play(simulate.initial_carry(tf.constant(batch.reset())),

@@ -69,31 +69,43 @@ def _play(batch, actor, carry, steps, explore=True, eager=False):
     return tf.nest.map_structure(lambda tensor: tensor.numpy(), play(carry))
 
 
+def _ended(played):
+  return played.transitions.terminated | played.transitions.truncated
+
+
+def _finished(batch):
+  return [(episode.score, episode.length) for episode in batch.finished]
+
+
+# Of seven steps of episodes of two and of three steps.
+_NO, _YES = False, True
+_ENDED = [[_NO, _YES, _NO, _YES, _NO, _YES, _NO],
+          [_NO, _NO, _YES, _NO, _NO, _YES, _NO]]
+_LENGTHS = [[1, 2, 1, 2, 1, 2, 1], [1, 2, 3, 1, 2, 3, 1]]
+
+
 @_both_modes
 def test_scores_and_lengths_run_within_their_episode(eager):
   with _counters(2, 3) as batch:  # Rewards are 1, 2, 3, ...
     played = _play(batch, _Clockwork(), _start(batch), 7, eager=eager)
-  no, yes = False, True
-  np.testing.assert_array_equal(played.episodes.ended.T, [
-      [no, yes, no, yes, no, yes, no], [no, no, yes, no, no, yes, no]])
-  np.testing.assert_array_equal(played.episodes.length.T, [
-      [1, 2, 1, 2, 1, 2, 1], [1, 2, 3, 1, 2, 3, 1]])
-  np.testing.assert_array_equal(played.episodes.score.T, [
-      [1, 3, 1, 3, 1, 3, 1], [1, 3, 6, 1, 3, 6, 1]])
-  np.testing.assert_array_equal(played.carry.score, [1, 1])
-  np.testing.assert_array_equal(played.carry.length, [1, 1])
+    running = batch.snapshot()
+  np.testing.assert_array_equal(_ended(played).T, _ENDED)
+  np.testing.assert_array_equal(played.transitions.reward.T, _LENGTHS)
+  assert _finished(batch) == [(3, 2), (6, 3), (3, 2), (3, 2), (6, 3)]
+  np.testing.assert_array_equal(running.score, [1, 1])
+  np.testing.assert_array_equal(running.length, [1, 1])
   assert played.carry.clock == 7
 
 
 @pytest.mark.parametrize("truncates", [False, True])
 def test_ends_are_told_apart(truncates):
   with _counters(2, 3, truncates=truncates) as batch:
-    played = _play(batch, _Clockwork(), _start(batch), 6)
+    played = _play(batch, _Clockwork(), _start(batch), 7)
   transitions = played.transitions
   ended, never = transitions.terminated, transitions.truncated
   if truncates:
     ended, never = never, ended
-  np.testing.assert_array_equal(ended, played.episodes.ended)
+  np.testing.assert_array_equal(ended.T, _ENDED)
   assert ended.sum() == 5 and not never.any()
 
 
@@ -103,10 +115,9 @@ def test_next_observ_is_the_successor_and_never_a_reset():
   # Observations are [seed, step].
   observ = played.transitions.observ
   next_observ = played.transitions.next_observ
-  np.testing.assert_array_equal(
-      next_observ[..., 1], played.episodes.length)
+  np.testing.assert_array_equal(next_observ[..., 1].T, _LENGTHS)
   np.testing.assert_array_equal(next_observ[..., 0], observ[..., 0])
-  ended = played.episodes.ended[:-1]
+  ended = _ended(played)[:-1]
   np.testing.assert_array_equal(observ[1:][~ended], next_observ[:-1][~ended])
   np.testing.assert_array_equal(observ[1:][ended][:, 1], 0)
   assert (observ[1:][ended][:, 0] != next_observ[:-1][ended][:, 0]).all()
@@ -116,6 +127,7 @@ def test_next_observ_is_the_successor_and_never_a_reset():
 def test_continues_from_the_carry(eager):
   with _counters(2, 3, 5) as batch:
     whole = _play(batch, _Clockwork(), _start(batch), 7, eager=eager)
+    finished = batch.finished
   with _counters(2, 3, 5) as batch:
     first = _play(batch, _Clockwork(), _start(batch), 4, eager=eager)
     carry = tf.nest.map_structure(tf.constant, first.carry)
@@ -124,11 +136,11 @@ def test_continues_from_the_carry(eager):
   assert second.transitions.reward.shape == (3, 3)
   tf.nest.map_structure(
       np.testing.assert_array_equal, second.carry, whole.carry)
-  for field in ("transitions", "episodes"):
-    tf.nest.map_structure(
-        lambda *parts: np.testing.assert_array_equal(
-            np.concatenate(parts[:2]), parts[2]),
-        getattr(first, field), getattr(second, field), getattr(whole, field))
+  tf.nest.map_structure(
+      lambda *parts: np.testing.assert_array_equal(
+          np.concatenate(parts[:2]), parts[2]),
+      first.transitions, second.transitions, whole.transitions)
+  assert batch.finished == finished and len(finished) == 3 + 2 + 1
 
 
 def test_clock_continues_from_where_it_is_set():
@@ -147,8 +159,10 @@ def test_equals_stepping_by_hand(discrete, explore, eager):
   with _targets(discrete) as batch:
     actor = _policy(batch)
     played = _play(batch, actor, _start(batch), 8, explore, eager)
+    finished = batch.finished
   with _targets(discrete) as batch:
     observ = batch.reset()
+    expected_finished, score, length = [], np.zeros(3, np.float32), [0] * 3
     for time in range(8):
       action = actor.act(
           tf.constant(observ), tf.constant(time, tf.int64), explore).numpy()
@@ -161,9 +175,18 @@ def test_equals_stepping_by_hand(discrete, explore, eager):
             getattr(played.transitions, name)[time], expected, rtol=1e-5,
             atol=1e-6, err_msg=name)
       observ = step.observ
+      score += step.reward
+      for index, ended in enumerate(step.terminated | step.truncated):
+        length[index] += 1
+        if ended:
+          expected_finished.append((score[index], length[index]))
+          score[index], length[index] = 0, 0
     np.testing.assert_array_equal(played.carry.observ, observ)
-  assert played.episodes.ended.sum() == 4 + 2 + 1
-  assert (played.left > 10 ** 9).all()  # As if there were no quota.
+  np.testing.assert_allclose(
+      [(episode.score, episode.length) for episode in finished],
+      expected_finished, rtol=1e-5)
+  assert _ended(played).sum() == len(finished) == 4 + 2 + 1
+  assert played.left.tolist() == [0, 0, 0]  # There is no quota.
 
 
 @pytest.mark.parametrize("discrete", [False, True])

@@ -114,7 +114,7 @@ def test_steps_are_those_of_the_episodes(trained):
   for number, state in enumerate(trained.states):
     assert state["variable/observ/count:0"] == sum(steps[:number])
     assert state["variable/reward/count:0"] == sum(steps[:number])
-    assert state["carry/clock"] == sum(batched[:number])
+    assert state["clock"] == sum(batched[:number])
 
 
 def test_one_graph_although_epochs_differ_in_length(trained):
@@ -132,8 +132,7 @@ def test_no_episode_is_under_way_between_epochs(trained):
   for state in trained.states:
     assert state["episodes/length"].tolist() == [0, 0, 0]
     assert state["episodes/action"].size == 0
-    assert state["carry/score"].tolist() == [0, 0, 0]
-    assert state["carry/length"].tolist() == [0, 0, 0]
+    assert state["episodes/score"].tolist() == [0, 0, 0]
 
 
 def test_processes_learn_the_same_bits(trained, elsewhere):

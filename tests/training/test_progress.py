@@ -12,7 +12,10 @@ from agents.training import progress
 from tests import command
 
 ROW = {"phase": "train", "step": 500, "return_mean": 12.34,
-       "steps_per_second": 4321.0}
+       "steps_per_second": 4321.0, "step_limit": 8642.0, "limit_share": 0.5,
+       "stepping_share": 0.4, "crossing_share": 0.1, "inference_share": 0.1,
+       "learning_share": 0.4, "evaluation_share": 0.0, "compiling_share": 0.0,
+       "rest_share": 0.0}
 
 
 def test_plain_lines_where_there_is_no_terminal(capsys):
@@ -25,7 +28,9 @@ def test_plain_lines_where_there_is_no_terminal(capsys):
   train, evaluation = capsys.readouterr().out.splitlines()
   assert train.startswith(
       "train   step 500/1,000   return 12.3   4,321 steps/s   0:00:0")
-  assert train.endswith(" left")
+  assert train.endswith(
+      " left   stepping 40%, crossing 10%, inference 10%, learning 40%; at "
+      "0.50 of the 8,642 steps/s that this machine steps at most")
   assert evaluation.startswith(
       "eval    step 500/1,000   return no episode ended   0:00:0")
 

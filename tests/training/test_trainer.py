@@ -124,11 +124,18 @@ def test_nothing_is_traced_twice(continuous):
 
 def test_an_epoch_counts_its_steps(continuous):
   for number, state in enumerate(continuous.states):
-    assert state["carry/clock"] == 16 * number
+    assert state["clock"] == 16 * number
     assert state["variable/observ/count:0"] == 16 * 8 * number
     assert state["variable/return/count:0"] == 16 * 8 * number
     assert state["variable/adam/iteration"] == 4 * 4 * number
   assert all(epoch.steps == 16 * 8 for epoch in continuous.epochs)
+
+
+def test_a_state_holds_variables_clock_and_running_episodes(continuous):
+  names = [name for name in continuous.states[7]
+           if not name.startswith("variable/")]
+  assert sorted(names) == ["clock", *(f"episodes/{name}" for name in (
+      "action", "episode", "length", "observ", "score", "seed"))]
 
 
 def test_metrics_are_finite_numbers(continuous):
@@ -166,6 +173,7 @@ def test_loaded_state_goes_on_as_if_nothing_had_happened(continuous, fresh):
   _assert_same(fresh.state(), continuous.states[7])
   # Episodes of 5 steps and segments of 16: some are under way.
   assert continuous.states[7]["episodes/length"].any()
+  assert continuous.states[7]["episodes/score"].any()
   for number in (8, 9):
     epoch = fresh.epoch(0.5)
     _assert_same(fresh.state(), continuous.states[number])

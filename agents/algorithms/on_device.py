@@ -1,0 +1,56 @@
+"""Learning on one device, acting on another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from agents import structs
+from agents.algorithms import ppo
+
+
+class OnDevice:
+  """The same algorithm twice: one copy learns, the other follows and acts.
+
+  Environments are stepped by the CPU, and for a batch of actions a GPU is not
+  worth the way there and back; for large updates it is.
+
+  Args:
+    make: Builds the algorithm; both copies begin alike.
+    device: Where to learn, such as "GPU:0".
+  """
+
+  def __init__(self, make: Callable[[], ppo.BatchPPO], device: str):
+    self._device = device
+    with tf.device(device):
+      self._learner = make()
+    with tf.device("CPU:0"):
+      self._actor = make()
+
+  def act(self, observ: tf.Tensor, clock: tf.Tensor, explore: bool
+          ) -> tf.Tensor:
+    """See `ppo.BatchPPO.act`."""
+    return self._actor.act(observ, clock, explore)
+
+  def learn(self, memory: structs.Experience, clock: tf.Tensor,
+            progress: tf.Tensor) -> dict[str, tf.Tensor]:
+    """See `ppo.BatchPPO.learn`."""
+    with tf.device(self._device):
+      metrics = self._learner.learn(memory, clock, progress)
+    with tf.control_dependencies(list(metrics.values())):
+      learned = self._learner.variables()
+      for name, variable in self._actor.variables().items():
+        variable.assign(tf.convert_to_tensor(learned[name]))
+    return metrics
+
+  def variables(self) -> dict[str, Any]:
+    """Return all that a checkpoint must hold, by name."""
+    return self._learner.variables()
+
+  def assign(self, values: dict[str, np.ndarray]):
+    """Set all variables."""
+    self._learner.assign(values)
+    self._actor.assign(values)

@@ -1,0 +1,61 @@
+"""Learning on one device and acting on another changes nothing.
+
+No GPU is needed: TensorFlow can split the CPU into two devices.
+"""
+
+import subprocess
+import sys
+
+from tests import command
+
+_SCRIPT = """
+import sys
+import tensorflow as tf
+from agents import build
+from agents.environments import batch_env, make
+from agents.simulation import in_graph_batch_env
+from agents.training import trainer
+import configs
+
+cpu, = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(
+    cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+_, config = configs.load("pendulum")
+config = config.override({"num_envs": 4})
+build.setup(config)
+
+def make_envs(amount, seed):
+  return in_graph_batch_env.InGraphBatchEnv(batch_env.BatchEnv(
+      [make.MakeEnv(config.env)] * amount, seed=seed))
+
+def run(device):
+  envs = make_envs(4, 0), make_envs(2, 1)
+  batch = envs[0].batch_env
+  algorithm = build.learner(
+      config, batch.observation_space, batch.action_space, device)
+  trained = trainer.Trainer(algorithm, *envs, build.memory(config))
+  trained.start()
+  seen = [trained.epoch(0.1).metrics for _ in range(2)]
+  state = trained.state()
+  score = trained.evaluate(2, lambda: False)
+  devices = {tf.convert_to_tensor(v).device[-5:]
+             for v in algorithm.variables().values()}
+  assert devices == {device}, devices
+  # What was saved can be loaded, for acting as for learning.
+  after = trained.epoch(0.2).metrics
+  trained.load(state)
+  assert trained.evaluate(2, lambda: False) == score
+  assert trained.epoch(0.2).metrics == after
+  return seen, score, {name: x.tobytes() for name, x in state.items()}
+
+one, other = run("CPU:0"), run("CPU:1")
+assert one == other
+print("the same")
+"""
+
+
+def test_another_device_learns_the_same():
+  output = subprocess.run(
+      [sys.executable, "-c", _SCRIPT], cwd=command.ROOT, check=True,
+      stdout=subprocess.PIPE, text=True).stdout
+  assert output == "the same\n"
