@@ -26,6 +26,8 @@ setuptools.setup(
         "test": ["pytest>=8.0"],
         "dev": ["pytest>=8.0", "mypy>=1.10", "ruff>=0.6", "types-PyYAML",
                 "types-tqdm"],
-        "benchmarks": ["stable-baselines3>=2.4"],
+        "benchmarks": [
+            "envpool>=1.1; platform_system == 'Linux'", "matplotlib>=3.8",
+            "stable-baselines3>=2.4"],
     },
 )

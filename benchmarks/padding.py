@@ -9,9 +9,10 @@ fewer steps are learned from here, in turns with full ones.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import time
+
+from benchmarks import machine
 
 LENGTHS = (10, 30, 100, 300)
 FULL = 1000
@@ -58,8 +59,7 @@ def main():
     update(transitions).numpy()
     return time.perf_counter() - start
 
-  if (load := os.getloadavg()[0]) > 0.3:
-    print(f"Warning: the machine is busy (load {load:.1f}).")
+  machine.warn_if_busy()
   seconds(FULL)  # Compiles.
   full: list[float] = []
   times: dict[int, list[float]] = {length: [] for length in LENGTHS}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import subprocess
-import sys
 from collections.abc import Callable
+from collections.abc import Mapping
+
+from benchmarks import machine
 
 
 def compare(module: str, text: str,
-            systems: dict[str, tuple[Callable[[int], float], int]],
+            systems: Mapping[str, tuple[Callable[[int], float], int]],
             title: str, scale: float = 1.0):
   """Run the command line of a benchmark.
 
@@ -31,14 +32,11 @@ def compare(module: str, text: str,
     function, amount = systems[args.only]
     print(function(amount))
     return
-  if (load := os.getloadavg()[0]) > 0.3:
-    print(f"Warning: the machine is busy (load {load:.1f}).")
+  machine.warn_if_busy()
   speeds: dict[str, list[float]] = {name: [] for name in systems}
   for repeat in range(args.repeats):
     for name in systems:
-      output = subprocess.run(
-          [sys.executable, "-m", module, "--only", name], check=True,
-          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+      output = machine.python("-m", module, "--only", name)
       speeds[name].append(float(output.split()[-1]))
     print(f"{repeat + 1}: " + ", ".join(
         f"{name} {values[-1]:,.0f}" for name, values in speeds.items())

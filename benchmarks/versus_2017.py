@@ -11,47 +11,28 @@ does for each step of that loop. Imports and compilation are not counted.
 
 from __future__ import annotations
 
-import time
-
+import configs
+from agents import config as config_lib
+from benchmarks import speed
 from benchmarks import turns
+from configs import presets
 
-NUM_ENVS = 30
 ORIGINAL = 3_275 / 22_000  # Training steps for each step of a plain loop.
 
 
 def plain_loop(steps: int) -> float:
   """Return steps per second of environments in a loop, on one core."""
-  import gymnasium
-  envs = [gymnasium.make("HalfCheetah-v5", disable_env_checker=True)
-          for _ in range(NUM_ENVS)]
-  for env in envs:
-    env.reset(seed=0)
-  start = time.perf_counter()
-  for _ in range(steps // NUM_ENVS):
-    for env in envs:
-      _, _, terminated, truncated, _ = env.step(env.action_space.sample())
-      if terminated or truncated:
-        env.reset()
-  return steps / (time.perf_counter() - start)
+  return speed.simulator(_config(), steps).steps_per_second
 
 
 def training(steps: int) -> float:
   """Return steps per second of training, with everything but evaluation."""
-  import configs
-  from agents import build
-  from agents.environments import workers as workers_lib
-  from configs import presets
+  return speed.training(_config(), steps).steps_per_second
+
+
+def _config() -> config_lib.Config:
   _, config = configs.load("cheetah")
-  config = presets.apply("paper", config)
-  build.setup(config)
-  with workers_lib.Workers(workers_lib.cores()) as workers:
-    trainer = build.trainer(config, workers)
-    trainer.start()
-    trainer.epoch(0.0)  # Compiles.
-    done, start = 0, time.perf_counter()
-    while done < steps:
-      done += trainer.epoch(done / steps).steps
-    return done / (time.perf_counter() - start)
+  return presets.apply("paper", config)
 
 
 # Steps that take either some ten seconds.

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import time
 
+import configs
+from benchmarks import speed
 from benchmarks import turns
 
 NUM_ENVS, SEGMENT_LENGTH, MINIBATCH, EPOCHS = 64, 32, 64, 10
@@ -20,22 +22,11 @@ SEGMENT = NUM_ENVS * SEGMENT_LENGTH
 
 def ours(segments: int) -> float:
   """Return steps per second of this project."""
-  import configs
-  from agents import build
-  from agents.environments import workers as workers_lib
   _, config = configs.load("cheetah")
   config = config.override({
       "num_envs": NUM_ENVS, "algorithm.segment_length": SEGMENT_LENGTH,
       "algorithm.minibatch_size": MINIBATCH, "algorithm.update_epochs": EPOCHS})
-  build.setup(config)
-  with workers_lib.Workers(workers_lib.cores()) as workers:
-    trainer = build.trainer(config, workers)
-    trainer.start()
-    trainer.epoch(0.0)  # Compiles.
-    start = time.perf_counter()
-    for index in range(segments):
-      trainer.epoch(index / segments)
-    return segments * SEGMENT / (time.perf_counter() - start)
+  return speed.training(config, segments * SEGMENT).steps_per_second
 
 
 def sb3(segments: int) -> float:

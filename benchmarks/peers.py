@@ -1,0 +1,98 @@
+"""What other libraries make of the same task, each in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from agents import config as config_lib
+from agents.environments import make
+from benchmarks import stretch as stretch_lib
+
+# Name of the peer: (package it needs, what it measures).
+PEERS = {
+    "gymnasium": ("gymnasium", ("gymnasium_sync", "gymnasium_async")),
+    "sb3": ("stable_baselines3", ("sb3_training",)),
+    "envpool": ("envpool", ("envpool",)),
+}
+
+
+def installed(peer: str) -> bool:
+  return importlib.util.find_spec(PEERS[peer][0]) is not None
+
+
+def gymnasium_sync(config: config_lib.Config, stretch: stretch_lib.Stretch
+                   ) -> Callable[[], float]:
+  """Stepping in Gymnasium's vector environment, in one process."""
+  import gymnasium
+  env = gymnasium.vector.SyncVectorEnv(
+      [make.MakeEnv(config.env)] * config.num_envs)
+  return lambda: stretch_lib.play_vector_env(env, stretch)
+
+
+def gymnasium_async(config: config_lib.Config, stretch: stretch_lib.Stretch
+                    ) -> Callable[[], float]:
+  """Stepping in Gymnasium's, a process for each environment."""
+  import gymnasium
+  env = gymnasium.vector.AsyncVectorEnv(
+      [make.MakeEnv(config.env)] * config.num_envs)
+  return lambda: stretch_lib.play_vector_env(env, stretch)
+
+
+def envpool(config: config_lib.Config, stretch: stretch_lib.Stretch
+            ) -> Callable[[], float]:
+  """Stepping in EnvPool's C++ threads, one a core."""
+  import envpool as envpool_lib
+
+  from agents.environments import workers
+  env = envpool_lib.make(
+      config.env.id, env_type="gymnasium", num_envs=config.num_envs,
+      num_threads=workers.cores())
+  low, high = env.action_space.low, env.action_space.high
+  actions = [np.clip(action, -1, 1) * (high - low) / 2 + (high + low) / 2
+             for action in stretch.action.astype(np.float64)]
+
+  def measure() -> float:
+    env.reset()
+    start = time.perf_counter()
+    for action in actions:
+      env.step(action)
+    return len(actions) * config.num_envs / (time.perf_counter() - start)
+  return measure
+
+
+def sb3_training(config: config_lib.Config, stretch: stretch_lib.Stretch
+                 ) -> Callable[[], float]:
+  """Training in Stable-Baselines3, all environments in one process."""
+  import stable_baselines3
+  from stable_baselines3.common import vec_env
+  algorithm = config.algorithm
+  assert algorithm.segment_length and algorithm.minibatch_size
+  env = vec_env.DummyVecEnv([make.MakeEnv(config.env)] * config.num_envs)
+  model = stable_baselines3.PPO(
+      "MlpPolicy", env, n_steps=algorithm.segment_length,
+      batch_size=algorithm.minibatch_size, n_epochs=algorithm.update_epochs,
+      learning_rate=algorithm.learning_rate, gamma=algorithm.discount,
+      gae_lambda=algorithm.gae_lambda, device="cpu", policy_kwargs={
+          "net_arch": {"pi": list(config.network.policy_layers),
+                       "vf": list(config.network.value_layers)}})
+  steps = config.num_envs * algorithm.segment_length
+  model.learn(steps)  # Warms up.
+  updates = 8
+
+  def measure() -> float:
+    start = time.perf_counter()
+    model.learn(updates * steps, reset_num_timesteps=False)
+    return updates * steps / (time.perf_counter() - start)
+  return measure
+
+
+if __name__ == "__main__":
+  import configs
+  _, _config = configs.load(sys.argv[2])
+  stretch_lib.serve(globals()[sys.argv[1]](
+      _config, stretch_lib.load(sys.argv[3])))

@@ -1,0 +1,154 @@
+"""A config's task, trained by PPO of Stable-Baselines3.
+
+    python -m benchmarks.sb3 --config cheetah --steps 300000 --matched
+
+Prints its learning curve as one line of JSON. `--matched` takes
+over what the config says as far as there is such a setting; otherwise, this is
+PPO's defaults, one environment. Either runs in one process, on the CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+import configs
+from agents import config as config_lib
+from agents.environments import make
+
+ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU"}
+
+
+def settings(config: config_lib.Config, action_space: gymnasium.Space
+             ) -> dict[str, Any]:
+  """Return arguments of PPO that mean what the config says.
+
+  Raises:
+    ConfigError: If an update learns from whole episodes.
+  """
+  algorithm, network = config.algorithm, config.network
+  length = algorithm.segment_length
+  if not length:
+    raise config_lib.ConfigError(
+        "Stable-Baselines3 learns from segments, but this config has no "
+        "algorithm.segment_length.")
+  rate, std = algorithm.learning_rate, network.init_std
+  if isinstance(action_space, gymnasium.spaces.Box) and (
+      action_space.is_bounded()):
+    # In units of the actions, which span [-1, 1] for us.
+    std *= float(np.mean(action_space.high - action_space.low)) / 2
+  return {
+      "learning_rate": rate if algorithm.lr_schedule != "linear" else (
+          lambda left: left * rate),
+      "n_steps": length,
+      "batch_size": algorithm.minibatch_size or config.num_envs * length,
+      "n_epochs": algorithm.update_epochs,
+      "gamma": algorithm.discount,
+      "gae_lambda": algorithm.gae_lambda,
+      "clip_range": algorithm.clip_ratio or math.inf,
+      "clip_range_vf": algorithm.value_clip,
+      "normalize_advantage": algorithm.normalize_advantage,
+      "ent_coef": algorithm.entropy_coef,
+      "vf_coef": algorithm.value_coef,
+      "max_grad_norm": algorithm.max_grad_norm or math.inf,
+      "policy_kwargs": {
+          "net_arch": {"pi": list(network.policy_layers),
+                       "vf": list(network.value_layers)},
+          "ortho_init": network.initializer == "orthogonal",
+          "log_std_init": math.log(std),
+          "optimizer_kwargs": {"eps": algorithm.adam_epsilon}}}
+
+
+def normalization(config: config_lib.Config) -> dict[str, Any]:
+  """Return arguments of VecNormalize that mean what the config says."""
+  algorithm = config.algorithm
+  return {
+      "norm_obs": algorithm.normalize_observ,
+      "clip_obs": algorithm.observ_clip,
+      "norm_reward": algorithm.reward_scale == "return",
+      "clip_reward": algorithm.reward_clip or math.inf,
+      "gamma": algorithm.discount}
+
+
+def train(config: config_lib.Config, matched: bool) -> dict[str, Any]:
+  """Train for the config's budget of steps.
+
+  Returns:
+    "seconds" of all training, and "points" of the learning curve: "step",
+    "seconds" since training began, "episodes" since the last point, and their
+    mean "return".
+  """
+  import stable_baselines3
+  import torch
+  from stable_baselines3.common import callbacks
+  from stable_baselines3.common import env_util
+  from stable_baselines3.common import vec_env
+  # Returns are reported by each environment's Monitor, below any normalization.
+  env = env_util.make_vec_env(
+      make.MakeEnv(config.env), config.num_envs if matched else 1, config.seed,
+      vec_env_cls=vec_env.DummyVecEnv)
+  arguments = {}
+  if matched:
+    arguments = settings(config, env.action_space)
+    arguments["policy_kwargs"]["activation_fn"] = getattr(
+        torch.nn, ACTIVATIONS[config.network.activation])
+    env = vec_env.VecNormalize(env, **normalization(config))
+
+  class Points(callbacks.BaseCallback):
+    """Looks at training when an update is done, as our own reports do."""
+
+    def _on_training_start(self):
+      self.points, self.returns, self.reported = [], [], 0
+      self.begin = time.perf_counter()
+
+    def _on_step(self) -> bool:
+      self.returns += [info["episode"]["r"] for info in self.locals["infos"]
+                       if "episode" in info]
+      return True
+
+    def _on_rollout_start(self):
+      every, step = config.every("report_every"), self.num_timesteps
+      self.seconds = time.perf_counter() - self.begin
+      if step // every > self.reported // every or step >= config.steps:
+        self.reported = step
+        if self.returns:
+          self.points.append({
+              "step": step, "seconds": self.seconds,
+              "episodes": len(self.returns),
+              "return": float(np.mean(self.returns))})
+        self.returns = []
+
+    _on_training_end = _on_rollout_start
+
+  points = Points()
+  stable_baselines3.PPO(
+      "MlpPolicy", env, device="cpu", seed=config.seed, **arguments).learn(
+          config.steps, points)
+  env.close()
+  return {"seconds": points.seconds, "points": points.points}
+
+
+def main(argv: list[str] | None = None):
+  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  parser.add_argument("--config", metavar="NAME", default="cheetah",
+                      help="name or .py file of a config (default: cheetah)")
+  parser.add_argument("--steps", metavar="N", help="budget (default: its own)")
+  parser.add_argument("--seed", metavar="N", default="0",
+                      help="seed of everything (default: 0)")
+  parser.add_argument("--matched", action="store_true",
+                      help="settings of the config in place of PPO's defaults")
+  args = parser.parse_args(argv)
+  _, config = configs.load(args.config)
+  config = config.override({"steps": args.steps or config.steps,
+                            "seed": args.seed})
+  print(json.dumps(train(config, args.matched)))
+
+
+if __name__ == "__main__":
+  main()

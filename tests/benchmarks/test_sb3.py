@@ -1,0 +1,71 @@
+import math
+
+import gymnasium
+import numpy as np
+import pytest
+
+from agents import config as config_lib
+from benchmarks import sb3
+from configs import presets
+
+CONFIG = config_lib.Config()
+UNIT = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+
+
+def test_settings_mean_what_the_config_says():
+  config = CONFIG.override({
+      "network.value_layers": [32], "algorithm.value_clip": 0.3})
+  settings = sb3.settings(config, UNIT)
+  assert settings["learning_rate"](0.5) == pytest.approx(1.5e-4)
+  assert settings["n_steps"] == 32
+  assert settings["batch_size"] == 64
+  assert settings["clip_range_vf"] == 0.3
+  policy = settings["policy_kwargs"]
+  assert policy["net_arch"] == {"pi": [64, 64], "vf": [32]}
+  assert policy["log_std_init"] == pytest.approx(math.log(0.6))
+
+
+def test_what_is_switched_off_has_no_effect():
+  config = CONFIG.override({
+      "algorithm.minibatch_size": None, "algorithm.clip_ratio": None,
+      "algorithm.max_grad_norm": None, "algorithm.lr_schedule": "constant"})
+  settings = sb3.settings(config, UNIT)
+  assert settings["learning_rate"] == 3e-4
+  assert settings["batch_size"] == 64 * 32
+  assert settings["clip_range"] == settings["max_grad_norm"] == math.inf
+
+
+def test_the_first_deviation_is_in_units_of_the_actions():
+  space = gymnasium.spaces.Box(-2, 2, (1,), np.float32)
+  settings = sb3.settings(CONFIG, space)
+  assert settings["policy_kwargs"]["log_std_init"] == pytest.approx(
+      math.log(1.2))
+  sb3.settings(CONFIG, gymnasium.spaces.Discrete(2))
+
+
+def test_normalization_means_what_the_config_says():
+  assert sb3.normalization(CONFIG) == {
+      "norm_obs": True, "clip_obs": 10.0, "norm_reward": True,
+      "clip_reward": math.inf, "gamma": 0.99}
+
+
+def test_whole_episodes_are_refused():
+  with pytest.raises(config_lib.ConfigError, match="learns from segments"):
+    sb3.settings(presets.apply("paper", CONFIG), UNIT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("matched", [False, True])
+def test_the_curve_holds_every_episode_and_raw_returns(matched):
+  pytest.importorskip("stable_baselines3")
+  # Episodes of 4 steps whose rewards are 1, 2, 3 and 4.
+  config = CONFIG.override({
+      "env.id": "tests.toy:Counter", "env.kwargs": {"length": 4},
+      "num_envs": 4, "algorithm.segment_length": 32,
+      "algorithm.minibatch_size": 32, "steps": 4096, "report_every": 2048})
+  curve = sb3.train(config, matched)
+  assert [point["step"] for point in curve["points"]] == [2048, 4096]
+  assert [point["episodes"] for point in curve["points"]] == [512, 512]
+  assert {point["return"] for point in curve["points"]} == {10.0}
+  times = [point["seconds"] for point in curve["points"]]
+  assert 0 < times[0] < times[1] <= curve["seconds"]
