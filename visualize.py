@@ -29,7 +29,8 @@ def main(argv: list[str] | None = None) -> int:
     with quiet.quiet_imports():
       from agents import build
       from agents import film
-      build.setup(folder.config)
+      # What learned it does not matter here.
+      build.setup(folder.config.override({"device": "cpu"}))
     episodes = film.film(
         folder, outdir, args.num_episodes, explore=args.policy == "sampled")
     (outdir / "episodes.json").write_text(json.dumps(episodes, indent=2) + "\n")

@@ -75,30 +75,35 @@ def learner(config: config_lib.Config, observation_space: gymnasium.Space,
 
 def learning_device(config: config_lib.Config,
                     observation_space: gymnasium.Space) -> str:
-  """Return "CPU:0", or "GPU:0" where that is asked for or seems faster.
-
-  A gradient step is some 150 kernels, each of which a GPU needs about 5 us to
-  begin; in that time two CPU cores do some 0.1 GFLOP. The rule asks for ten
-  times as much. It was derived, not measured on a GPU.
-  """
+  """Return "CPU:0", or "GPU:0" where that is asked for or seems faster."""
   gpus = tf.config.list_physical_devices("GPU")
   if config.device == "cpu" or not gpus:
     return "CPU:0"
-  if config.device == "gpu" or _flop(config, observation_space) > 1e9:
+  if config.device == "gpu" or _gpu_pays(config, observation_space):
     return "GPU:0"
   return "CPU:0"
 
 
-def _flop(config: config_lib.Config, observation_space: gymnasium.Space
-          ) -> float:
-  """Return about how many operations one gradient step is."""
+def _gpu_pays(config: config_lib.Config, observation_space: gymnasium.Space
+              ) -> bool:
+  """Whether an update would take two CPU cores twice as long as a GPU.
+
+  The cores do some 150 GFLOP a second. A GPU takes some 5 us to begin each
+  kernel, of which a gradient step has 150, and advantages three for each row.
+  This was derived from measurements on a CPU, not measured on a GPU.
+  """
+  algorithm, rows = config.algorithm, memory(config).rows
   inputs = math.prod(observation_space.shape or (1,))
   weights = sum(
       before * units for layers in (
           config.network.policy_layers, config.network.value_layers)
       for before, units in zip((inputs, *layers), layers))
-  rows = config.algorithm.minibatch_size or memory(config).rows
-  return 6.0 * weights * rows  # Forwards, and backwards twice as much.
+  epochs = algorithm.update_epochs
+  batches = -(-rows // (algorithm.minibatch_size or rows))
+  estimates = epochs if algorithm.recompute_advantages else 1
+  cpu = 6 * weights * rows * epochs / 150e9
+  gpu = 5e-6 * (150 * epochs * batches + 3 * rows * estimates)
+  return cpu > 2 * gpu
 
 
 def trainer(config: config_lib.Config,

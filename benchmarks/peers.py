@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import sys
 import time
@@ -30,7 +31,8 @@ def gymnasium_sync(config: config_lib.Config, stretch: stretch_lib.Stretch
   """Stepping in Gymnasium's vector environment, in one process."""
   import gymnasium
   env = gymnasium.vector.SyncVectorEnv(
-      [make.MakeEnv(config.env)] * config.num_envs)
+      [make.MakeEnv(config.env)] * config.num_envs,
+      autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
   return lambda: stretch_lib.play_vector_env(env, stretch)
 
 
@@ -39,13 +41,18 @@ def gymnasium_async(config: config_lib.Config, stretch: stretch_lib.Stretch
   """Stepping in Gymnasium's, a process for each environment."""
   import gymnasium
   env = gymnasium.vector.AsyncVectorEnv(
-      [make.MakeEnv(config.env)] * config.num_envs)
+      [make.MakeEnv(config.env)] * config.num_envs,
+      autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
   return lambda: stretch_lib.play_vector_env(env, stretch)
 
 
 def envpool(config: config_lib.Config, stretch: stretch_lib.Stretch
             ) -> Callable[[], float]:
-  """Stepping in EnvPool's C++ threads, one a core."""
+  """Stepping in EnvPool's C++ threads, one a core.
+
+  Its episodes begin by its own random numbers, so the physics is like ours only
+  where no episode ends soon. Steps that only reset don't count.
+  """
   import envpool as envpool_lib
 
   from agents.environments import workers
@@ -58,36 +65,39 @@ def envpool(config: config_lib.Config, stretch: stretch_lib.Stretch
 
   def measure() -> float:
     env.reset()
-    start = time.perf_counter()
+    resets, start = 0, time.perf_counter()
     for action in actions:
-      env.step(action)
-    return len(actions) * config.num_envs / (time.perf_counter() - start)
+      _, _, terminated, truncated, _ = env.step(action)
+      resets += int(np.sum(terminated | truncated))
+    seconds = time.perf_counter() - start
+    return (len(actions) * config.num_envs - resets) / seconds
   return measure
 
 
 def sb3_training(config: config_lib.Config, stretch: stretch_lib.Stretch
                  ) -> Callable[[], float]:
-  """Training in Stable-Baselines3, all environments in one process."""
+  """Training in Stable-Baselines3 with the config's settings.
+
+  All environments are in one process. Each time a new policy learns from as
+  many updates as ours.
+  """
   import stable_baselines3
   from stable_baselines3.common import vec_env
-  algorithm = config.algorithm
-  assert algorithm.segment_length and algorithm.minibatch_size
+
+  from benchmarks import sb3
   env = vec_env.DummyVecEnv([make.MakeEnv(config.env)] * config.num_envs)
   model = stable_baselines3.PPO(
-      "MlpPolicy", env, n_steps=algorithm.segment_length,
-      batch_size=algorithm.minibatch_size, n_epochs=algorithm.update_epochs,
-      learning_rate=algorithm.learning_rate, gamma=algorithm.discount,
-      gae_lambda=algorithm.gae_lambda, device="cpu", policy_kwargs={
-          "net_arch": {"pi": list(config.network.policy_layers),
-                       "vf": list(config.network.value_layers)}})
-  steps = config.num_envs * algorithm.segment_length
-  model.learn(steps)  # Warms up.
-  updates = 8
+      "MlpPolicy", env, device="cpu",
+      **sb3.settings(config, env.action_space))
+  untrained = copy.deepcopy(model.get_parameters())
+  update = config.num_envs * config.algorithm.segment_length
+  steps = update * -(-len(stretch.action) * config.num_envs // update)
 
   def measure() -> float:
+    model.set_parameters(untrained)
     start = time.perf_counter()
-    model.learn(updates * steps, reset_num_timesteps=False)
-    return updates * steps / (time.perf_counter() - start)
+    model.learn(steps)
+    return steps / (time.perf_counter() - start)
   return measure
 
 

@@ -63,10 +63,14 @@ class Loop:
 
 def play_vector_env(env: gymnasium.vector.VectorEnv, stretch: Stretch
                     ) -> float:
-  """Play a stretch on an environment that resets by itself."""
+  """Play a stretch on an environment that resets by itself.
+
+  It begins as the recorded episodes did; those that follow have other seeds.
+  """
   convert = block.action_converter(env.single_action_space)
   actions = [np.array(convert(action)) for action in stretch.action]
-  env.reset(seed=stretch.run_seed)
+  env.reset(seed=[episodes.episode_seed(stretch.run_seed, index, 0)
+                  for index in range(env.num_envs)])
   start = time.perf_counter()
   for action in actions:
     env.step(action)
@@ -85,8 +89,7 @@ class Child:
   def __init__(self, module: str, *arguments: str):
     self._process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments], text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL)
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
   def ask(self):
     """Begin to measure."""

@@ -6,12 +6,13 @@
 A policy is trained a little, then plays 500 steps from seeded resets. These are
 what everything else steps, in turns, several times:
 
-    raw         the same environments in plain loops, one process a core
+    raw         the same environments in plain loops, one process a worker
     stepping    `BatchEnv.step` alone
     inference   the compiled loop: the policy acts, all environments step
     learning    the compiled update alone
-    training    both, as `train.py` does it
-    new         the same for a policy that has not learned yet
+    training    both, as `train.py` does it between two reports
+    new         the same for a policy that has not learned yet, as the peers do;
+                their episodes are not the recorded ones
 
 Figures are steps per second of all environments together, medians over the
 rounds; ratios are medians of each round's own.
@@ -34,6 +35,7 @@ import configs
 from agents.environments import workers as workers_lib
 from benchmarks import machine
 from benchmarks import peers as peers_lib
+from benchmarks import points
 from benchmarks import stretch as stretch_lib
 from benchmarks import tables
 
@@ -88,7 +90,8 @@ def measure(name: str, peers: list[str], rounds: int, steps: float
   from agents import build
   _, config = configs.load(name)
   build.setup(config)
-  with workers_lib.Workers(workers_lib.cores()) as workers:
+  amount = points.workers(config, workers_lib.cores())
+  with workers_lib.Workers(amount) as workers:
     trainer = build.trainer(config, workers)
     ours = Ours(trainer, config)
     ours.train(steps)

@@ -29,6 +29,7 @@ class OnDevice:
       self._learner = make()
     with tf.device("CPU:0"):
       self._actor = make()
+    self._follow()  # Initial weights may differ in their last bits.
 
   def act(self, observ: tf.Tensor, clock: tf.Tensor, explore: bool
           ) -> tf.Tensor:
@@ -41,9 +42,7 @@ class OnDevice:
     with tf.device(self._device):
       metrics = self._learner.learn(memory, clock, progress)
     with tf.control_dependencies(list(metrics.values())):
-      learned = self._learner.variables()
-      for name, variable in self._actor.variables().items():
-        variable.assign(tf.convert_to_tensor(learned[name]))
+      self._follow()
     return metrics
 
   def variables(self) -> dict[str, Any]:
@@ -54,3 +53,8 @@ class OnDevice:
     """Set all variables."""
     self._learner.assign(values)
     self._actor.assign(values)
+
+  def _follow(self):
+    learned = self._learner.variables()
+    for name, variable in self._actor.variables().items():
+      variable.assign(tf.convert_to_tensor(learned[name]))

@@ -147,16 +147,15 @@ class BatchEnv:
       raise ValueError(f"`action` must have shape {expected.shape}. "
                        f"Received: {action.shape}.")
     if not self._log.begun:
-      raise RuntimeError("Call reset() before step().")
+      raise RuntimeError("Call reset() or restore() before step().")
     active = self._checked(active)
     expected[...] = action
     self._arrays["active"][...] = active
-    before = self._arrays["observ"].copy()
     start = time.perf_counter()
     try:
       self._infos = self._open_block.step()
     except BaseException:
-      self._log.hold(before)  # Some environments may have gone on.
+      self._log.forget()  # Some environments have gone on, others haven't.
       raise
     self.step_seconds += time.perf_counter() - start
     arrays = self._arrays
@@ -194,7 +193,14 @@ class BatchEnv:
     return self._infos
 
   def snapshot(self) -> episodes.Running:
-    """Return seeds and actions of the running episodes."""
+    """Return seeds and actions of the running episodes.
+
+    Raises:
+      RuntimeError: If there are none, as before the first reset and after a
+        step that failed.
+    """
+    if not self._log.begun:
+      raise RuntimeError("No episodes are running.")
     return self._log.snapshot()
 
   def restore(self, running: episodes.Running):

@@ -140,10 +140,9 @@ class EpisodeLog:
     """Whether there are episodes at all."""
     return self._running is not None
 
-  def hold(self, observ: np.ndarray):
-    """Stay at an observation that the live array no longer holds."""
-    if self._running is not None:
-      self._running = self._running._replace(observ=observ)
+  def forget(self):
+    """Have no episodes, until they begin anew or are loaded."""
+    self._running = None
 
   def snapshot(self) -> Running:
     """Return the present moment."""

@@ -64,5 +64,5 @@ def text(row: dict) -> str:
            if row[f"{name}_share"] >= 0.005]
   limit = "" if row["step_limit"] is None else (
       f"; at {row['limit_share']:.2f} of the {row['step_limit']:,.0f} steps/s "
-      "that this machine steps at most")
+      "that its workers step at most")
   return ", ".join(parts) + limit

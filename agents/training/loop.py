@@ -67,7 +67,7 @@ class Loop:
       if isinstance(error.__cause__, errors.EnvironmentsError):
         raise  # An environment's own, while its episode was replayed.
       raise config_lib.ConfigError(
-          f"config.yaml does not fit the checkpoint: {error}") from error
+          f"config.yaml and checkpoint do not fit: {error}") from error
     self.step = facts["step"]
     self._done = facts["done"]
     self._scores, self._lengths = facts["scores"], facts["lengths"]
@@ -147,6 +147,7 @@ class Loop:
   def _report(self, epoch: trainer_lib.Epoch):
     """Write a row of training."""
     time_spent = self._ledger.row()
+    self._ledger = ledger_lib.Ledger()
     row = {**self._row("train", self._scores, self._lengths), **time_spent}
     scalars = _grouped(epoch.metrics)
     for name, value in time_spent.items():
@@ -158,7 +159,6 @@ class Loop:
     self._write(row, scalars)
     self._scores, self._lengths, self._reward_parts = [], [], []
     self._done["report_every"] = self.step
-    self._ledger = ledger_lib.Ledger()
 
   def _evaluate(self):
     """Evaluate and write a row, unless interrupted."""

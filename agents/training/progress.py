@@ -45,6 +45,8 @@ class Progress:
     self._scores[row["phase"]] = score
     if self._bar is not None:
       self._bar.set_postfix(self._scores)
+      if "step_limit" in row:
+        self._bar.write(f"step {row['step']:,}   {ledger.text(row)}")
       return
     parts = [f"{row['phase']:5}", f"step {row['step']:,}/{self._steps:,}",
              f"return {score}"]

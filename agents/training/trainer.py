@@ -40,7 +40,7 @@ class Epoch(NamedTuple):
   metrics: dict[str, float]
   scores: list[float]  # Of the episodes that ended, in order of time.
   lengths: list[int]
-  reward_parts: list[dict[str, float]]  # Likewise; see `BatchEnv.infos`.
+  reward_parts: list[dict[str, float]]  # Likewise; see `batch_env.Finished`.
   steps: int  # Of all environments together.
   seconds: dict[str, float]  # Stepping, crossing, inference and learning.
   least_seconds: float  # Of stepping, had no worker ever waited.
@@ -70,7 +70,8 @@ class Trainer:
   def start(self):
     """Begin all training episodes."""
     observ = self.train_env.batch_env.reset()
-    self._carry = simulate.initial_carry(tf.constant(observ))
+    with tf.device("CPU:0"):
+      self._carry = simulate.initial_carry(tf.constant(observ))
     self._running = self.train_env.batch_env.snapshot()
 
   def epoch(self, progress: float) -> Epoch:
@@ -109,7 +110,8 @@ class Trainer:
           self.train_env, self.algorithm, carry, self.memory.steps,
           explore=True, quota=None if quota is None else tf.constant(quota))
       transitions = collected.transitions
-      with tf.control_dependencies([transitions.reward]):
+      with tf.control_dependencies(
+          [transitions.reward, transitions.next_observ]):
         middle = tf.timestamp()
       metrics = self.algorithm.learn(
           self.memory.arrange(transitions), carry.clock, progress)
@@ -180,7 +182,8 @@ class Trainer:
     self.train_env.batch_env.restore(running)
     load_variables(self.algorithm, arrays)
     self._running = self.train_env.batch_env.snapshot()
-    self._carry = structs.Carry(tf.constant(running.observ), clock)
+    with tf.device("CPU:0"):
+      self._carry = structs.Carry(tf.constant(running.observ), clock)
 
   def close(self):
     """Close all environments. Can be repeated."""

@@ -218,16 +218,22 @@ def test_scores_are_added_up_in_float32(mode):
   assert scores == [2 ** 24, 2 ** 24 + 4]
 
 
-def test_snapshot_after_a_failed_step_is_from_before_it():
+def test_there_is_no_snapshot_of_half_a_step():
   constructors = [toy.Counter, lambda: toy.Faulty("raise")]
   with batch_env.BatchEnv(constructors) as batch:
+    with pytest.raises(RuntimeError, match="No episodes"):
+      batch.snapshot()
     batch.reset()
-    before = batch.step(np.zeros((2, 1))).observ
+    batch.step(np.zeros((2, 1)))
+    before = batch.snapshot()
     with pytest.raises(ValueError):
       batch.step(np.zeros((2, 1)))  # The first one has gone on.
-    snapshot = batch.snapshot()
-    np.testing.assert_array_equal(snapshot.observ, before)
-    batch.restore(snapshot)
+    with pytest.raises(RuntimeError, match="No episodes"):
+      batch.snapshot()
+    with pytest.raises(RuntimeError, match="restore"):
+      batch.step(np.zeros((2, 1)))
+    batch.restore(before)
+    assert batch.snapshot().observ.tobytes() == before.observ.tobytes()
 
 
 @pytest.mark.parametrize("restored", [True, False])

@@ -66,4 +66,4 @@ def test_sentence(ledger):
   ledger.spend("evaluation", 5.999)
   assert ledger_lib.text(ledger.row()) == (
       "stepping 20%, crossing 5%, inference 5%, learning 10%, evaluation 60%; "
-      "at 0.37 of the 40,000 steps/s that this machine steps at most")
+      "at 0.37 of the 40,000 steps/s that its workers step at most")

@@ -112,7 +112,7 @@ def test_other_networks_than_the_checkpoint_has_are_told(finished, tmp_path):
   (copy / "config.yaml").write_text(text.replace("- 4", "- 5"))
   changed = run_folder.RunFolder(copy)
   loop = loop_lib.Loop(build.trainer(changed.config, None), changed, bool)
-  with pytest.raises(config_lib.ConfigError, match="does not fit the checkp"):
+  with pytest.raises(config_lib.ConfigError, match="checkpoint do not fit"):
     loop.resume()
 
 

@@ -30,7 +30,7 @@ def test_plain_lines_where_there_is_no_terminal(capsys):
       "train   step 500/1,000   return 12.3   4,321 steps/s   0:00:0")
   assert train.endswith(
       " left   stepping 40%, crossing 10%, inference 10%, learning 40%; at "
-      "0.50 of the 8,642 steps/s that this machine steps at most")
+      "0.50 of the 8,642 steps/s that its workers step at most")
   assert evaluation.startswith(
       "eval    step 500/1,000   return no episode ended   0:00:0")
 
@@ -55,3 +55,4 @@ def test_bar_on_a_terminal():
   assert "train:  50%" in shown
   assert "500/1.00k" in shown
   assert "train=12.3" in shown
+  assert "step 500   stepping 40%, crossing 10%, inference 10%" in shown
