@@ -1,1 +1,1 @@
-"""Measurements that anyone can repeat; each prints a ratio."""
+"""Measurements that anyone can repeat."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import gymnasium
 import pytest
 
 import configs
@@ -40,6 +41,24 @@ def test_every_config_is_built(name):
   assert state["episodes/seed"].shape == (2,)
   assert "variable/policy/output/kernel" in state
   assert "variable/value/output/kernel" in state
+
+
+@pytest.mark.parametrize("changes, pays", [
+    ({}, False), ({"network.policy_layers": [512, 256, 128]}, False),
+    ({"algorithm.minibatch_size": 2048,
+      "algorithm.recompute_advantages": False,
+      "network.policy_layers": [1024, 1024],
+      "network.value_layers": [1024, 1024]}, True)])
+@pytest.mark.parametrize("device", ["auto", "cpu", "gpu"])
+def test_device_that_learns(device, changes, pays, monkeypatch):
+  space = gymnasium.spaces.Box(-1, 1, [17])
+  _, config = configs.load("cheetah")
+  config = config.override({**changes, "device": device})
+  assert build.learning_device(config, space) == "CPU:0"  # There is no other.
+  monkeypatch.setattr(
+      build.tf.config, "list_physical_devices", lambda kind: [kind])
+  gpu = device == "gpu" or (device == "auto" and pays)
+  assert build.learning_device(config, space) == ("GPU:0" if gpu else "CPU:0")
 
 
 @pytest.mark.slow

@@ -303,6 +303,19 @@ def test_user_errors_exit_2_without_traceback(args, message, tmp_path):
   assert not list(tmp_path.iterdir())
 
 
+def test_gpu_that_is_missing_is_named(tmp_path):
+  done = command.run(
+      "train.py", *command.SMALL, "--steps", "200", "--device", "gpu",
+      "--logdir", tmp_path, cwd=tmp_path)
+  assert done.returncode == 2
+  assert "device=gpu, but TensorFlow sees none" in done.stdout
+  assert "Traceback" not in done.stdout
+  done = command.run(  # Nothing stands in the way where there is a choice.
+      "train.py", *command.SMALL, "--eager", "--steps", "200", "--device",
+      "auto", "--logdir", tmp_path / "auto", cwd=tmp_path)
+  assert done.returncode == 0, done.stdout
+
+
 def test_help_does_not_import_tensorflow():
   code = ("import sys, train\n"
           "try: train.main(['--help'])\n"
