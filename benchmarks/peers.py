@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 
+import gymnasium
 import numpy as np
 
 from agents import config as config_lib
@@ -29,20 +30,19 @@ def installed(peer: str) -> bool:
 def gymnasium_sync(config: config_lib.Config, stretch: stretch_lib.Stretch
                    ) -> Callable[[], float]:
   """Stepping in Gymnasium's vector environment, in one process."""
-  import gymnasium
-  env = gymnasium.vector.SyncVectorEnv(
-      [make.MakeEnv(config.env)] * config.num_envs,
-      autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
-  return lambda: stretch_lib.play_vector_env(env, stretch)
+  return _gymnasium(gymnasium.vector.SyncVectorEnv, config, stretch)
 
 
 def gymnasium_async(config: config_lib.Config, stretch: stretch_lib.Stretch
                     ) -> Callable[[], float]:
   """Stepping in Gymnasium's, a process for each environment."""
-  import gymnasium
-  env = gymnasium.vector.AsyncVectorEnv(
-      [make.MakeEnv(config.env)] * config.num_envs,
-      autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
+  return _gymnasium(gymnasium.vector.AsyncVectorEnv, config, stretch)
+
+
+def _gymnasium(kind, config: config_lib.Config, stretch: stretch_lib.Stretch
+               ) -> Callable[[], float]:
+  env = kind([make.MakeEnv(config.env)] * config.num_envs,
+             autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
   return lambda: stretch_lib.play_vector_env(env, stretch)
 
 

@@ -52,7 +52,8 @@ def main():
       help="one or more, such as cheetah,walker,hopper")
   parser.add_argument(
       "--peers", default="", help=f"any of {','.join(peers_lib.PEERS)}")
-  parser.add_argument("--rounds", type=int, default=5, help="of everything in turns")
+  parser.add_argument(
+      "--rounds", type=int, default=5, help="of everything in turns")
   parser.add_argument(
       "--train", type=float, default=200_000, help="steps before measuring")
   parser.add_argument(
