@@ -310,10 +310,6 @@ def test_gpu_that_is_missing_is_named(tmp_path):
   assert done.returncode == 2
   assert "device=gpu, but TensorFlow sees none" in done.stdout
   assert "Traceback" not in done.stdout
-  done = command.run(  # Nothing stands in the way where there is a choice.
-      "train.py", *command.SMALL, "--eager", "--steps", "200", "--device",
-      "auto", "--logdir", tmp_path / "auto", cwd=tmp_path)
-  assert done.returncode == 0, done.stdout
 
 
 def test_help_does_not_import_tensorflow():

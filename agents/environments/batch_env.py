@@ -82,6 +82,7 @@ class BatchEnv:
     self._answers = buffer[begin:end]
     self._arrays = layout.batch_views(buffer, self._size, *spaces)
     self._log = episodes.EpisodeLog(seed, self._arrays["observ"])
+    self._halfway = False
     self._infos: dict[int, dict[str, Any]] = {}
     # Of episodes that ended, in order of time; yours to empty.
     self.finished: list[Finished] = []
@@ -117,6 +118,7 @@ class BatchEnv:
       raise ValueError(f"`seeds` must hold {self._size} numbers, one for each "
                        f"environment. Received: {len(seeds)}.")
     self.final_observ.clear()
+    self._halfway = False
     self._open_block.reset(self._log.begin(seeds))
     return self._arrays["observ"].copy()
 
@@ -147,7 +149,7 @@ class BatchEnv:
       raise ValueError(f"`action` must have shape {expected.shape}. "
                        f"Received: {action.shape}.")
     if not self._log.begun:
-      raise RuntimeError("Call reset() or restore() before step().")
+      raise RuntimeError("Call reset() before step().")
     active = self._checked(active)
     expected[...] = action
     self._arrays["active"][...] = active
@@ -155,7 +157,7 @@ class BatchEnv:
     try:
       self._infos = self._open_block.step()
     except BaseException:
-      self._log.forget()  # Some environments have gone on, others haven't.
+      self._halfway = True  # Some environments have gone on, others haven't.
       raise
     self.step_seconds += time.perf_counter() - start
     arrays = self._arrays
@@ -196,11 +198,11 @@ class BatchEnv:
     """Return seeds and actions of the running episodes.
 
     Raises:
-      RuntimeError: If there are none, as before the first reset and after a
-        step that failed.
+      RuntimeError: If a step has failed, so that some environments have gone on
+        and others haven't.
     """
-    if not self._log.begun:
-      raise RuntimeError("No episodes are running.")
+    if self._halfway:
+      raise RuntimeError("There is no snapshot of half a step.")
     return self._log.snapshot()
 
   def restore(self, running: episodes.Running):
@@ -213,6 +215,7 @@ class BatchEnv:
       raise ValueError(f"The episodes are of {len(running.seed)} "
                        f"environments, the batch has {self._size}.")
     self.final_observ.clear()
+    self._halfway = False
     shape = self._arrays["action"].shape[1:]
     actions = [running.episode_actions(index).reshape((-1, *shape))
                for index in range(self._size)]

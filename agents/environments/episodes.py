@@ -140,10 +140,6 @@ class EpisodeLog:
     """Whether there are episodes at all."""
     return self._running is not None
 
-  def forget(self):
-    """Have no episodes, until they begin anew or are loaded."""
-    self._running = None
-
   def snapshot(self) -> Running:
     """Return the present moment."""
     return self.running.copy()

@@ -6,6 +6,8 @@ No GPU is needed: TensorFlow can split the CPU into two devices.
 import subprocess
 import sys
 
+import pytest
+
 from tests import command
 
 _SCRIPT = """
@@ -54,6 +56,7 @@ print("the same")
 """
 
 
+@pytest.mark.slow
 def test_another_device_learns_the_same():
   output = subprocess.run(
       [sys.executable, "-c", _SCRIPT], cwd=command.ROOT, check=True,

@@ -347,13 +347,3 @@ def test_needs_as_many_environments(mode):
   with batch_env.BatchEnv([toy.Counter] * 3, mode) as batch:
     with pytest.raises(ValueError, match="2 environments.* has 3"):
       batch.restore(running)
-
-
-def test_forgotten_episodes_can_be_loaded_again():
-  log = episodes.EpisodeLog(0, np.zeros([2, 1], np.float32))
-  log.begin()
-  snapshot = log.snapshot()
-  log.forget()
-  assert not log.begun
-  log.load(snapshot)
-  assert log.begun

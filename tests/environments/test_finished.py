@@ -221,17 +221,13 @@ def test_scores_are_added_up_in_float32(mode):
 def test_there_is_no_snapshot_of_half_a_step():
   constructors = [toy.Counter, lambda: toy.Faulty("raise")]
   with batch_env.BatchEnv(constructors) as batch:
-    with pytest.raises(RuntimeError, match="No episodes"):
-      batch.snapshot()
     batch.reset()
     batch.step(np.zeros((2, 1)))
     before = batch.snapshot()
     with pytest.raises(ValueError):
       batch.step(np.zeros((2, 1)))  # The first one has gone on.
-    with pytest.raises(RuntimeError, match="No episodes"):
+    with pytest.raises(RuntimeError, match="half a step"):
       batch.snapshot()
-    with pytest.raises(RuntimeError, match="restore"):
-      batch.step(np.zeros((2, 1)))
     batch.restore(before)
     assert batch.snapshot().observ.tobytes() == before.observ.tobytes()
 

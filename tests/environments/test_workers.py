@@ -171,7 +171,8 @@ def test_shared_memory_has_no_path(pool):
     for pid in (os.getpid(), *pool.pids):
       maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
       assert "memfd:agents" in maps
-      assert "/dev/shm" not in maps
+      # Locks of this process's other libraries may have been there.
+      assert "/dev/shm" not in maps.replace("/dev/shm/sem.", "")
 
 
 def test_nothing_is_left_open():
