@@ -201,6 +201,7 @@ def test_signals_save_and_say_how_to_resume(signum, tmp_path):
   _stop([*command.SMALL, "--steps", "1e6"], signum, tmp_path)
 
 
+@pytest.mark.slow
 def test_stopped_and_resumed_equals_uninterrupted(finished_paper, tmp_path):
   folder = _stop([*command.PAPER, "--steps", command.PAPER_STEPS],
                  signal.SIGINT, tmp_path)
