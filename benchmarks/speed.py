@@ -21,6 +21,7 @@ from agents import config as config_lib
 from agents.environments import make
 from agents.environments import workers as workers_lib
 from benchmarks import machine
+from benchmarks import points
 
 
 class Speed(NamedTuple):
@@ -39,7 +40,7 @@ def training(config: config_lib.Config, steps: int = 0,
     workers = None
     if config.env_processes:
       workers = stack.enter_context(workers_lib.Workers(
-          min(config.num_workers or workers_lib.cores(), config.num_envs)))
+          points.workers(config, workers_lib.cores())))
     trainer = build.trainer(config, workers)
     stack.callback(trainer.close)
     trainer.start()

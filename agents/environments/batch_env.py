@@ -118,8 +118,8 @@ class BatchEnv:
       raise ValueError(f"`seeds` must hold {self._size} numbers, one for each "
                        f"environment. Received: {len(seeds)}.")
     self.final_observ.clear()
-    self._halfway = False
     self._open_block.reset(self._log.begin(seeds))
+    self._halfway = False
     return self._arrays["observ"].copy()
 
   def step(self, action: np.ndarray, active: np.ndarray | None = None) -> Step:
@@ -215,7 +215,6 @@ class BatchEnv:
       raise ValueError(f"The episodes are of {len(running.seed)} "
                        f"environments, the batch has {self._size}.")
     self.final_observ.clear()
-    self._halfway = False
     shape = self._arrays["action"].shape[1:]
     actions = [running.episode_actions(index).reshape((-1, *shape))
                for index in range(self._size)]
@@ -229,6 +228,7 @@ class BatchEnv:
             "actions led to another observation, so its episodes can't be "
             "continued in another process.")
     self._log.load(running)
+    self._halfway = False
 
   def call(self, name: str, *args, **kwargs) -> list[Any]:
     """Call a method of every environment and return the results."""
