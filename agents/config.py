@@ -134,6 +134,7 @@ class Config:
   seed: int = 0  # Everything random in the run follows from it.
   num_envs: int = 64  # Environments stepped together as one batch.
   num_workers: int | None = None  # Processes stepping them; None: one a core.
+  double_buffering: bool = False  # Half step while the others act, see build.
   env_processes: bool = True  # False steps them in this process, for debugging.
   device: str = "auto"  # That learns: "cpu", "gpu", or where it seems faster.
   eager: bool = False  # Run operation by operation, for debugging.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 import sys
@@ -52,7 +53,10 @@ def film(folder: run_folder.RunFolder, outdir: pathlib.Path,
     algorithm = build.algorithm(
         config, env.observation_space, env.action_space)
     trainer.load_variables(algorithm, arrays)
-    act = tf.function(algorithm.act)
+    @functools.partial(tf.function, autograph=False)
+    def act(observ, clock):
+      return algorithm.act(
+          observ, algorithm.noise(clock, 1) if explore else None)
 
     episodes: list[dict[str, Any]] = []
     clock, observ = 0, env.reset()
@@ -64,7 +68,7 @@ def film(folder: run_folder.RunFolder, outdir: pathlib.Path,
         if writer is None:
           writer = _open(outdir / name, frame, fps / config.env.action_repeat)
         writer.send(frame)
-        action = act(tf.constant(observ), tf.constant(clock, tf.int64), explore)
+        action = act(tf.constant(observ), tf.constant(clock, tf.int64))
         step = env.step(action.numpy())
         observ, clock, length = step.observ, clock + 1, length + 1
         score += float(step.reward[0])

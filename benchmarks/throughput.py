@@ -31,6 +31,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import configs
 from agents.environments import workers as workers_lib
 from benchmarks import machine
@@ -165,7 +167,13 @@ class Ours:
   def stepping(self) -> float:
     self._reset()
     env = self._env.batch_env
-    return self._rate(lambda: [env.step_packed(x) for x in self._actions])
+    groups = env.groups
+    def play():
+      for actions in self._actions:
+        for action in np.split(actions, groups):
+          env.exchange(action)
+      env.drain()
+    return self._rate(play)
 
   def inference(self) -> float:
     carry = self._reset()

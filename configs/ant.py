@@ -6,5 +6,6 @@ from configs import default
 
 CONFIG = default.CONFIG.override({
     "env.id": "Ant-v5",
+    "double_buffering": True,
     "algorithm.lr_schedule": "kl_adaptive",
 })

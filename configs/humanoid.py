@@ -7,5 +7,6 @@ from configs import default
 
 CONFIG = default.CONFIG.override({
     "env.id": "Humanoid-v5",
+    "double_buffering": True,
     "algorithm.lr_schedule": "kl_adaptive",
 })

@@ -4,5 +4,6 @@ from configs import default
 
 CONFIG = default.CONFIG.override({
     "env.id": "HumanoidStandup-v5",
+    "double_buffering": True,
     "algorithm.lr_schedule": "kl_adaptive",
 })

@@ -4,4 +4,5 @@ from configs import default
 
 CONFIG = default.CONFIG.override({
     "env.id": "Walker2d-v5",
+    "double_buffering": True,
 })

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import gymnasium
+import numpy as np
 import pytest
 
 import configs
@@ -41,6 +42,34 @@ def test_every_config_is_built(name):
   assert state["episodes/seed"].shape == (2,)
   assert "variable/policy/output/kernel" in state
   assert "variable/value/output/kernel" in state
+
+
+@pytest.mark.parametrize("changes, groups", [
+    ({}, 1), ({"double_buffering": True}, 2),
+    ({"double_buffering": True, "num_envs": 63,
+      "algorithm.minibatch_size": None}, 1),
+    ({"double_buffering": True, "algorithm.segment_length": None,
+      "algorithm.update_every": 64}, 1)])
+def test_halves_are_those_of_an_even_number_that_never_waits(changes, groups):
+  config = configs.load("cheetah")[1].override(changes)
+  assert build.groups(config) == groups
+
+
+@pytest.mark.parametrize("name", ["walker", "humanoid"])
+def test_halves_learn_the_same_bits(name):
+  states = []
+  for double_buffering in (False, True):
+    _, config = configs.load(name)
+    trainer = build.trainer(config.override({
+        "num_envs": 16, "algorithm.segment_length": 16,
+        "eval_episodes": 1, "double_buffering": double_buffering}), None)
+    trainer.start()
+    for _ in range(2):
+      trainer.epoch(0.5)
+    states.append(trainer.state())
+    trainer.close()
+  for name, array in states[0].items():
+    np.testing.assert_array_equal(array, states[1][name], err_msg=name)
 
 
 @pytest.mark.parametrize("changes, pays", [

@@ -157,8 +157,8 @@ def test_environments_do_not_import_tensorflow_later_either():
 
 
 @pytest.mark.parametrize("name, only", [
-    ("py_function", "agents.simulation.in_graph_batch_env"),
-    ("numpy_function", None),
+    ("numpy_function", "agents.simulation.in_graph_batch_env"),
+    ("py_function", None),
     ("tensorflow_probability", "agents.networks.heads")])
 def test_what_one_file_alone_knows(name, only):
   def names(module):

@@ -31,10 +31,13 @@ class OnDevice:
       self._actor = make()
     self._follow()  # Initial weights may differ in their last bits.
 
-  def act(self, observ: tf.Tensor, clock: tf.Tensor, explore: bool
-          ) -> tf.Tensor:
+  def noise(self, clock: tf.Tensor, amount: int) -> tf.Tensor:
+    """See `ppo.BatchPPO.noise`."""
+    return self._actor.noise(clock, amount)
+
+  def act(self, observ: tf.Tensor, noise: tf.Tensor | None) -> tf.Tensor:
     """See `ppo.BatchPPO.act`."""
-    return self._actor.act(observ, clock, explore)
+    return self._actor.act(observ, noise)
 
   def learn(self, memory: structs.Experience, clock: tf.Tensor,
             progress: tf.Tensor) -> dict[str, tf.Tensor]:

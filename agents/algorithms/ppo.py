@@ -62,21 +62,30 @@ class BatchPPO:
         epsilon=config.adam_epsilon, name="adam")
     self._optimizer.build(self._weights)
 
-  def act(self, observ: tf.Tensor, clock: tf.Tensor, explore: bool
-          ) -> tf.Tensor:
+  def noise(self, clock: tf.Tensor, amount: int) -> tf.Tensor:
+    """Random numbers to sample actions by.
+
+    Args:
+      clock: Counter of the random numbers, int64.
+      amount: Number of environments.
+    Returns:
+      Noise of shape [amount, ...].
+    """
+    return self._head.noise(amount, random.key(self._act_seed, clock))
+
+  def act(self, observ: tf.Tensor, noise: tf.Tensor | None) -> tf.Tensor:
     """Choose actions.
 
     Args:
-      observ: Observations of shape [B, ...].
-      clock: Counter of the random numbers, int64.
-      explore: Sample, or take the distribution's mode.
+      observ: Observations of shape [N, ...].
+      noise: To sample by, of shape [N, ...]; None for the distribution's mode.
     Returns:
-      Actions of shape [B, ...], not clipped to the space.
+      Actions of shape [N, ...], not clipped to the space.
     """
     parameters = self._policy(self._features(observ))
-    if not explore:
+    if noise is None:
       return self._head.mode(parameters)
-    return self._head.sample(parameters, random.key(self._act_seed, clock))
+    return self._head.sample(parameters, noise)
 
   @tf.function(jit_compile=True, autograph=False)
   def learn(self, memory: structs.Experience, clock: tf.Tensor,

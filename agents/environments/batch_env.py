@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
 import time
 from collections.abc import Sequence
@@ -35,12 +37,23 @@ class Finished(NamedTuple):
 
   score: float  # Sum of its rewards.
   length: int  # Steps.
-  info: dict[str, Any]  # Of its last step; sums of the parts of the reward
-                        # that the environment reports are "reward_parts".
+  info: dict[str, Any]  # Numbers in that of its last step; "reward_parts" are
+                        # sums of what the environment reports as `reward_...`.
 
 
 class ReplayError(errors.RunError):
   """Replaying an episode's actions did not lead to its state again."""
+
+
+@dataclasses.dataclass
+class _Group:
+  """Environments that step at the same time."""
+
+  first: int  # Index of the first one within the batch.
+  arrays: dict[str, np.ndarray]  # Fields of `layout.batch_views`.
+  answers: np.ndarray  # Bytes of `layout.step_layout` among them.
+  block: block_lib.Block | workers_lib.RemoteBlock
+  stepping: bool = False  # Whether a step has begun whose end nobody has seen.
 
 
 class BatchEnv:
@@ -50,17 +63,26 @@ class BatchEnv:
   number), so nothing depends on how the environments share the workers. The
   actions of running episodes are kept; `restore` rebuilds a `snapshot` of them.
 
+  In several groups, some environments can step while actions are chosen for
+  others: `exchange` begins a step of one group and returns what came of the
+  last step of the next one, so that groups take turns.
+
   Args:
     constructors: Functions without arguments that return environments whose
       spaces are alike.
     workers: Processes to step them in; None steps them in this process.
     seed: Run seed.
+    groups: Into how many groups of equal size they are divided.
   """
 
   def __init__(self, constructors: Sequence[block_lib.Constructor],
-               workers: workers_lib.Workers | None = None, seed: int = 0):
+               workers: workers_lib.Workers | None = None, seed: int = 0,
+               groups: int = 1):
     if not constructors:
       raise ValueError("A batch needs at least one environment.")
+    if groups < 1 or len(constructors) % groups:
+      raise ValueError(f"{len(constructors)} environments can't be divided "
+                       f"into {groups} groups of equal size.")
     self._name = str(constructors[0])
     self._size = len(constructors)
     mujoco_log.capture()
@@ -70,40 +92,56 @@ class BatchEnv:
       self.action_space = probe.action_space
     finally:
       probe.close()
-    spaces = self.observation_space, self.action_space
-    layout.check_spaces(*spaces)
-    self.action_layout = layout.action_layout(self._size, self.action_space)
-    self.step_layout = layout.step_layout(self._size, self.observation_space)
-    begin = self.action_layout.num_bytes
-    end = begin + self.step_layout.num_bytes
-    final = layout.final_layout(self._size, self.observation_space)
-    descriptor = memory.create(end + final.num_bytes)
-    buffer = memory.attach(os.dup(descriptor))
-    self._answers = buffer[begin:end]
-    self._arrays = layout.batch_views(buffer, self._size, *spaces)
-    self._log = episodes.EpisodeLog(seed, self._arrays["observ"])
+    layout.check_spaces(self.observation_space, self.action_space)
+    size = self._size // groups
+    # Of one group.
+    self.action_layout = layout.action_layout(size, self.action_space)
+    self.step_layout = layout.step_layout(size, self.observation_space)
+    self._log = episodes.EpisodeLog(seed, self._size)
     self._halfway = False
-    self._infos: dict[int, dict[str, Any]] = {}
     # Of episodes that ended, in order of time; yours to empty.
     self.finished: list[Finished] = []
     self.final_observ: list[np.ndarray] = []  # Each [...].
     self.step_seconds = 0.0  # Time spent waiting for the environments.
     # What it would have been, had all workers been stepping all the time.
     self.least_seconds = 0.0
-    self._parallel = 1 if workers is None else min(len(workers), self._size)
-    self._block: block_lib.Block | workers_lib.RemoteBlock | None = None
+    self._parallel = 1 if workers is None else min(len(workers), size)
+    self._turn = 0
+    self._groups: list[_Group] = []
     try:
+      for first in range(0, self._size, size):
+        self._groups.append(self._group(
+            list(constructors[first:first + size]), first, workers, seed))
+    except BaseException:
+      self.close()
+      raise
+
+  def _group(self, constructors: list[block_lib.Constructor], first: int,
+             workers: workers_lib.Workers | None, seed: int) -> _Group:
+    spaces = self.observation_space, self.action_space
+    begin = self.action_layout.num_bytes
+    end = begin + self.step_layout.num_bytes
+    final = layout.final_layout(len(constructors), self.observation_space)
+    descriptor = memory.create(end + final.num_bytes)
+    try:
+      buffer = memory.attach(os.dup(descriptor))
+      arrays = layout.batch_views(buffer, len(constructors), *spaces)
+      block: block_lib.Block | workers_lib.RemoteBlock
       if workers is None:
-        self._block = block_lib.Block(
-            list(constructors), 0, spaces, self._arrays, seed)
+        block = block_lib.Block(constructors, first, spaces, arrays, seed)
       else:
-        self._block = workers.open(
-            list(constructors), spaces, descriptor, seed)
+        block = workers.open(constructors, first, spaces, descriptor, seed)
+      return _Group(first, arrays, buffer[begin:end], block)
     finally:
       os.close(descriptor)
 
   def __len__(self) -> int:
     return self._size
+
+  @property
+  def groups(self) -> int:
+    """Number of groups; each holds as many environments."""
+    return self._size // self.action_layout.fields[0].shape[0]
 
   def reset(self, seeds: Sequence[int] | None = None) -> np.ndarray:
     """Begin episode 0 of every environment.
@@ -117,10 +155,13 @@ class BatchEnv:
     if seeds is not None and len(seeds) != self._size:
       raise ValueError(f"`seeds` must hold {self._size} numbers, one for each "
                        f"environment. Received: {len(seeds)}.")
+    self._abandon_step()
     self.final_observ.clear()
-    self._open_block.reset(self._log.begin(seeds))
+    seeds = self._log.begin(seeds)
+    for group in self._opened:
+      group.block.reset(seeds[self._rows(group)])
     self._halfway = False
-    return self._arrays["observ"].copy()
+    return self._observ()
 
   def step(self, action: np.ndarray, active: np.ndarray | None = None) -> Step:
     """Step the environments, and begin a new episode where one ended.
@@ -130,80 +171,137 @@ class BatchEnv:
       active: Bool array of shape [B], by default all true. The others wait,
         which they can only before the first step of an episode.
     """
-    fields = self.step_layout.views(self.step_packed(action, active))
-    ended = fields["terminated"] | fields["truncated"]
+    active = np.ones(self._size, bool) if active is None else active
+    shape = self.action_layout.fields[0].shape[1:]
+    for name, array, expected in (("action", action, (self._size, *shape)),
+                                  ("active", active, (self._size,))):
+      if np.shape(array) != expected:
+        raise ValueError(f"`{name}` must have shape {expected}. "
+                         f"Received: {np.shape(array)}.")
+    answers = []
+    for group in self._opened:
+      rows = self._rows(group)
+      answers.append(self.exchange(action[rows], active[rows]))
+    answers = [*answers[self.groups - 1:], *self.drain()]
+    views = [self.step_layout.views(packed) for packed in answers]
+    fields = {name: np.concatenate([view[name] for view in views])
+              for name in views[0]}
     next_observ = fields["observ"].copy()
-    next_observ[ended] = self._arrays["final_observ"][ended]
+    for group in self._groups:
+      ended = group.arrays["terminated"] | group.arrays["truncated"]
+      next_observ[self._rows(group)][ended] = (
+          group.arrays["final_observ"][ended])
     return Step(next_observ=next_observ, **fields)
 
-  def step_packed(self, action: np.ndarray, active: np.ndarray | None = None
-                  ) -> np.ndarray:
-    """Step and return the bytes of `step_layout`, a new array.
+  def exchange(self, action: np.ndarray, active: np.ndarray | None = None
+               ) -> np.ndarray:
+    """Begin a step of the group whose turn it is, and end one of the next.
 
-    True successors are the observations, and `final_observ` where an episode
-    ended.
+    That is the same step if there is one group. The answers to the first call
+    for each of several groups, but the last, hold nothing but observations.
+
+    Args:
+      action: As for `step`, but for one group.
+      active: Likewise.
+    Returns:
+      Bytes of `step_layout`, a new array. True successors are the
+      observations, and `final_observ` where an episode ended.
     """
-    expected = self._arrays["action"]
-    action = np.array(action, expected.dtype)
+    groups = self._opened
+    group, following = groups[self._turn], groups[
+        (self._turn + 1) % len(groups)]
+    expected = group.arrays["action"]
+    action = np.asarray(action, expected.dtype)
     if action.shape != expected.shape:
       raise ValueError(f"`action` must have shape {expected.shape}. "
                        f"Received: {action.shape}.")
     if not self._log.begun:
       raise RuntimeError("Call reset() before step().")
-    active = self._checked(active)
-    expected[...] = action
-    self._arrays["active"][...] = active
-    start = time.perf_counter()
+    active = self._checked(group, active)
     try:
-      self._infos = self._open_block.step()
+      expected[...] = action
+      group.arrays["active"][...] = active
+      group.block.step_async()
+      group.stepping = True
+      self._turn = (self._turn + 1) % len(groups)
+      return self._receive(following)
     except BaseException:
+      self._abandon_step()
       self._halfway = True  # Some environments have gone on, others haven't.
       raise
-    self.step_seconds += time.perf_counter() - start
-    arrays = self._arrays
-    self.least_seconds += float(arrays["seconds"].sum()) / self._parallel
-    ended = self._log.append(action, active, arrays["reward"],
-                             arrays["terminated"] | arrays["truncated"])
-    for index, (score, length) in ended.items():
-      self.finished.append(Finished(score, length, self._infos[index]))
-      self.final_observ.append(arrays["final_observ"][index].copy())
-    return self._answers.copy()
 
-  def _checked(self, active: np.ndarray | None) -> np.ndarray:
-    """Return a bool array of shape [B], which environments to step."""
+  def drain(self) -> list[np.ndarray]:
+    """End the steps of all groups that are stepping, in order of their turns.
+
+    Returns:
+      For each, what `exchange` would have returned.
+    """
+    groups = self._opened
+    order = [*groups[self._turn:], *groups[:self._turn]]
+    try:
+      return [self._receive(group) for group in order if group.stepping]
+    except BaseException:
+      self._abandon_step()
+      self._halfway = True
+      raise
+
+  def _receive(self, group: _Group) -> np.ndarray:
+    """Wait until a group has stepped, and return its answers."""
+    if not group.stepping:
+      return group.answers.copy()
+    start = time.perf_counter()
+    group.stepping = False
+    infos = group.block.step_wait()
+    self.step_seconds += time.perf_counter() - start
+    arrays = group.arrays
+    self.least_seconds += float(arrays["seconds"].sum()) / self._parallel
+    ended = self._log.append(
+        group.first, arrays["action"], arrays["active"], arrays["reward"],
+        arrays["terminated"] | arrays["truncated"])
+    for index, (score, length) in ended.items():
+      self.finished.append(Finished(score, length, infos[index]))
+      self.final_observ.append(
+          arrays["final_observ"][index - group.first].copy())
+    return group.answers.copy()
+
+  def _abandon_step(self):
+    """Wait for what is still stepping, whatever comes of it."""
+    for group in self._groups:
+      if group.stepping:
+        self._halfway = True
+        group.stepping = False
+        with contextlib.suppress(Exception):
+          group.block.step_wait()
+    self._turn = 0
+
+  def _checked(self, group: _Group, active: np.ndarray | None) -> np.ndarray:
+    """Return a bool array of shape [N], which of a group to step."""
+    size = len(group.arrays["active"])
     if active is None:
-      return np.ones(self._size, bool)
+      return np.ones(size, bool)
     active = np.array(active, bool)
-    if active.shape != (self._size,):
-      raise ValueError(f"`active` must have shape {(self._size,)}. "
+    if active.shape != (size,):
+      raise ValueError(f"`active` must have shape {(size,)}. "
                        f"Received: {active.shape}.")
     running = self._log.running
-    inside = ~active & (running.first < len(running.actions))
+    rows = self._rows(group)
+    inside = ~active & (running.first[rows] < len(running.actions))
     if inside.any():
       raise ValueError(
-          f"Environment {np.flatnonzero(inside)[0]} can't wait in the middle "
-          "of an episode, only before its first step.")
+          f"Environment {group.first + np.flatnonzero(inside)[0]} can't wait "
+          "in the middle of an episode, only before its first step.")
     return active
-
-  @property
-  def infos(self) -> dict[int, dict[str, Any]]:
-    """Infos of the episodes that the last step finished, by index.
-
-    Sums of what the environment reports as `reward_...` at every step are
-    under "reward_parts".
-    """
-    return self._infos
 
   def snapshot(self) -> episodes.Running:
     """Return seeds and actions of the running episodes.
 
     Raises:
-      RuntimeError: If a step has failed, so that some environments have gone on
-        and others haven't.
+      RuntimeError: If a step has failed or is under way, so that some
+        environments have gone on and others haven't.
     """
-    if self._halfway:
+    if self._halfway or any(group.stepping for group in self._groups):
       raise RuntimeError("There is no snapshot of half a step.")
-    return self._log.snapshot()
+    return self._log.snapshot(self._observ())
 
   def restore(self, running: episodes.Running):
     """Rebuild running episodes by replaying them.
@@ -214,13 +312,16 @@ class BatchEnv:
     if len(running.seed) != self._size:
       raise ValueError(f"The episodes are of {len(running.seed)} "
                        f"environments, the batch has {self._size}.")
+    self._abandon_step()
     self.final_observ.clear()
-    shape = self._arrays["action"].shape[1:]
+    shape = self.action_layout.fields[0].shape[1:]
     actions = [running.episode_actions(index).reshape((-1, *shape))
                for index in range(self._size)]
-    self._open_block.replay(
-        running.episode.tolist(), running.seed.tolist(), actions)
-    for index, observ in enumerate(self._arrays["observ"]):
+    for group in self._opened:
+      rows = self._rows(group)
+      group.block.replay(running.episode[rows].tolist(),
+                         running.seed[rows].tolist(), actions[rows])
+    for index, observ in enumerate(self._observ()):
       if observ.tobytes() != running.observ[index].tobytes():
         raise ReplayError(
             f"Environment {index} ('{self._name}') is not deterministic: seed "
@@ -232,17 +333,20 @@ class BatchEnv:
 
   def call(self, name: str, *args, **kwargs) -> list[Any]:
     """Call a method of every environment and return the results."""
-    return self._open_block.call(name, args, kwargs)
+    return sum((group.block.call(name, args, kwargs)
+                for group in self._opened), [])
 
   def get(self, name: str) -> list[Any]:
     """Return an attribute of every environment."""
-    return self._open_block.get(name)
+    return sum((group.block.get(name) for group in self._opened), [])
 
   def close(self):
     """Close every environment. Can be repeated."""
-    block, self._block = self._block, None
-    if block:
-      block.close()
+    self._abandon_step()
+    groups, self._groups = self._groups, []
+    with contextlib.ExitStack() as stack:
+      for group in reversed(groups):
+        stack.callback(group.block.close)
 
   def __enter__(self) -> BatchEnv:
     return self
@@ -250,8 +354,17 @@ class BatchEnv:
   def __exit__(self, *_):
     self.close()
 
+  def _observ(self) -> np.ndarray:
+    """Return the latest observations, [B, ...]."""
+    return np.concatenate([group.arrays["observ"] for group in self._groups])
+
+  @staticmethod
+  def _rows(group: _Group) -> slice:
+    """Return where a group's environments are within the batch."""
+    return slice(group.first, group.first + len(group.arrays["active"]))
+
   @property
-  def _open_block(self) -> block_lib.Block | workers_lib.RemoteBlock:
-    if not self._block:
+  def _opened(self) -> list[_Group]:
+    if not self._groups:
       raise RuntimeError("The environments are closed.")
-    return self._block
+    return self._groups

@@ -69,14 +69,18 @@ class Block:
       self._episodes[offset] = 0
       self._begin(offset, int(seed))
 
-  def step(self) -> dict[int, dict[str, Any]]:
+  def step_async(self):
+    """Begin a step, which is nothing where `step_wait` does all of it."""
+
+  def step_wait(self) -> dict[int, dict[str, Any]]:
     """Step by the action array, write the others, reset where it ended.
 
     Environments that are not active wait: their observation stays.
 
     Returns:
-      Infos of finished episodes by index in the batch. The sums of the parts
-      of the reward that the environment reports are under "reward_parts".
+      Numbers in the last info of episodes that ended, by index in the batch.
+      The sums of the parts of the reward that the environment reports are
+      under "reward_parts".
     """
     start = time.perf_counter()
     arrays = self._arrays
@@ -100,7 +104,8 @@ class Block:
         if terminated or truncated:
           ended.append(offset)
           finished[self._first + offset] = {
-              **info, "reward_parts": self._reward_parts[offset]}
+              **wrappers.numbers(info),
+              "reward_parts": self._reward_parts[offset]}
     except BaseException as error:
       self._fail(error, offset, "step()")
     self._check_finite(observs)

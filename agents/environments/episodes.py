@@ -79,51 +79,60 @@ class EpisodeLog:
 
   Args:
     run_seed: Seed from which the episodes' seeds are derived.
-    observ: Array of shape [B, ...] that always holds the latest observations.
+    amount: Number of environments, B.
   """
 
-  def __init__(self, run_seed: int, observ: np.ndarray):
+  def __init__(self, run_seed: int, amount: int):
     self._run_seed = run_seed
-    self._observ = observ
+    self._amount = amount
     self._running: Running | None = None
 
   def begin(self, seeds: Sequence[int] | None = None) -> list[int]:
     """Return the seed of every environment's episode 0."""
-    amount = len(self._observ)
+    amount = self._amount
     seeds = list(seeds) if seeds is not None else [
         episode_seed(self._run_seed, index, 0) for index in range(amount)]
     self._running = Running(
-        np.zeros(amount, np.int64), np.array(seeds, np.int64), self._observ,
+        np.zeros(amount, np.int64), np.array(seeds, np.int64), np.zeros(0),
         np.zeros(amount, np.float32), np.zeros(amount, np.int64), [])
     return seeds
 
-  def append(self, action: np.ndarray, active: np.ndarray, reward: np.ndarray,
-             ended: np.ndarray) -> dict[int, tuple[float, int]]:
-    """Record one batched step.
+  def append(self, first: int, action: np.ndarray, active: np.ndarray,
+             reward: np.ndarray, ended: np.ndarray
+             ) -> dict[int, tuple[float, int]]:
+    """Record a step of the N environments that begin with `first`.
+
+    All environments record one step before any records the next, those with
+    smaller indices first.
 
     Args:
-      action: Array of shape [B, ...], as sent to the environments; it must
-        not change afterwards.
-      active: Bool array of shape [B]; the others wait to begin their episode.
-      reward: Array of shape [B].
-      ended: Bool array of shape [B]; these have begun their next episode.
+      first: Index of the first of them.
+      action: Array of shape [N, ...], as sent to the environments.
+      active: Bool array of shape [N]; the others wait to begin their episode.
+      reward: Array of shape [N].
+      ended: Bool array of shape [N]; these have begun their next episode.
     Returns:
       Scores and lengths of the episodes that ended, by index.
     """
     running = self.running
-    running.actions.append(action)
-    running.score[:] += reward
+    rows = slice(first, first + len(action))
+    if not first:
+      running.actions.append(
+          np.empty((self._amount, *action.shape[1:]), action.dtype))
+    running.actions[-1][rows] = action
+    score = running.score[rows]
+    score += reward
     finished = {}
     fresh = ended | ~active
     if fresh.any():
       length = running.length
-      for index in np.flatnonzero(ended).tolist():
+      for index in (first + np.flatnonzero(ended)).tolist():
         finished[index] = float(running.score[index]), int(length[index])
         running.episode[index] += 1
         running.seed[index] = episode_seed(
             self._run_seed, index, int(running.episode[index]))
-      running.score[ended] = 0
-      running.first[fresh] = len(running.actions)
+      score[ended] = 0
+      running.first[rows][fresh] = len(running.actions)
       oldest = running.first.min()
       del running.actions[:oldest]
       running.first[:] -= oldest
@@ -140,10 +149,10 @@ class EpisodeLog:
     """Whether there are episodes at all."""
     return self._running is not None
 
-  def snapshot(self) -> Running:
-    """Return the present moment."""
-    return self.running.copy()
+  def snapshot(self, observ: np.ndarray) -> Running:
+    """Return the present moment, of which the latest observations are given."""
+    return self.running.copy()._replace(observ=observ)
 
   def load(self, running: Running):
     """Continue from a snapshot."""
-    self._running = running.copy()._replace(observ=self._observ)
+    self._running = running.copy()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import select
 import signal
 import socket
@@ -58,11 +59,15 @@ def main(connection_fd: int, lifeline_fd: int):
             result = getattr(blocks[number], name)(*arguments)
           answer = messages.Answer(result)
         else:
-          result = blocks[command[0]].step()
-          if not result and not warnings:
+          result = blocks[command[0]].step_wait()
+          if result or warnings:  # Numbers and text, which need no care.
+            answer = messages.Answer(result, warnings=tuple(warnings))
+            connection.sendall(messages.LOUD)
+            messages.send(connection, pickle.dumps(answer))
+            warnings.clear()
+          else:
             connection.send(messages.QUIET)
-            continue
-          answer = messages.Answer(result)
+          continue
       except BaseException as error:
         answer = messages.Answer(None, error, _describe(error))
       _reply(connection, answer._replace(warnings=tuple(warnings)))
@@ -75,14 +80,14 @@ def main(connection_fd: int, lifeline_fd: int):
         stack.callback(block.close)
 
 
-def _open(descriptor: int, batch: int, first: int, pickled: bytes,
+def _open(descriptor: int, size: int, start: int, first: int, pickled: bytes,
           spaces: tuple, run_seed: int) -> block_lib.Block:
   buffer = memory.attach(descriptor)
   constructors = cloudpickle.loads(pickled)
-  here = slice(first, first + len(constructors))
+  here = slice(start, start + len(constructors))
   arrays = {name: array[here] for name, array in
-            layout.batch_views(buffer, batch, *spaces).items()}
-  return block_lib.Block(constructors, first, spaces, arrays, run_seed)
+            layout.batch_views(buffer, size, *spaces).items()}
+  return block_lib.Block(constructors, first + start, spaces, arrays, run_seed)
 
 
 def _reply(connection: socket.socket, answer: messages.Answer):

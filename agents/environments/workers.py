@@ -59,21 +59,24 @@ class Workers:
     if amount < 1:
       raise ValueError(f"`amount` must be at least 1. Received: {amount}.")
     self._interrupt_fd = interrupt_fd
-    self._poll = select.poll()
-    if interrupt_fd is not None:
-      self._poll.register(interrupt_fd, select.POLLIN)
     if sys.platform == "win32":
       raise errors.RunError(
           "Workers inherit file descriptors, which Windows can't do; run this "
           "in WSL, or with --noenv_processes.")
     self._workers: list[process_lib.Worker] = []
+    self._polls: list[select.poll] = []  # One for each worker.
     self._num_blocks = 0
-    self._in_step = True  # Whether every request has got its answer.
+    self._unanswered = 0  # Requests.
+    self._given_up = False
     try:
       for number in range(amount):
         worker = process_lib.Worker(number, variables or {})
         self._workers.append(worker)
-        self._poll.register(worker.connection, select.POLLIN)
+        poll = select.poll()
+        poll.register(worker.connection, select.POLLIN)
+        if interrupt_fd is not None:
+          poll.register(interrupt_fd, select.POLLIN)
+        self._polls.append(poll)
     except BaseException:
       self.close()
       raise
@@ -85,13 +88,14 @@ class Workers:
   def pids(self) -> list[int]:
     return [worker.process.pid for worker in self._workers]
 
-  def open(self, constructors: Sequence[block_lib.Constructor],
+  def open(self, constructors: Sequence[block_lib.Constructor], first: int,
            spaces: tuple[gymnasium.Space, gymnasium.Space], descriptor: int,
            run_seed: int) -> RemoteBlock:
     """Build environments on all workers, an even share on each.
 
     Args:
       constructors: One function for each environment.
+      first: Index of the first one within its batch.
       spaces: Observation and action space.
       descriptor: Shared memory of the size `layout.batch_views` needs.
       run_seed: Seed from which each episode's own seed is derived.
@@ -99,15 +103,16 @@ class Workers:
     if self._num_blocks == messages.BLOCKS:
       raise RuntimeError(f"{self._num_blocks} batches were opened on these "
                          "workers, which is all they can tell apart.")
-    self.begin()
-    batch = len(constructors)
+    self._check_usable()
+    size = len(constructors)
     parts = [(worker, slice(*share)) for worker, share in zip(
-        self._workers, shares(batch, len(self._workers)), strict=True)]
+        self._workers, shares(size, len(self._workers)), strict=True)]
     block = RemoteBlock(self, self._num_blocks, parts)
-    for worker, here in parts:
-      worker.request(self._num_blocks, "open", (
-          batch, here.start, cloudpickle.dumps(constructors[here]), spaces,
-          run_seed), descriptor)
+    with self.asking():
+      for worker, here in parts:
+        worker.request(self._num_blocks, "open", (
+            size, here.start, first, cloudpickle.dumps(constructors[here]),
+            spaces, run_seed), descriptor)
     self._num_blocks += 1
     try:
       self.wait([worker for worker, _ in parts])
@@ -131,59 +136,76 @@ class Workers:
       Interrupted: If `interrupt_fd` became readable.
       TimeoutError: If `seconds` have passed.
     """
-    waiting = {worker.connection.fileno(): worker for worker in workers}
-    answers = {}
+    self._check_usable()
     deadline = None if seconds is None else time.monotonic() + seconds
-    check = time.monotonic() + _SECONDS_TO_CHECK
-    while waiting:
-      ready = [descriptor for descriptor, _ in self._poll.poll(
-          1000 * _SECONDS_TO_CHECK)]
-      answered = [descriptor for descriptor in ready if descriptor in waiting]
-      for descriptor in answered:
-        worker = waiting.pop(descriptor)
-        answers[worker.number] = worker.receive()
-      if not waiting:
-        break
-      if deadline is None and self._interrupt_fd in ready:
-        raise Interrupted("Interrupted while environments were stepping.")
-      if deadline is not None and time.monotonic() > deadline:
-        raise TimeoutError(f"No answer within {seconds} seconds.")
-      if time.monotonic() > check:
-        # What an environment forked may hold a dead worker's connection open.
-        for worker in waiting.values():
-          worker.check_alive()
-        check = time.monotonic() + _SECONDS_TO_CHECK
-      if ready and not answered:
-        time.sleep(0.001)  # It stays readable: an interrupt, or a worker's end.
-    self._in_step = True
-    for answer in answers.values():
+    try:
+      answers = []
+      for number, worker in enumerate(workers):
+        self._wait_for_first(workers[number:], deadline)
+        answers.append(worker.receive())
+    except BaseException:
+      self._given_up = True
+      raise
+    self._unanswered -= 1
+    for answer in answers:
       for warning in answer.warnings:
         mujoco_log.warn(warning)
-    for worker in workers:
-      answer = answers[worker.number]
+    for answer in answers:
       if answer.error is not None:
         if isinstance(answer.error, block_lib.EnvironmentFailure):
           raise block_lib.EnvironmentFailure(answer.failure)
         raise answer.error from block_lib.EnvironmentFailure(answer.failure)
-    return [answers[worker.number].result for worker in workers]
+    return [answer.result for answer in answers]
+
+  def _wait_for_first(self, workers: Sequence[process_lib.Worker],
+                      deadline: float | None):
+    """Wait until the first of some workers has something to say."""
+    descriptor = workers[0].connection.fileno()
+    poll = self._polls[workers[0].number]
+    while True:
+      ready = [ready for ready, _ in poll.poll(1000 * _SECONDS_TO_CHECK)]
+      if descriptor in ready:
+        return
+      if deadline is None and ready:
+        raise Interrupted("Interrupted while environments were stepping.")
+      if deadline is not None and time.monotonic() > deadline:
+        raise TimeoutError("No answer in time.")
+      # What an environment forked may hold a dead worker's connection open.
+      for worker in workers:
+        worker.check_alive()
+      if ready:
+        time.sleep(0.001)  # The interrupt stays readable.
 
   @property
-  def in_step(self) -> bool:
-    """Whether all workers have answered and none has been given up."""
-    return self._in_step
+  def usable(self) -> bool:
+    """Whether workers still do what they are asked to."""
+    return bool(self._workers) and not self._given_up
 
-  def begin(self):
-    """Prepare for requests, which `wait` ends.
+  @contextlib.contextmanager
+  def asking(self, stepping: bool = False):
+    """Context in which a request is sent to some workers; `wait` ends it.
 
+    Args:
+      stepping: Whether to send it even before others were answered.
     Raises:
-      RuntimeError: If nothing can be asked of the workers any more.
+      RuntimeError: If nothing can be asked of the workers.
     """
+    self._check_usable()
+    if self._unanswered and not stepping:
+      raise RuntimeError("Environments are in the middle of a step.")
+    try:
+      yield
+    except BaseException:
+      self._given_up = True
+      raise
+    self._unanswered += 1
+
+  def _check_usable(self):
     if not self._workers:
       raise RuntimeError("The workers are closed.")
-    if not self._in_step:
+    if self._given_up:
       raise RuntimeError("A worker has died or was given up; all that can be "
                          "done with the workers is to close them.")
-    self._in_step = False
 
   def close(self, patience: float = _SECONDS_TO_CLOSE):
     """Ask every process to end, wait, terminate, kill. Can be repeated.
@@ -231,10 +253,12 @@ class RemoteBlock:
   def reset(self, seeds: Sequence[int]):
     self._request("reset", lambda here: (seeds[here],))
 
-  def step(self) -> dict[int, dict[str, Any]]:
-    self._workers.begin()
-    for worker in self._used:
-      worker.send(self._wake)
+  def step_async(self):
+    with self._workers.asking(stepping=True):
+      for worker in self._used:
+        worker.send(self._wake)
+
+  def step_wait(self) -> dict[int, dict[str, Any]]:
     finished: dict[int, dict[str, Any]] = {}
     for result in self._workers.wait(self._used):
       finished.update(result or {})
@@ -252,10 +276,8 @@ class RemoteBlock:
     return sum(self._request("get", lambda _: (name,)), [])
 
   def close(self):
-    if not len(self._workers):
-      return  # They have closed everything.
     try:
-      if self._workers.in_step:
+      if self._workers.usable:
         self._send("close", lambda _: ())
         self._workers.wait(self._used, _SECONDS_TO_CLOSE)
         return
@@ -269,6 +291,6 @@ class RemoteBlock:
     return self._workers.wait(self._used)
 
   def _send(self, name: str, arguments: Callable[[slice], tuple]):
-    self._workers.begin()
-    for worker, here in self._shares:
-      worker.request(self._number, name, arguments(here))
+    with self._workers.asking():
+      for worker, here in self._shares:
+        worker.request(self._number, name, arguments(here))

@@ -7,7 +7,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-_NUMBERS = (int, float, np.number)
+_NUMBERS = (int, float, np.number, np.bool_)
+
+
+def numbers(info: dict[str, Any]) -> dict[str, Any]:
+  """Return what is a number, as one of Python's."""
+  return {key: value.item() if isinstance(value, np.generic) else value
+          for key, value in info.items() if isinstance(value, _NUMBERS)}
 
 
 def add_reward_parts(parts: dict[str, Any], info: dict[str, Any]):

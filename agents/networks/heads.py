@@ -38,10 +38,12 @@ class Gaussian:
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
     return self._unflatten(tf.split(parameters, 2, -1)[0])
 
-  def sample(self, parameters: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
+  def noise(self, amount: int, key: tf.Tensor) -> tf.Tensor:
+    """Random numbers for so many samples, of shape [amount, actions]."""
+    return random.normal([amount, self.actions], key)
+
+  def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     mean, log_std = tf.split(parameters, 2, -1)
-    with _one_after_the_other(mean):
-      noise = random.normal(tf.shape(mean), key)
     return self._unflatten(mean + tf.exp(log_std) * noise)
 
   def log_prob(self, parameters: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
@@ -83,11 +85,14 @@ class Categorical:
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
     return tf.argmax(parameters, -1)
 
-  def sample(self, parameters: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
+  def noise(self, amount: int, key: tf.Tensor) -> tf.Tensor:
+    """Random numbers for so many samples, of shape [amount, actions]."""
+    uniform = random.uniform([amount, self.actions], key)
+    return -tf.math.log(-tf.math.log(uniform))
+
+  def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     # The largest logit plus Gumbel noise is a sample (Gumbel 1954).
-    with _one_after_the_other(parameters):
-      uniform = random.uniform(tf.shape(parameters), key)
-    return tf.argmax(parameters - tf.math.log(-tf.math.log(uniform)), -1)
+    return tf.argmax(parameters + noise, -1)
 
   def log_prob(self, parameters: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
     """Log probability of choices of shape [N], of shape [N]."""
@@ -114,12 +119,3 @@ def make(space: gymnasium.Space) -> Gaussian | Categorical:
     return Categorical(space)
   assert isinstance(space, gymnasium.spaces.Box)
   return Gaussian(space)
-
-
-def _one_after_the_other(before: tf.Tensor) -> Any:
-  """Context for operations that could run beside those that lead to `before`.
-
-  TensorFlow would hand one of two such branches to another thread, and waking
-  it takes longer than operations as small as these.
-  """
-  return tf.control_dependencies([before])

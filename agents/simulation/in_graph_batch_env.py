@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,20 +14,22 @@ from agents.environments import batch_env as batch_env_lib
 
 
 class Answers(NamedTuple):
-  """What the environments answer to one step, or to T of them: [T, B, ...]."""
+  """What N environments answer to one step, or to many: [..., N, ...]."""
 
-  observ: tf.Tensor  # [B, ...], to act on; a reset one where an episode ended.
-  reward: tf.Tensor  # [B] float32
-  terminated: tf.Tensor  # [B] bool
-  truncated: tf.Tensor  # [B] bool
-  valid: tf.Tensor  # [B] bool, false where the environment waited.
+  observ: tf.Tensor  # [N, ...], to act on; a reset one where an episode ended.
+  reward: tf.Tensor  # [N] float32
+  terminated: tf.Tensor  # [N] bool
+  truncated: tf.Tensor  # [N] bool
+  valid: tf.Tensor  # [N] bool, false where the environment waited.
 
 
 class InGraphBatchEnv:
-  """Steps a batch environment as an operation of the graph.
+  """Steps a batch environment as an operation of the graph, group by group.
 
   All answers to a step cross as one array of bytes: a crossing costs about the
-  same for one small tensor as for one large one, but again for each.
+  same for one small tensor as for one large one, but again for each. It is
+  `tf.py_function` without its eager tensors, which take longer than the step of
+  a simple environment.
   """
 
   def __init__(self, batch_env: batch_env_lib.BatchEnv):
@@ -37,23 +40,28 @@ class InGraphBatchEnv:
     return len(self.batch_env)
 
   @property
+  def groups(self) -> int:
+    """Number of groups that take turns, of N environments each."""
+    return self.batch_env.groups
+
+  @property
   def action_spec(self) -> tf.TensorSpec:
-    """Type and shape of the actions, [B, ...]."""
+    """Type and shape of a group's actions, [N, ...]."""
     field = self.batch_env.action_layout.fields[0]
     return tf.TensorSpec(field.shape, field.dtype)
 
   @property
   def packed_spec(self) -> tf.TensorSpec:
-    """Type and shape of packed answers."""
+    """Type and shape of a group's packed answers."""
     return tf.TensorSpec([self.batch_env.step_layout.num_bytes], tf.uint8)
 
-  def step(self, action: tf.Tensor, active: tf.Tensor | None = None
-           ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Step all environments, or the active ones.
+  def exchange(self, action: tf.Tensor, active: tf.Tensor | None = None
+               ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Begin a step of one group and end that of the next; see `BatchEnv`.
 
     Args:
-      action: Tensor of shape [B, ...].
-      active: Bool tensor of shape [B]; the others wait.
+      action: Tensor of shape [N, ...].
+      active: Bool tensor of shape [N]; the others wait.
     Returns:
       Packed answers, and the seconds it took including the crossing.
     """
@@ -61,11 +69,27 @@ class InGraphBatchEnv:
       start = tf.timestamp()
     with tf.control_dependencies([start]):
       inputs = [action] if active is None else [action, active]
-      packed = tf.py_function(self._step, inputs, tf.uint8)
+      packed = self._cross(self.batch_env.exchange, inputs)
     with tf.control_dependencies([packed]):
       seconds = tf.timestamp() - start
-    # py_function forgets static shapes, without which Dense has no kernel.
+    # Without a static shape, Dense would have no kernel.
     return tf.ensure_shape(packed, self.packed_spec.shape), seconds
+
+  def drain(self) -> tuple[tf.Tensor, tf.Tensor]:
+    """End the steps of the groups that are still stepping, all but one.
+
+    Returns:
+      Packed answers of shape [groups - 1, bytes], and the seconds it took.
+    """
+    shape = [self.groups - 1, *self.packed_spec.shape]
+    if self.groups == 1:
+      return tf.zeros(shape, tf.uint8), tf.zeros([], tf.float64)
+    start = tf.timestamp()
+    with tf.control_dependencies([start]):
+      packed = self._cross(lambda: np.array(self.batch_env.drain()), [])
+    with tf.control_dependencies([packed]):
+      seconds = tf.timestamp() - start
+    return tf.ensure_shape(packed, shape), seconds
 
   def unpack(self, packed: tf.Tensor) -> Answers:
     """Return the fields of packed answers, of shape [..., bytes]."""
@@ -93,17 +117,18 @@ class InGraphBatchEnv:
     only those observations are stored, and cross, a second time.
 
     Args:
-      answers: All answers since the last call, of shape [T, B, ...].
+      answers: All answers since the last call, of shape [..., N, ...].
     Returns:
-      Observations of shape [T, B, ...], none of them a reset.
+      Observations of the same shape, none of them a reset.
     """
     observ = answers.observ
-    with tf.control_dependencies([observ]):
-      final = tf.py_function(self._take_final_observ, [], observ.dtype)
-    if not math.prod(observ.shape[2:]):
-      return observ  # Nothing is observed.
-    final = tf.reshape(final, [-1, *observ.shape[2:]])
     ended = answers.terminated | answers.truncated
+    sizes = observ.shape[ended.shape.rank:]
+    with tf.control_dependencies([observ]):
+      final = tf.numpy_function(self._take_final_observ, [], observ.dtype)
+    if not math.prod(sizes):
+      return observ  # Nothing is observed.
+    final = tf.reshape(final, [-1, *sizes])
     return tf.tensor_scatter_nd_update(observ, tf.where(ended), final)
 
   @contextlib.contextmanager
@@ -111,18 +136,22 @@ class InGraphBatchEnv:
     """Raise what the environments raised, not TensorFlow's account of it."""
     try:
       yield
-    except tf.errors.OpError:
+    except (tf.errors.OpError, RuntimeError):  # Of the graph, or without one.
       error, self._error = self._error, None
       if error is None:
         raise
       raise error from error.__cause__  # Which environment failed, and where.
 
-  def _step(self, *inputs: tf.Tensor) -> np.ndarray:
-    try:
-      return self.batch_env.step_packed(*[x.numpy() for x in inputs])
-    except BaseException as error:
-      self._error = error
-      raise RuntimeError("A batched step failed.") from None
+  def _cross(self, function: Callable[..., np.ndarray],
+             inputs: list[tf.Tensor]) -> tf.Tensor:
+    """Call a function of arrays that returns bytes, of an unknown shape."""
+    def call(*inputs):
+      try:
+        return function(*inputs)
+      except BaseException as error:
+        self._error = error
+        raise RuntimeError("A batched step failed.") from None
+    return tf.numpy_function(call, inputs, tf.uint8)
 
   def _take_final_observ(self) -> np.ndarray:
     final, self.batch_env.final_observ = self.batch_env.final_observ, []

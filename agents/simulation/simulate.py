@@ -14,9 +14,14 @@ from agents.simulation import in_graph_batch_env
 class Actor(Protocol):
   """What the simulation knows of an algorithm."""
 
-  def act(self, observ: tf.Tensor, clock: tf.Tensor, explore: bool
-          ) -> tf.Tensor:
-    """Return actions of shape [B, ...] for observations of shape [B, ...]."""
+  def noise(self, clock: tf.Tensor, amount: int) -> tf.Tensor:
+    """Return what chance adds to `amount` actions, [amount, ...] float32."""
+
+  def act(self, observ: tf.Tensor, noise: tf.Tensor | None) -> tf.Tensor:
+    """Return actions for observations of shape [N, ...], [N, ...].
+
+    Without noise, they are what the policy holds best.
+    """
 
 
 class Simulation(NamedTuple):
@@ -38,8 +43,9 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
              quota: tf.Tensor | None = None) -> Simulation:
   """Step all environments `steps` times, or until they have done their quota.
 
-  The loop remembers actions and packed answers; all that can be done for the
-  whole collection at once is done behind it.
+  If they are in groups, these take turns, and one acts while others step. The
+  loop remembers actions and packed answers; all that can be done for the whole
+  collection at once is done behind it.
 
   Args:
     env: Environments whose latest observations `carry` holds.
@@ -48,38 +54,77 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
     steps: Number of batched steps, T; with a quota, T is at most this.
     explore: Sample actions, or take the mean action.
     quota: Episodes that each environment plays, of shape [B] and type int32.
-      Then it waits for the others, at the beginning of its next one.
+      Then it waits for the others, at the beginning of its next one. The
+      environments must be in one group.
   """
-  def unfinished(index, carry, left, memory, env_seconds):
-    return index < steps if quota is None else tf.reduce_any(left > 0)
+  batch, groups = len(env), env.groups
+  size = batch // groups
+  if quota is not None and groups > 1:
+    raise ValueError("Environments with a quota must be in one group.")
 
-  def body(index, carry, left, memory, env_seconds):
-    action = actor.act(carry.observ, carry.clock, explore)
-    packed, seconds = env.step(action, None if quota is None else left > 0)
-    answers = env.unpack(packed)
+  def unfinished(step, clock, observ, left, memory, env_seconds):
+    return step < steps if quota is None else tf.reduce_any(left > 0)
+
+  def noise_at(clock):
+    return actor.noise(clock, batch)
+
+  noises = None
+  if explore and quota is None:
+    # All at once: between the steps of environments, which leave nothing else
+    # in the caches, the same operations take several times as long.
+    noises = tf.map_fn(
+        noise_at, carry.clock + tf.range(steps, dtype=tf.int64),
+        fn_output_signature=tf.float32, parallel_iterations=1)
+
+  def body(step, clock, observ, left, memory, env_seconds):
+    noise = None
+    if explore:
+      noise = noise_at(clock) if noises is None else noises[step]
+    for group in range(groups):
+      rows = slice(group * size, (group + 1) * size)
+      action = actor.act(observ, None if noise is None else noise[rows])
+      packed, seconds = env.exchange(
+          action, None if quota is None else left > 0)
+      answers = env.unpack(packed)
+      memory = tf.nest.map_structure(
+          lambda array, value, index=step * groups + group: array.write(
+              index, value), memory, (action, packed))
+      # From here on, this is about the group whose turn is next.
+      observ = answers.observ
+      env_seconds += seconds
     if quota is not None:
       left -= tf.cast(answers.terminated | answers.truncated, tf.int32)
-    memory = tf.nest.map_structure(
-        lambda array, value: array.write(index, value), memory,
-        (action, packed))
-    carry = structs.Carry(answers.observ, carry.clock + 1)
-    return index + 1, carry, left, memory, env_seconds + seconds
+    return step + 1, clock + 1, observ, left, memory, env_seconds
 
-  left = tf.zeros([len(env)], tf.int32) if quota is None else quota
+  left = tf.zeros([batch], tf.int32) if quota is None else quota
   spec = env.action_spec, env.packed_spec
   memory = tf.nest.map_structure(
       lambda field: tf.TensorArray(
-          field.dtype, steps, element_shape=field.shape), spec)
-  taken, last, left, memory, env_seconds = tf.while_loop(
-      unfinished, body, (0, carry, left, memory, tf.constant(0.0, tf.float64)),
+          field.dtype, steps * groups, element_shape=field.shape), spec)
+  taken, clock, observ, left, memory, env_seconds = tf.while_loop(
+      unfinished, body, (0, carry.clock, carry.observ[:size], left, memory,
+                         tf.constant(0.0, tf.float64)),
       maximum_iterations=steps)
+  with tf.control_dependencies([observ]):
+    rest, seconds = env.drain()
   length = steps if quota is None else None
+  def whole_batch(tensor):
+    """Turn [T * groups, N, ...] into [T, B, ...]."""
+    return tf.ensure_shape(
+        tf.reshape(tensor, [taken, batch, *tensor.shape[2:]]),
+        [length, batch, *tensor.shape[2:]])
   action, packed = tf.nest.map_structure(
-      lambda field, array: tf.ensure_shape(
-          array.gather(tf.range(taken)), [length, *field.shape]), spec, memory)
-  answers = env.unpack(packed)
-  observ = tf.concat([carry.observ[None], answers.observ], 0)[:-1]
+      lambda array: array.gather(tf.range(taken * groups)), memory)
+  # Answers come that many turns after their actions.
+  packed = tf.concat([packed[groups - 1:], rest], 0)
+  action, answers = tf.nest.map_structure(
+      whole_batch, (action, env.unpack(packed)))
+  observ = tf.concat([carry.observ[None], answers.observ], 0)
+  successors = env.successors(answers)
   transitions = structs.Transition(
-      observ, action, answers.reward, answers.terminated, answers.truncated,
-      env.successors(answers), answers.valid)
-  return Simulation(last, transitions, left, env_seconds)
+      observ[:-1], action, answers.reward, answers.terminated,
+      answers.truncated, successors, answers.valid)
+  with tf.control_dependencies([successors]):
+    # The next simulation must not begin before these have been taken.
+    carry = structs.Carry(tf.identity(observ[-1]), clock)
+  return Simulation(carry, transitions, left, env_seconds + seconds)

@@ -112,7 +112,7 @@ class Misfit(toy.Counter):
 
 
 class Strict(toy.Counter):
-  """Raises ValueError for actions outside its space; shows them in its info."""
+  """Raises ValueError for actions outside its space; keeps the last one."""
 
   def __init__(self, action_space: gymnasium.Space):
     super().__init__(length=1)
@@ -121,8 +121,8 @@ class Strict(toy.Counter):
   def step(self, action):
     if not self.action_space.contains(action):
       raise ValueError(f"{action!r} is not in {self.action_space}.")
-    *rest, info = super().step(action)
-    return *rest, {**info, "action": action}
+    self.received = action
+    return super().step(action)
 
 
 class Reusing(toy.Counter):

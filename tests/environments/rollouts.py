@@ -47,32 +47,36 @@ def draw_actions(space: gymnasium.Space, size: int, steps: int, seed: int = 1
 
 
 def roll(batch: batch_env.BatchEnv, actions: np.ndarray
-         ) -> list[tuple[batch_env.Step, dict]]:
-  """Step through the actions; return what the environments say."""
+         ) -> list[tuple[batch_env.Step, list[batch_env.Finished]]]:
+  """Step through the actions; return what came of each, and what it ended."""
   steps = []
   for action in actions:
+    seen = len(batch.finished)
     step = batch.step(action)
-    steps.append((step, batch.infos))
+    steps.append((step, batch.finished[seen:]))
   return steps
 
 
 def roll_with_pauses(batch: batch_env.BatchEnv, actions: np.ndarray,
-                     chance: float = 0.6) -> list[tuple[batch_env.Step, dict]]:
+                     chance: float = 0.6
+                     ) -> list[tuple[batch_env.Step, list[batch_env.Finished]]]:
   """Do the same, while environments wait with a chance wherever they can."""
   random = np.random.default_rng(0)
   begun, steps = np.zeros(len(batch), bool), []
   for action in actions:
     active = begun | (random.random(len(batch)) >= chance)
+    seen = len(batch.finished)
     step = batch.step(action, active)
     assert (step.valid == active).all()
     begun = active & ~(step.terminated | step.truncated)
-    steps.append((step, batch.infos))
+    steps.append((step, batch.finished[seen:]))
   return steps
 
 
-def play(constructors, workers, steps: int = 60, seed: int = 0):
+def play(constructors, workers, steps: int = 60, seed: int = 0,
+         groups: int = 1):
   """Return the first observations of a new batch, and what follows."""
-  with batch_env.BatchEnv(constructors, workers, seed) as batch:
+  with batch_env.BatchEnv(constructors, workers, seed, groups) as batch:
     first = batch.reset()
     return first, roll(
         batch, draw_actions(batch.action_space, len(batch), steps))
@@ -81,12 +85,12 @@ def play(constructors, workers, steps: int = 60, seed: int = 0):
 def assert_same_bits(one, other):
   """Compare what two calls of `roll` returned."""
   assert len(one) == len(other)
-  for (one_step, one_infos), (other_step, other_infos) in zip(one, other):
+  for (one_step, one_ended), (other_step, other_ended) in zip(one, other):
     for name in one_step._fields:
       field, same = getattr(one_step, name), getattr(other_step, name)
       assert field.dtype == same.dtype and field.shape == same.shape, name
       assert field.tobytes() == same.tobytes(), name
-    np.testing.assert_equal(one_infos, other_infos)
+    np.testing.assert_equal(one_ended, other_ended)
 
 
 def not_closed(diary: pathlib.Path) -> dict[str, int]:

@@ -19,7 +19,7 @@ from tests.environments import rollouts
 @pytest.mark.parametrize("name", rollouts.BATCHES)
 def test_any_number_of_processes_equals_serial(name, pools):
   first, serial = rollouts.play(rollouts.BATCHES[name], None)
-  assert any(infos for _, infos in serial), "No episode ended."
+  assert any(ended for _, ended in serial), "No episode ended."
   for workers in pools:
     first_there, there = rollouts.play(rollouts.BATCHES[name], workers)
     assert first.tobytes() == first_there.tobytes()
@@ -131,7 +131,7 @@ def test_packed_step_holds_the_same(name, mode):
     steps = [batch.step(action) for action in actions]
     batch.reset()
     batch.final_observ.clear()
-    packed = [batch.step_packed(action) for action in actions]
+    packed = [batch.exchange(action) for action in actions]
     final_observ = batch.final_observ
   assert all(row.dtype == np.uint8 for row in packed)
   assert all(row.shape == (batch.step_layout.num_bytes,) for row in packed)
@@ -141,17 +141,17 @@ def test_packed_step_holds_the_same(name, mode):
     next_observ = views["observ"].copy()
     for index in np.flatnonzero(views["terminated"] | views["truncated"]):
       next_observ[index] = final_observ.pop(0)
-    rebuilt.append((batch_env.Step(next_observ=next_observ, **views), {}))
+    rebuilt.append((batch_env.Step(next_observ=next_observ, **views), []))
   assert final_observ == []
-  rollouts.assert_same_bits([(step, {}) for step in steps], rebuilt)
+  rollouts.assert_same_bits([(step, []) for step in steps], rebuilt)
 
 
 def test_packed_steps_do_not_change_afterwards(mode):
   with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
     batch.reset()
-    packed = batch.step_packed(np.zeros((2, 1)))
+    packed = batch.exchange(np.zeros((2, 1)))
     before = packed.copy()
-    batch.step_packed(np.zeros((2, 1)))
+    batch.exchange(np.zeros((2, 1)))
     batch.reset([1, 2])
   assert packed.tobytes() == before.tobytes()
 
@@ -204,16 +204,13 @@ def test_infos_of_finished_episodes(mode):
                   for length in (2, 3, 9)]
   with batch_env.BatchEnv(constructors, mode) as batch:
     batch.reset()
-    infos = []
     for _ in range(4):
       batch.step(np.zeros((3, 1)))
-      infos.append(batch.infos)
     finished = batch.finished
   # Steps count 1, 2, 3 and each reports half of its number as a part.
   two = {"step": 2, "reward_part": 1.0, "reward_parts": {"reward_part": 1.5}}
   three = {
       "step": 3, "reward_part": 1.5, "reward_parts": {"reward_part": 3.0}}
-  assert infos == [{}, {0: two}, {1: three}, {0: two}]
   assert finished == [(3.0, 2, two), (6.0, 3, three), (3.0, 2, two)]
   assert all(type(episode) is batch_env.Finished for episode in finished)
 
@@ -224,10 +221,11 @@ def test_reward_parts_add_up_to_the_score(action_repeat):
       "HalfCheetah-v5", max_length=20, action_repeat=action_repeat)
   steps = rollouts.play([constructor] * 2, None, steps=20)[1]
   score = sum(step.reward for step, _ in steps)
-  for index, info in steps[-1][1].items():
-    assert set(info["reward_parts"]) == {"reward_forward", "reward_ctrl"}
+  for index, episode in enumerate(steps[-1][1]):
+    parts = episode.info["reward_parts"]
+    assert set(parts) == {"reward_forward", "reward_ctrl"}
     np.testing.assert_allclose(
-        sum(info["reward_parts"].values()), score[index], rtol=1e-3)
+        sum(parts.values()), score[index], rtol=1e-3)
   assert len(steps[-1][1]) == 2
 
 

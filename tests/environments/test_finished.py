@@ -88,7 +88,7 @@ def _naive(name, chance, steps=60):
 
 def _roll(batch, actions, active):
   for row in zip(actions, active, strict=True):
-    batch.step_packed(*row)
+    batch.exchange(*row)
 
 
 def _assert_finished(batch, expected):
@@ -183,7 +183,7 @@ def test_last_observations_survive_a_reused_array(mode):
   with batch_env.BatchEnv([odd.Reusing] * 2, mode) as batch:
     seeds = batch.reset()[:, 0].tolist()
     for _ in range(7):
-      batch.step_packed(np.zeros((2, 1)))
+      batch.exchange(np.zeros((2, 1)))
     final_observ = np.array(batch.final_observ)
   # Two episodes of three steps in each.
   assert final_observ[:, 1].tolist() == [3] * 4

@@ -66,7 +66,7 @@ def test_any_number_of_processes_equals_serial(name, pools):
       actions = rollouts.draw_actions(batch.action_space, 5, 60)
       return rollouts.roll_with_pauses(batch, actions)
   serial = play(None)
-  assert any(infos for _, infos in serial), "No episode ended."
+  assert any(ended for _, ended in serial), "No episode ended."
   for workers in pools:
     rollouts.assert_same_bits(serial, play(workers))
 
@@ -95,7 +95,7 @@ def test_rows_of_those_who_wait(mode):
     assert step.terminated.tolist() == [False, True]
     assert step.truncated.tolist() == [False, False]
     assert step.valid.tolist() == [False, True]
-    assert list(batch.infos) == [1]
+    assert [episode.score for episode in batch.finished] == [1, 3]
     # By default, nobody waits.
     assert _step(batch).valid.tolist() == [True, True]
 
@@ -113,7 +113,7 @@ def test_all_may_wait(mode):
     first = batch.reset()
     step = _step(batch, [0, 0])
     assert step.observ.tobytes() == first.tobytes()
-    assert not step.valid.any() and not batch.infos
+    assert not step.valid.any() and not batch.finished
     assert batch.get("taken") == [0, 0]
     assert len(batch.snapshot().actions) == 0
 

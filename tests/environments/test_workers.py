@@ -345,7 +345,8 @@ def test_death_of_a_worker_without_environments_is_none_of_a_batch():
   with workers_lib.Workers(3) as workers:
     batch = batch_env.BatchEnv(
         [toy.Counter, functools.partial(odd.Slow, 1.5)], workers)
-    used = set(batch._block._used[number].process.pid for number in range(2))
+    used = set(
+        worker.process.pid for worker in batch._groups[0].block._used)
     unused, = set(workers.pids) - used
     os.kill(unused, signal.SIGKILL)
     scripts.wait_for_ends([unused], 5)

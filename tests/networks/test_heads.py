@@ -32,6 +32,11 @@ def _softmax(logits):
   return exponential / exponential.sum(-1, keepdims=True)
 
 
+def _sample(head, parameters, counter=0, prepare=lambda function: function):
+  noise = prepare(head.noise)(parameters.shape[0], _key(counter))
+  return prepare(head.sample)(parameters, noise)
+
+
 _each_shape = pytest.mark.parametrize(
     "shape, actions", [((), 1), ((3,), 3), ((2, 3), 6)])
 
@@ -41,7 +46,7 @@ def test_gaussian_shapes(shape, actions):
   head = _gaussian(shape)
   parameters = tf.constant(_parameters(head, 0))
   assert (head.actions, head.size) == (actions, 2 * actions)
-  for action in (head.mode(parameters), head.sample(parameters, _key())):
+  for action in (head.mode(parameters), _sample(head, parameters)):
     assert action.shape == (4, *shape) and action.dtype == tf.float32
     assert head.log_prob(parameters, action).shape == (4,)
   for result in (head.entropy(parameters), head.std(parameters),
@@ -110,7 +115,7 @@ def test_gaussian_samples_have_mean_and_std_of_the_parameters():
   mean, std = np.array([0.5, -3.0]), np.array([0.1, 2.0])
   parameters = tf.constant(np.tile(
       np.concatenate([mean, np.log(std)]), (amount, 1)), tf.float32)
-  samples = head.sample(parameters, _key()).numpy()
+  samples = _sample(head, parameters).numpy()
   error = std / np.sqrt(amount)
   assert (np.abs(samples.mean(0) - mean) < 5 * error).all()
   assert (np.abs(samples.std(0) - std) < 5 * error / np.sqrt(2)).all()
@@ -133,7 +138,7 @@ def test_categorical_shapes_count_from_zero(prepare, start):
   parameters = tf.constant(_parameters(head, 0, rows=50))
   assert (head.actions, head.size) == (3, 3)
   for action in (prepare(head.mode)(parameters),
-                 prepare(head.sample)(parameters, _key())):
+                 _sample(head, parameters, prepare=prepare)):
     assert action.shape == (50,) and action.dtype == tf.int64
     np.testing.assert_array_equal(np.unique(action), [0, 1, 2])
     assert head.log_prob(parameters, action).shape == (50,)
@@ -172,8 +177,9 @@ def test_categorical_samples_as_often_as_the_softmax_says(prepare):
   head = _categorical(4)
   amount = 50_000
   logits = np.array([1.0, -2.0, 101.0, 102.0]) - [0, 0, 100, 100]
-  samples = prepare(head.sample)(
-      tf.constant(np.tile(logits, (amount, 1)), tf.float32), _key()).numpy()
+  samples = _sample(
+      head, tf.constant(np.tile(logits, (amount, 1)), tf.float32),
+      prepare=prepare).numpy()
   probability = _softmax(logits)
   error = np.sqrt(probability * (1 - probability) / amount)
   frequency = np.bincount(samples, minlength=4) / amount
@@ -183,7 +189,7 @@ def test_categorical_samples_as_often_as_the_softmax_says(prepare):
 def test_categorical_never_samples_the_impossible():
   head = _categorical(3)
   parameters = tf.constant(np.tile([0.0, -1e4, 0.0], (20_000, 1)), tf.float32)
-  samples = head.sample(parameters, _key()).numpy()
+  samples = _sample(head, parameters).numpy()
   np.testing.assert_array_equal(np.unique(samples), [0, 2])
 
 
@@ -202,7 +208,7 @@ def test_categorical_mode_and_std():
 def test_sampling_repeats_by_key_and_the_kl_to_itself_is_zero(head):
   parameters = tf.constant(_parameters(head, 0, rows=20))
   first, again, other = (
-      head.sample(parameters, _key(counter)).numpy() for counter in (0, 0, 1))
+      _sample(head, parameters, counter).numpy() for counter in (0, 0, 1))
   np.testing.assert_array_equal(first, again)
   assert (first != other).any()
   np.testing.assert_allclose(
@@ -217,36 +223,9 @@ def test_the_divergence_is_from_the_first_to_the_second(head):
   assert (forth > 0).numpy().all()
   # The mean of the log ratio over samples of the first one.
   rows = tf.repeat(first[:1], 40_000, 0)
-  action = head.sample(rows, _key())
+  action = _sample(head, rows)
   ratio = head.log_prob(rows, action) - head.log_prob(
       tf.repeat(second[:1], 40_000, 0), action)
   error = np.std(ratio) / np.sqrt(40_000)
   assert abs(np.mean(ratio) - forth[0]) < 5 * error
   assert abs(np.mean(ratio) - back[0]) > 5 * error
-
-
-@pytest.mark.parametrize("head", [_gaussian((2,)), _categorical(3)])
-def test_noise_waits_for_the_parameters(head):
-  # Else there would be two branches, and a thread to wake for one of them.
-  @tf.function
-  def sample(parameters, key):
-    return head.sample(parameters, key)
-  graph = sample.get_concrete_function(
-      tf.TensorSpec([4, head.size]), tf.TensorSpec([2], tf.int64)).graph
-  noises = [operation for operation in graph.get_operations()
-            if "Random" in operation.type]
-  assert noises
-  for noise in noises:
-    assert graph.inputs[0].op in _behind(noise)
-
-
-def _behind(operation):
-  """Return all operations that run before this one."""
-  seen, left = set(), [operation]
-  while left:
-    operation = left.pop()
-    before = {*(tensor.op for tensor in operation.inputs),
-              *operation.control_inputs} - seen
-    seen |= before
-    left.extend(before)
-  return seen

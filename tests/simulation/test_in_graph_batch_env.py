@@ -58,7 +58,7 @@ def _steps(env, inputs, eager):
   """Step from inside the graph; return answers, and them packed."""
   @tf.function
   def step(*tensors):
-    packed, _ = env.step(*tensors)
+    packed, _ = env.exchange(*tensors)
     return env.unpack(packed), packed
   with modes.functions_run_eagerly(eager):
     return [step(*map(tf.constant, row)) for row in zip(*inputs, strict=True)]
@@ -143,7 +143,7 @@ def test_shapes_are_known_while_tracing(space):
     env = in_graph_batch_env.InGraphBatchEnv(batch)
     @tf.function
     def step(action):
-      packed, seconds = env.step(action)
+      packed, seconds = env.exchange(action)
       answers = env.unpack(packed)
       traced.extend([_shapes([packed, seconds]), _shapes(answers)])
       return answers
@@ -176,7 +176,7 @@ def test_specs_describe_what_crosses(space):
   with _exact(space) as batch:
     env = in_graph_batch_env.InGraphBatchEnv(batch)
     batch.reset()
-    packed, seconds = env.step(tf.zeros([3], tf.int64))
+    packed, seconds = env.exchange(tf.zeros([3], tf.int64))
   assert len(env) == 3
   assert env.action_spec == tf.TensorSpec([3], tf.int64)
   assert env.packed_spec == tf.TensorSpec(
@@ -197,9 +197,9 @@ def test_a_traced_step_runs_every_time():
     env = in_graph_batch_env.InGraphBatchEnv(batch)
     @tf.function
     def rewards():
-      first, _ = env.step(tf.zeros([1, 1]))
-      env.step(tf.zeros([1, 1]))  # Its result is used by nobody.
-      third, _ = env.step(tf.zeros([1, 1]))
+      first, _ = env.exchange(tf.zeros([1, 1]))
+      env.exchange(tf.zeros([1, 1]))  # Its result is used by nobody.
+      third, _ = env.exchange(tf.zeros([1, 1]))
       return tf.concat([
           env.unpack(first).reward, env.unpack(third).reward], 0)
     np.testing.assert_array_equal(rewards(), [1, 3])

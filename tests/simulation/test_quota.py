@@ -27,9 +27,11 @@ _both_modes = pytest.mark.parametrize(
 class _Follower:
   """Acts on time and on what it sees."""
 
-  def act(self, observ, clock, explore):
-    drift = 0.01 * tf.cast(clock, tf.float32)
-    return (observ if explore else -observ) * 0.7 + drift
+  def noise(self, clock, amount):
+    return tf.fill([amount, 1], 0.01 * tf.cast(clock, tf.float32))
+
+  def act(self, observ, noise):
+    return -observ * 0.7 if noise is None else observ * 0.7 + noise
 
 
 class _Played(NamedTuple):
@@ -62,8 +64,9 @@ def _by_hand(number, amount, explore=True):
     score, length, ended = np.float32(0), 0, False
     while not ended:
       time = len(played.steps)
+      noise = _Follower().noise(tf.constant(time, tf.int64), 1)[0]
       action = _Follower().act(
-          tf.constant(observ), tf.constant(time, tf.int64), explore).numpy()
+          tf.constant(observ), noise if explore else None).numpy()
       next_observ, reward, *ends, _ = env.step(convert(action))
       played.steps.append({
           "observ": observ, "action": action, "reward": reward,

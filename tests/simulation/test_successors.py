@@ -52,8 +52,11 @@ class _Telling(toy.Counter):
 class _Idle:
   """Does nothing in particular."""
 
-  def act(self, observ, clock, explore):
-    return tf.zeros([observ.shape[0], 1]) + tf.cast(clock, tf.float32)
+  def noise(self, clock, amount):
+    return tf.fill([amount, 1], tf.cast(clock, tf.float32))
+
+  def act(self, observ, noise):
+    return noise
 
 
 def _constructors(space, lengths):

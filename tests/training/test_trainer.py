@@ -254,8 +254,7 @@ def test_evaluation_equals_playing_by_hand(continuous):
     for episode in range(3):
       score = np.zeros(4)
       for _ in range(5):
-        step = batch.step(algorithm.act(
-            tf.constant(observ), tf.constant(0), explore=False).numpy())
+        step = batch.step(algorithm.act(tf.constant(observ), None).numpy())
         score, observ = score + step.reward, step.observ
       # Ten episodes: the first two environments play three.
       expected.extend(score[:4 if episode < 2 else 2])

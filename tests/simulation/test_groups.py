@@ -1,0 +1,145 @@
+"""Groups of environments that act in turns, against all acting at once."""
+
+import functools
+
+import gymnasium
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from agents import config as config_lib
+from agents.algorithms import ppo
+from agents.environments import batch_env
+from agents.environments import workers as workers_lib
+from agents.networks import feed_forward
+from agents.simulation import in_graph_batch_env
+from agents.simulation import simulate
+from tests import modes
+from tests import toy
+
+_both_modes = pytest.mark.parametrize(
+    "eager", [True, False], ids=["eager", "graph"])
+_groups = pytest.mark.parametrize("groups", [2, 3, 6])
+
+
+class _Witness:
+  """Acts on what it sees and on its noise, which tells environments apart."""
+
+  def noise(self, clock, amount):
+    return (0.01 * tf.cast(clock, tf.float32) + 0.1 * tf.range(
+        float(amount)))[:, None]
+
+  def act(self, observ, noise):
+    action = 0.001 * tf.reduce_sum(observ, -1, keepdims=True)
+    return action if noise is None else action + noise
+
+
+def _counters(groups, workers=None):
+  return batch_env.BatchEnv(
+      [functools.partial(toy.Counter, length) for length in (
+          1, 2, 3, 4, 5, 50)], workers, seed=3, groups=groups)
+
+
+def _targets(groups, discrete):
+  return batch_env.BatchEnv(
+      [functools.partial(toy.Target, discrete, length)
+       for length in (2, 3, 5, 2, 3, 5)], seed=3, groups=groups)
+
+
+def _collect(batch, actor, explore=True, eager=False):
+  """Collect twice, seven steps and four; return all as arrays."""
+  env = in_graph_batch_env.InGraphBatchEnv(batch)
+  @functools.partial(tf.function, autograph=False)
+  def collect(carry):
+    first = simulate.simulate(env, actor, carry, 7, explore)
+    return first, simulate.simulate(env, actor, first.carry, 4, explore)
+  with modes.functions_run_eagerly(eager), env.original_errors():
+    played = collect(simulate.initial_carry(tf.constant(batch.reset()), 5))
+  return [tf.nest.map_structure(lambda x: x.numpy(), (
+      part.carry, part.transitions)) for part in played]
+
+
+def _assert_same(one, other, compare=np.testing.assert_array_equal):
+  for array, same in zip(tf.nest.flatten(one), tf.nest.flatten(other),
+                         strict=True):
+    assert array.shape == same.shape and array.dtype == same.dtype
+    compare(array, same)
+
+
+@_both_modes
+@_groups
+@pytest.mark.parametrize("explore", [False, True])
+def test_groups_make_no_difference(explore, groups, eager):
+  with _counters(1) as batch:
+    expected = _collect(batch, _Witness(), explore)
+    finished, running = batch.finished, batch.snapshot()
+  assert len(finished) > 11
+  with _counters(groups) as batch:
+    _assert_same(expected, _collect(batch, _Witness(), explore, eager))
+    assert batch.finished == finished
+    _assert_same(running.arrays(), batch.snapshot().arrays())
+
+
+@_groups
+def test_groups_make_no_difference_with_workers(groups):
+  with _counters(1) as batch:
+    expected = _collect(batch, _Witness())
+  with workers_lib.Workers(2) as workers, _counters(groups, workers) as batch:
+    _assert_same(expected, _collect(batch, _Witness()))
+
+
+@_groups
+@pytest.mark.parametrize("discrete", [False, True])
+@pytest.mark.parametrize("explore", [False, True])
+def test_groups_make_no_difference_to_a_policy(explore, discrete, groups):
+  def play(groups):
+    with _targets(groups, discrete) as batch:
+      network = config_lib.Network(policy_layers=(4,), value_layers=(4,))
+      if isinstance(batch.action_space, gymnasium.spaces.Discrete):
+        policy = feed_forward.feed_forward_categorical(2, network, 0)
+      else:
+        policy = feed_forward.feed_forward_gaussian(1, network, 0)
+      algorithm = ppo.BatchPPO(
+          config_lib.Algorithm(), batch.observation_space, batch.action_space,
+          policy, feed_forward.feed_forward_value(network, 1), 0)
+      return _collect(batch, algorithm, explore)
+  # Products of matrices of other sizes may differ in their last bits.
+  _assert_same(play(1), play(groups), functools.partial(
+      np.testing.assert_allclose, rtol=1e-5, atol=1e-6))
+
+
+def test_shapes_are_known_while_tracing():
+  with _counters(3) as batch:
+    env = in_graph_batch_env.InGraphBatchEnv(batch)
+    traced = []
+    @tf.function(autograph=False)
+    def play(carry):
+      played = simulate.simulate(env, _Witness(), carry, 4, explore=True)
+      traced.append([x.shape.as_list() for x in tf.nest.flatten(played)])
+      return played
+    played = play(simulate.initial_carry(tf.constant(batch.reset())))
+  assert traced == [[list(x.shape) for x in tf.nest.flatten(played)]]
+
+
+@_both_modes
+@pytest.mark.parametrize("faulty", range(4))
+def test_faults_come_out_as_themselves(faulty, eager):
+  constructors = [toy.Counter] * 4
+  constructors[faulty] = functools.partial(toy.Faulty, "raise")
+  with workers_lib.Workers(2) as workers:
+    with batch_env.BatchEnv(constructors, workers, groups=2) as batch:
+      with pytest.raises(ValueError, match="^faulty step$") as caught:
+        _collect(batch, _Witness(), eager=eager)
+      assert f"Environment {faulty} " in str(caught.value.__cause__)
+      # Nothing is under way that would get into the way of others.
+      batch.reset()
+      assert batch.snapshot().length.tolist() == [0] * 4
+
+
+def test_a_quota_is_for_one_group():
+  with _counters(2) as batch:
+    env = in_graph_batch_env.InGraphBatchEnv(batch)
+    carry = simulate.initial_carry(tf.constant(batch.reset()))
+    with pytest.raises(ValueError, match="one group"):
+      simulate.simulate(env, _Witness(), carry, 4, explore=True,
+                        quota=tf.ones([6], tf.int32))
