@@ -23,9 +23,9 @@ setuptools.setup(
         "tqdm>=4.66",
     ],
     extras_require={
-        "test": ["pytest>=8.0"],
-        "dev": ["pytest>=8.0", "mypy>=1.10", "ruff>=0.6", "types-PyYAML",
-                "types-tqdm"],
+        "test": ["pytest>=8.0", "pytest-xdist>=3.5"],
+        "dev": ["pytest>=8.0", "pytest-xdist>=3.5", "mypy>=1.10", "ruff>=0.6",
+                "types-PyYAML", "types-tqdm"],
         "benchmarks": [
             "envpool>=1.1; platform_system == 'Linux'", "matplotlib>=3.8",
             "stable-baselines3>=2.4"],

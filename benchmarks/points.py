@@ -142,13 +142,19 @@ def memory(config: config_lib.Config, cores: int
 
 
 def combinations(config: config_lib.Config, cores: int) -> list[Point]:
-  """Return workers and threads that a recommendation chooses among."""
+  """Return what a recommendation chooses among.
+
+  That is any combination of workers and threads, and the other choice of double
+  buffering.
+  """
   half = max(1, cores // 2)
   amounts = {1, half, cores, 2 * cores, workers(config, cores)}
-  return list(dict.fromkeys(
-      point(config, cores, {"num_workers": amount}, threads)
-      for amount in sorted(amounts) if amount <= config.num_envs
-      for threads in sorted({1, half, cores})))
+  combined = [point(config, cores, {"num_workers": amount}, threads)
+              for amount in sorted(amounts) if amount <= config.num_envs
+              for threads in sorted({1, half, cores})]
+  other = point(
+      config, cores, {"double_buffering": not config.double_buffering})
+  return list(dict.fromkeys([*combined, other]))
 
 
 def other_envs(config: config_lib.Config, cores: int) -> list[Point]:

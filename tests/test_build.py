@@ -55,7 +55,9 @@ def test_halves_are_those_of_an_even_number_that_never_waits(changes, groups):
   assert build.groups(config) == groups
 
 
-@pytest.mark.parametrize("name", ["walker", "humanoid"])
+@pytest.mark.parametrize("name", [
+    "walker", pytest.param("humanoid", marks=pytest.mark.slow),
+    pytest.param("ant", marks=pytest.mark.slow)])
 def test_halves_learn_the_same_bits(name):
   states = []
   for double_buffering in (False, True):

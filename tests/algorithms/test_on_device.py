@@ -3,6 +3,7 @@
 No GPU is needed: TensorFlow can split the CPU into two devices.
 """
 
+import shutil
 import subprocess
 import sys
 
@@ -62,3 +63,16 @@ def test_another_device_learns_the_same():
       [sys.executable, "-c", _SCRIPT], cwd=command.ROOT, check=True,
       stdout=subprocess.PIPE, text=True).stdout
   assert output == "the same\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("nvidia-smi"), reason="needs a GPU")
+def test_a_gpu_solves_cartpole(tmp_path, monkeypatch):
+  monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+  done = command.run(
+      "train.py", "--config", "cartpole", "--device", "gpu", "--logdir",
+      tmp_path, cwd=tmp_path)
+  assert done.returncode == 0, done.stdout
+  rows = command.rows(command.run_folder(tmp_path))
+  best = [row["return_mean"] for row in rows if row["phase"] == "eval"]
+  assert max(best) > 450

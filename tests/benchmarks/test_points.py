@@ -114,8 +114,9 @@ def test_combinations_are_few_and_have_the_config_among_them():
           for point in points.combinations(CONFIG, 2)] == [
       (("num_workers=1",), 1), (("num_workers=1",), None),
       ((), 1), ((), None),
-      (("num_workers=4",), 1), (("num_workers=4",), None)]
-  assert len(points.combinations(CONFIG, 1)) == 2
+      (("num_workers=4",), 1), (("num_workers=4",), None),
+      (("double_buffering=true",), None)]
+  assert len(points.combinations(CONFIG, 1)) == 3
   assert len(points.combinations(CONFIG, 64)) <= 12
 
 
