@@ -35,6 +35,11 @@ _ARROWS = {
     "agents.film": {
         "agents.build", "agents.environments", "agents.errors", "agents.ops",
         "agents.training"},
+    "agents.rehearsal": {
+        "agents.build", "agents.config", "agents.training"},
+    "agents.__main__": {
+        "agents.build", "agents.config", "agents.environments",
+        "agents.rehearsal", "agents.training", "configs"},
     "configs": {"agents.config"},
     "configs.presets": {"agents.config"},
     "train": {"agents", "configs"},

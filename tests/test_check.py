@@ -1,0 +1,46 @@
+"""`python -m agents check` as users call it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests import command
+
+
+def _check(*args):
+  return subprocess.run(
+      [sys.executable, "-m", "agents", "check", *args], cwd=command.ROOT,
+      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("args", [
+    ("tests.toy:Uneven", "--set", "env.max_length=9"),
+    pytest.param(("humanoid",), marks=pytest.mark.slow),
+    pytest.param(("CartPole-v1",), marks=pytest.mark.slow)])
+def test_what_passes_trains_in_miniature(args):
+  done = _check(*args)
+  assert done.returncode == 0, done.stdout
+  lines = done.stdout.splitlines()
+  assert lines[-1] == "Ready to be trained in."
+  assert "ok      trains, saves, loads and goes on" in lines
+  assert "PROBLEM" not in done.stdout and "steps/s" in lines[-2]
+
+
+def test_what_does_not_is_told_with_its_fix():
+  done = _check("tests.environments.test_check:Unrepeatable")
+  assert done.returncode == 1
+  lines = done.stdout.splitlines()
+  assert "PROBLEM repeats by seed" in lines
+  assert "self.np_random" in lines[lines.index("PROBLEM repeats by seed") + 2]
+  assert lines[-1].endswith("problem(s) to mend before training.")
+  assert "trains" not in "".join(lines[:-1])
+
+
+@pytest.mark.parametrize("args, text", [
+    (("nothing.py",), "no Python file"),
+    (("cheetah", "--set", "env.idd=x"), "Did you mean 'id'"),
+    (("Hoper-v5",), "Hopper")])
+def test_wrong_names_are_told(args, text):
+  done = _check(*args)
+  assert done.returncode != 0 and text in done.stdout, done.stdout
