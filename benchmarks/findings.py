@@ -51,7 +51,7 @@ def recommendation(choices: Sequence[points_lib.Point],
   """Return the fastest choice, with the speeds of all.
 
   Args:
-    choices: Workers and threads; among them the config as it is.
+    choices: Of equal results; among them the config as it is.
     others: Points that learn differently, only to know of.
     results: All measurements.
   """

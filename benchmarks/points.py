@@ -152,9 +152,10 @@ def combinations(config: config_lib.Config, cores: int) -> list[Point]:
   combined = [point(config, cores, {"num_workers": amount}, threads)
               for amount in sorted(amounts) if amount <= config.num_envs
               for threads in sorted({1, half, cores})]
-  other = point(
-      config, cores, {"double_buffering": not config.double_buffering})
-  return list(dict.fromkeys([*combined, other]))
+  if config.num_envs % 2 == 0 and config.algorithm.segment_length:
+    combined.append(point(
+        config, cores, {"double_buffering": not config.double_buffering}))
+  return list(dict.fromkeys(combined))
 
 
 def other_envs(config: config_lib.Config, cores: int) -> list[Point]:

@@ -3,11 +3,11 @@
     pip install -e '.[benchmarks]'
     python -m benchmarks.scaling --config cheetah --out scaling
 
-Writes a picture, a Markdown file and a JSON file, and recommends workers and
-TensorFlow threads for this machine. Points take turns, each time in a process
-of their own; imports and compilation are not counted. Where the number of
-environments changes, segments do too, so that an update learns from about as
-many steps. `--quick` measures fewer points.
+Writes a picture, a Markdown file and a JSON file, and recommends workers,
+TensorFlow threads and double buffering for this machine. Points take turns,
+each time in a process of their own; imports and compilation are not counted.
+Where the number of environments changes, segments do too, so that an update
+learns from about as many steps. `--quick` measures fewer points.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
 
 Each time in a process of its own, which does what train.py does; medians of
 several, in seconds. `imports` are those of TensorFlow and TensorFlow
-Probability; the rest counts from their end.
+Probability; the rest counts from their end, but for the duration of a second
+update.
 """
 
 from __future__ import annotations

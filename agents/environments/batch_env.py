@@ -20,6 +20,8 @@ from agents.environments import memory
 from agents.environments import mujoco_log
 from agents.environments import workers as workers_lib
 
+_SECONDS_TO_CLOSE = 3.0
+
 
 class Step(NamedTuple):
   """One step of all B environments."""
@@ -49,7 +51,7 @@ class ReplayError(errors.RunError):
 class _Group:
   """Environments that step at the same time."""
 
-  first: int  # Index of the first one within the batch.
+  rows: slice  # Where they are within the batch.
   arrays: dict[str, np.ndarray]  # Fields of `layout.batch_views`.
   answers: np.ndarray  # Bytes of `layout.step_layout` among them.
   block: block_lib.Block | workers_lib.RemoteBlock
@@ -93,6 +95,7 @@ class BatchEnv:
     finally:
       probe.close()
     layout.check_spaces(self.observation_space, self.action_space)
+    self.groups = groups
     size = self._size // groups
     # Of one group.
     self.action_layout = layout.action_layout(size, self.action_space)
@@ -105,7 +108,7 @@ class BatchEnv:
     self.step_seconds = 0.0  # Time spent waiting for the environments.
     # What it would have been, had all workers been stepping all the time.
     self.least_seconds = 0.0
-    self._parallel = 1 if workers is None else min(len(workers), size)
+    self._parallel = 1 if workers is None else min(len(workers), self._size)
     self._turn = 0
     self._groups: list[_Group] = []
     try:
@@ -131,17 +134,13 @@ class BatchEnv:
         block = block_lib.Block(constructors, first, spaces, arrays, seed)
       else:
         block = workers.open(constructors, first, spaces, descriptor, seed)
-      return _Group(first, arrays, buffer[begin:end], block)
+      rows = slice(first, first + len(constructors))
+      return _Group(rows, arrays, buffer[begin:end], block)
     finally:
       os.close(descriptor)
 
   def __len__(self) -> int:
     return self._size
-
-  @property
-  def groups(self) -> int:
-    """Number of groups; each holds as many environments."""
-    return self._size // self.action_layout.fields[0].shape[0]
 
   def reset(self, seeds: Sequence[int] | None = None) -> np.ndarray:
     """Begin episode 0 of every environment.
@@ -159,7 +158,7 @@ class BatchEnv:
     self.final_observ.clear()
     seeds = self._log.begin(seeds)
     for group in self._opened:
-      group.block.reset(seeds[self._rows(group)])
+      group.block.reset(seeds[group.rows])
     self._halfway = False
     return self._observ()
 
@@ -178,10 +177,13 @@ class BatchEnv:
       if np.shape(array) != expected:
         raise ValueError(f"`{name}` must have shape {expected}. "
                          f"Received: {np.shape(array)}.")
-    answers = []
+    if self._in_turns:
+      raise RuntimeError("Some environments are ahead of others; only "
+                         "`exchange` can go on from here.")
     for group in self._opened:
-      rows = self._rows(group)
-      answers.append(self.exchange(action[rows], active[rows]))
+      self._check(group, active[group.rows])
+    answers = [self.exchange(action[group.rows], active[group.rows])
+               for group in self._opened]
     answers = [*answers[self.groups - 1:], *self.drain()]
     views = [self.step_layout.views(packed) for packed in answers]
     fields = {name: np.concatenate([view[name] for view in views])
@@ -189,20 +191,19 @@ class BatchEnv:
     next_observ = fields["observ"].copy()
     for group in self._groups:
       ended = group.arrays["terminated"] | group.arrays["truncated"]
-      next_observ[self._rows(group)][ended] = (
-          group.arrays["final_observ"][ended])
+      next_observ[group.rows][ended] = group.arrays["final_observ"][ended]
     return Step(next_observ=next_observ, **fields)
 
   def exchange(self, action: np.ndarray, active: np.ndarray | None = None
                ) -> np.ndarray:
     """Begin a step of the group whose turn it is, and end one of the next.
 
-    That is the same step if there is one group. The answers to the first call
-    for each of several groups, but the last, hold nothing but observations.
+    That is the same step if there is one group. Of a group that has not begun a
+    step, only the observations are of any use.
 
     Args:
-      action: As for `step`, but for one group.
-      active: Likewise.
+      action: Array of shape [N, ...] for a group of N; see `step`.
+      active: Bool array of shape [N].
     Returns:
       Bytes of `step_layout`, a new array. True successors are the
       observations, and `final_observ` where an episode ended.
@@ -215,14 +216,13 @@ class BatchEnv:
     if action.shape != expected.shape:
       raise ValueError(f"`action` must have shape {expected.shape}. "
                        f"Received: {action.shape}.")
-    if not self._log.begun:
-      raise RuntimeError("Call reset() before step().")
-    active = self._checked(group, active)
+    active = np.ones(len(action), bool) if active is None else active
+    self._check(group, active)
     try:
       expected[...] = action
       group.arrays["active"][...] = active
-      group.block.step_async()
       group.stepping = True
+      group.block.step_async()
       self._turn = (self._turn + 1) % len(groups)
       return self._receive(following)
     except BaseException:
@@ -236,10 +236,8 @@ class BatchEnv:
     Returns:
       For each, what `exchange` would have returned.
     """
-    groups = self._opened
-    order = [*groups[self._turn:], *groups[:self._turn]]
     try:
-      return [self._receive(group) for group in order if group.stepping]
+      return [self._receive(group) for group in self._in_flight]
     except BaseException:
       self._abandon_step()
       self._halfway = True
@@ -256,41 +254,47 @@ class BatchEnv:
     arrays = group.arrays
     self.least_seconds += float(arrays["seconds"].sum()) / self._parallel
     ended = self._log.append(
-        group.first, arrays["action"], arrays["active"], arrays["reward"],
+        group.rows.start, arrays["action"], arrays["active"], arrays["reward"],
         arrays["terminated"] | arrays["truncated"])
     for index, (score, length) in ended.items():
       self.finished.append(Finished(score, length, infos[index]))
       self.final_observ.append(
-          arrays["final_observ"][index - group.first].copy())
+          arrays["final_observ"][index - group.rows.start].copy())
     return group.answers.copy()
 
-  def _abandon_step(self):
+  @property
+  def _in_flight(self) -> list[_Group]:
+    """Groups that are stepping, in the order in which they began."""
+    groups = [*self._groups[self._turn:], *self._groups[:self._turn]]
+    return [group for group in groups if group.stepping]
+
+  @property
+  def _in_turns(self) -> bool:
+    """Whether some groups have begun a step that others haven't ended."""
+    return bool(self._turn or self._in_flight)
+
+  def _abandon_step(self, seconds: float | None = None):
     """Wait for what is still stepping, whatever comes of it."""
-    for group in self._groups:
-      if group.stepping:
-        self._halfway = True
-        group.stepping = False
-        with contextlib.suppress(Exception):
-          group.block.step_wait()
+    for group in self._in_flight:
+      group.stepping = False
+      group.block.step_discard(seconds)
     self._turn = 0
 
-  def _checked(self, group: _Group, active: np.ndarray | None) -> np.ndarray:
-    """Return a bool array of shape [N], which of a group to step."""
-    size = len(group.arrays["active"])
-    if active is None:
-      return np.ones(size, bool)
-    active = np.array(active, bool)
-    if active.shape != (size,):
-      raise ValueError(f"`active` must have shape {(size,)}. "
-                       f"Received: {active.shape}.")
+  def _check(self, group: _Group, active: np.ndarray):
+    """Raise an error if those of a group, [N], can't be stepped."""
+    if not self._log.begun:
+      raise RuntimeError("Call reset() before step().")
+    shape = group.arrays["active"].shape
+    if np.shape(active) != shape:
+      raise ValueError(f"`active` must have shape {shape}. "
+                       f"Received: {np.shape(active)}.")
     running = self._log.running
-    rows = self._rows(group)
-    inside = ~active & (running.first[rows] < len(running.actions))
+    inside = ~np.asarray(active, bool) & (
+        running.first[group.rows] < len(running.actions))
     if inside.any():
-      raise ValueError(
-          f"Environment {group.first + np.flatnonzero(inside)[0]} can't wait "
-          "in the middle of an episode, only before its first step.")
-    return active
+      index = group.rows.start + int(np.flatnonzero(inside)[0])
+      raise ValueError(f"Environment {index} can't wait in the middle of an "
+                       "episode, only before its first step.")
 
   def snapshot(self) -> episodes.Running:
     """Return seeds and actions of the running episodes.
@@ -299,7 +303,7 @@ class BatchEnv:
       RuntimeError: If a step has failed or is under way, so that some
         environments have gone on and others haven't.
     """
-    if self._halfway or any(group.stepping for group in self._groups):
+    if self._halfway or self._in_turns:
       raise RuntimeError("There is no snapshot of half a step.")
     return self._log.snapshot(self._observ())
 
@@ -318,9 +322,9 @@ class BatchEnv:
     actions = [running.episode_actions(index).reshape((-1, *shape))
                for index in range(self._size)]
     for group in self._opened:
-      rows = self._rows(group)
-      group.block.replay(running.episode[rows].tolist(),
-                         running.seed[rows].tolist(), actions[rows])
+      group.block.replay(
+          running.episode[group.rows].tolist(),
+          running.seed[group.rows].tolist(), actions[group.rows])
     for index, observ in enumerate(self._observ()):
       if observ.tobytes() != running.observ[index].tobytes():
         raise ReplayError(
@@ -334,15 +338,15 @@ class BatchEnv:
   def call(self, name: str, *args, **kwargs) -> list[Any]:
     """Call a method of every environment and return the results."""
     return sum((group.block.call(name, args, kwargs)
-                for group in self._opened), [])
+                for group in self._at_rest), [])
 
   def get(self, name: str) -> list[Any]:
     """Return an attribute of every environment."""
-    return sum((group.block.get(name) for group in self._opened), [])
+    return sum((group.block.get(name) for group in self._at_rest), [])
 
   def close(self):
     """Close every environment. Can be repeated."""
-    self._abandon_step()
+    self._abandon_step(_SECONDS_TO_CLOSE)
     groups, self._groups = self._groups, []
     with contextlib.ExitStack() as stack:
       for group in reversed(groups):
@@ -356,12 +360,14 @@ class BatchEnv:
 
   def _observ(self) -> np.ndarray:
     """Return the latest observations, [B, ...]."""
-    return np.concatenate([group.arrays["observ"] for group in self._groups])
+    return np.concatenate([group.arrays["observ"] for group in self._opened])
 
-  @staticmethod
-  def _rows(group: _Group) -> slice:
-    """Return where a group's environments are within the batch."""
-    return slice(group.first, group.first + len(group.arrays["active"]))
+  @property
+  def _at_rest(self) -> list[_Group]:
+    """All groups, none of which is stepping."""
+    if self._in_flight:
+      raise RuntimeError("Some environments are in the middle of a step.")
+    return self._opened
 
   @property
   def _opened(self) -> list[_Group]:

@@ -72,6 +72,9 @@ class Block:
   def step_async(self):
     """Begin a step, which is nothing where `step_wait` does all of it."""
 
+  def step_discard(self, seconds: float | None = None):
+    """End a step that nobody wants to know of any more."""
+
   def step_wait(self) -> dict[int, dict[str, Any]]:
     """Step by the action array, write the others, reset where it ended.
 

@@ -140,7 +140,7 @@ class EpisodeLog:
 
   @property
   def running(self) -> Running:
-    """The present moment; changes with every step."""
+    """The present moment, without observations; changes with every step."""
     assert self._running is not None
     return self._running
 

@@ -74,7 +74,12 @@ class Worker:
     raise self._died()
 
   def check_alive(self):
-    """Raise WorkerDied if the process has ended."""
+    """Raise WorkerDied if the process has ended and left no answer behind."""
+    try:
+      if self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
+        return
+    except OSError:  # There is nothing yet, or never will be.
+      pass
     if self.process.poll() is not None:
       raise self._died()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import os
 import select
@@ -66,7 +67,10 @@ class Workers:
     self._workers: list[process_lib.Worker] = []
     self._polls: list[select.poll] = []  # One for each worker.
     self._num_blocks = 0
-    self._unanswered = 0  # Requests.
+    # Who is owed answers, in order of requests, and what came for others
+    # meanwhile.
+    self._owed: collections.deque[RemoteBlock] = collections.deque()
+    self._kept: dict[RemoteBlock, list[list[messages.Answer]]] = {}
     self._given_up = False
     try:
       for number in range(amount):
@@ -105,29 +109,33 @@ class Workers:
                          "workers, which is all they can tell apart.")
     self._check_usable()
     size = len(constructors)
+    # Each group of a batch begins with the next worker, so that what does not
+    # divide evenly does not always fall on the same ones.
+    turn = first // size % len(self._workers)
+    workers = [*self._workers[turn:], *self._workers[:turn]]
     parts = [(worker, slice(*share)) for worker, share in zip(
-        self._workers, shares(size, len(self._workers)), strict=True)]
+        workers, shares(size, len(workers)), strict=True)]
     block = RemoteBlock(self, self._num_blocks, parts)
-    with self.asking():
-      for worker, here in parts:
+    with self.asking(block):
+      for worker, here in block.shares:
         worker.request(self._num_blocks, "open", (
             size, here.start, first, cloudpickle.dumps(constructors[here]),
             spaces, run_seed), descriptor)
     self._num_blocks += 1
     try:
-      self.wait([worker for worker, _ in parts])
+      self.wait(block)
     except Exception:
       with contextlib.suppress(Exception):
         block.close()  # Some workers have built theirs.
       raise
     return block
 
-  def wait(self, workers: Sequence[process_lib.Worker],
-           seconds: float | None = None) -> list[Any]:
-    """Wait for an answer of each worker and return the results.
+  def wait(self, block: RemoteBlock, seconds: float | None = None
+           ) -> list[Any]:
+    """Wait for the answers to a block's oldest request and return the results.
 
     Args:
-      workers: All that were sent a request.
+      block: That has asked.
       seconds: How long to wait at most, without heeding interrupts; None for
         as long as it takes.
     Raises:
@@ -139,14 +147,19 @@ class Workers:
     self._check_usable()
     deadline = None if seconds is None else time.monotonic() + seconds
     try:
-      answers = []
-      for number, worker in enumerate(workers):
-        self._wait_for_first(workers[number:], deadline)
-        answers.append(worker.receive())
+      while not self._kept.get(block):
+        # A worker answers in order of the requests.
+        asked = self._owed[0]
+        answers = []
+        for number, worker in enumerate(asked.used):
+          self._wait_for_first(asked.used[number:], deadline)
+          answers.append(worker.receive())
+        self._kept.setdefault(asked, []).append(answers)
+        self._owed.popleft()
     except BaseException:
       self._given_up = True
       raise
-    self._unanswered -= 1
+    answers = self._kept[block].pop(0)
     for answer in answers:
       for warning in answer.warnings:
         mujoco_log.warn(warning)
@@ -182,23 +195,19 @@ class Workers:
     return bool(self._workers) and not self._given_up
 
   @contextlib.contextmanager
-  def asking(self, stepping: bool = False):
-    """Context in which a request is sent to some workers; `wait` ends it.
+  def asking(self, block: RemoteBlock):
+    """Context in which a block asks its workers for something.
 
-    Args:
-      stepping: Whether to send it even before others were answered.
     Raises:
-      RuntimeError: If nothing can be asked of the workers.
+      RuntimeError: If nothing can be asked of the workers any more.
     """
     self._check_usable()
-    if self._unanswered and not stepping:
-      raise RuntimeError("Environments are in the middle of a step.")
     try:
       yield
     except BaseException:
       self._given_up = True
       raise
-    self._unanswered += 1
+    self._owed.append(block)
 
   def _check_usable(self):
     if not self._workers:
@@ -245,24 +254,28 @@ class RemoteBlock:
                shares: list[tuple[process_lib.Worker, slice]]):
     self._workers = workers
     self._number = number
-    self._shares = [(worker, here) for worker, here in shares
-                    if here.start < here.stop]
-    self._used = [worker for worker, _ in self._shares]
+    self.shares = [(worker, here) for worker, here in shares
+                   if here.start < here.stop]
+    self.used = [worker for worker, _ in self.shares]
     self._wake = bytes([number])
 
   def reset(self, seeds: Sequence[int]):
     self._request("reset", lambda here: (seeds[here],))
 
   def step_async(self):
-    with self._workers.asking(stepping=True):
-      for worker in self._used:
+    with self._workers.asking(self):
+      for worker in self.used:
         worker.send(self._wake)
 
   def step_wait(self) -> dict[int, dict[str, Any]]:
     finished: dict[int, dict[str, Any]] = {}
-    for result in self._workers.wait(self._used):
+    for result in self._workers.wait(self):
       finished.update(result or {})
     return finished
+
+  def step_discard(self, seconds: float | None = None):
+    with contextlib.suppress(Exception):
+      self._workers.wait(self, seconds)
 
   def replay(self, episode: Sequence[int], seeds: Sequence[int],
              actions: Sequence[np.ndarray]):
@@ -279,7 +292,7 @@ class RemoteBlock:
     try:
       if self._workers.usable:
         self._send("close", lambda _: ())
-        self._workers.wait(self._used, _SECONDS_TO_CLOSE)
+        self._workers.wait(self, _SECONDS_TO_CLOSE)
         return
     except (TimeoutError, process_lib.WorkerDied):
       pass
@@ -288,9 +301,9 @@ class RemoteBlock:
   def _request(self, name: str, arguments: Callable[[slice], tuple]
                ) -> list[Any]:
     self._send(name, arguments)
-    return self._workers.wait(self._used)
+    return self._workers.wait(self)
 
   def _send(self, name: str, arguments: Callable[[slice], tuple]):
-    with self._workers.asking():
-      for worker, here in self._shares:
+    with self._workers.asking(self):
+      for worker, here in self.shares:
         worker.request(self._number, name, arguments(here))

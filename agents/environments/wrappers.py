@@ -7,13 +7,20 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-_NUMBERS = (int, float, np.number, np.bool_)
+_NUMBERS = (int, float, np.number)
 
 
-def numbers(info: dict[str, Any]) -> dict[str, Any]:
-  """Return what is a number, as one of Python's."""
-  return {key: value.item() if isinstance(value, np.generic) else value
-          for key, value in info.items() if isinstance(value, _NUMBERS)}
+def numbers(info: dict[str, Any]) -> dict[str, bool | int | float]:
+  """Return what is a number, as one of Python's own."""
+  found: dict[str, bool | int | float] = {}
+  for key, value in info.items():
+    if isinstance(value, (bool, np.bool_)):
+      found[str(key)] = bool(value)
+    elif isinstance(value, (int, np.integer)):
+      found[str(key)] = int(value)
+    elif isinstance(value, (float, np.floating)):
+      found[str(key)] = float(value)
+  return found
 
 
 def add_reward_parts(parts: dict[str, Any], info: dict[str, Any]):

@@ -43,6 +43,7 @@ class Gaussian:
     return random.normal([amount, self.actions], key)
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    """Actions of shape [N, ...] by noise of shape [N, actions]."""
     mean, log_std = tf.split(parameters, 2, -1)
     return self._unflatten(mean + tf.exp(log_std) * noise)
 
@@ -91,6 +92,7 @@ class Categorical:
     return -tf.math.log(-tf.math.log(uniform))
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    """Actions of shape [N, ...] by noise of shape [N, actions]."""
     # The largest logit plus Gumbel noise is a sample (Gumbel 1954).
     return tf.argmax(parameters + noise, -1)
 

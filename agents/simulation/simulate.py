@@ -82,7 +82,13 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
       noise = noise_at(clock) if noises is None else noises[step]
     for group in range(groups):
       rows = slice(group * size, (group + 1) * size)
-      action = actor.act(observ, None if noise is None else noise[rows])
+      if noise is None:
+        action = actor.act(observ, None)
+      else:
+        # Side by side, noise and policy would take longer: TensorFlow would
+        # wake a thread for one of them.
+        with tf.control_dependencies([noise]):
+          action = actor.act(observ, noise[rows])
       packed, seconds = env.exchange(
           action, None if quota is None else left > 0)
       answers = env.unpack(packed)

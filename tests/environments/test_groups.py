@@ -154,17 +154,89 @@ def test_to_begin_again_in_the_middle_of_a_step(turns, mode):
       again()
 
 
-def test_other_requests_wait_for_the_end_of_a_step(pool):
-  with _counters(pool) as batch, _counters(pool) as other:
+def test_all_can_only_step_where_no_group_is_ahead(mode):
+  with _counters(mode) as batch:
     batch.reset()
-    other.reset()
+    batch.step(np.zeros((4, 1)))
+    with pytest.raises(ValueError, match="Environment 3 can't wait"):
+      batch.step(np.zeros((4, 1)), [True, True, True, False])
     batch.exchange(np.zeros((2, 1)))
-    for request in (lambda: batch.get("length"), other.reset):
-      with pytest.raises(RuntimeError, match="in the middle of a step"):
-        request()
+    with pytest.raises(RuntimeError, match="ahead of others"):
+      batch.step(np.zeros((4, 1)))
+    batch.drain()
+    for refused in (batch.snapshot, lambda: batch.step(np.zeros((4, 1)))):
+      with pytest.raises(RuntimeError):
+        refused()
     batch.exchange(np.zeros((2, 1)))
     batch.drain()
-    assert batch.get("length") == other.get("length") == [3] * 4
+    assert batch.snapshot().length.tolist() == [2] * 4
+
+
+def test_other_requests_wait_for_the_end_of_a_step(pool):
+  with _counters(pool) as batch:
+    batch.reset()
+    batch.exchange(np.zeros((2, 1)))
+    with pytest.raises(RuntimeError, match="in the middle of a step"):
+      batch.get("length")
+    batch.exchange(np.zeros((2, 1)))
+    batch.drain()
+    assert batch.get("length") == [3] * 4
+
+
+def test_batches_that_step_at_the_same_time_get_their_own_answers(pool):
+  with _counters(pool) as one, _counters(pool, amount=6) as other:
+    one.reset()
+    one.exchange(np.zeros((2, 1)))
+    first = other.reset()
+    for _ in range(2):
+      other.step(np.zeros((6, 1)))
+    one.exchange(np.zeros((2, 1)))
+    step = other.step(np.zeros((6, 1)))
+    rewards = [_views(one, packed)["reward"] for packed in one.drain()]
+    assert [row.tolist() for row in rewards] == [[1, 1]]
+    assert step.reward.tolist() == [3] * 6
+    assert len(other.finished) == 6 and one.finished == []
+    assert one.snapshot().length.tolist() == [1] * 4
+    assert (other.reset() == first).all()
+
+
+def test_what_does_not_divide_evenly_falls_on_different_workers():
+  with workers_lib.Workers(3) as workers:
+    with batch_env.BatchEnv([odd.Inside] * 4, workers, groups=2) as batch:
+      pids = batch.call("pid")
+    # Two of three have something to do for a group, and all for the batch.
+    assert len(set(pids[:2])) == len(set(pids[2:])) == 2
+    assert set(pids) == set(workers.pids)
+
+
+def test_closing_while_another_batch_steps(pool):
+  with _counters(pool) as one:
+    one.reset()
+    with _counters(pool) as other:
+      other.reset()
+      one.exchange(np.zeros((2, 1)))
+    one.exchange(np.zeros((2, 1)))
+    one.drain()
+    assert one.snapshot().length.tolist() == [1] * 4
+
+
+def test_closing_while_an_environment_hangs():
+  with workers_lib.Workers(1) as workers:
+    batch = batch_env.BatchEnv(
+        [functools.partial(toy.Faulty, "hang")] * 2, workers, groups=2)
+    batch.reset()
+    batch.step(np.zeros((2, 1)))
+    batch.exchange(np.zeros((1, 1)))
+    batch.close()  # The deadline of all tests is far beyond its own.
+    assert len(workers) == 0
+
+
+def test_to_abandon_a_step_in_this_process_is_not_to_take_it():
+  with batch_env.BatchEnv([toy.Uneven] * 2, groups=2) as batch:
+    batch.reset()
+    batch.exchange(np.zeros((1, 1)))
+    batch.reset()
+    assert batch.get("taken") == [0, 0]
 
 
 def test_closing_in_the_middle_of_a_step(tmp_path):
@@ -203,11 +275,12 @@ def test_a_fault_in_one_group_ends_the_step_of_all(faulty, mode):
 def test_a_death_while_two_groups_step():
   constructors = [toy.Counter, toy.Counter, toy.Counter,
                   functools.partial(toy.Faulty, "kill")]
+  # Of the second group, the second worker has the first environment.
   with workers_lib.Workers(2) as workers:
     batch = batch_env.BatchEnv(constructors, workers, groups=2)
     batch.reset()
     batch.step(np.zeros((4, 1)))
-    with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
+    with pytest.raises(process_lib.WorkerDied, match="Worker 0.*SIGKILL"):
       batch.step(np.zeros((4, 1)))
     with pytest.raises(RuntimeError, match="died or was given up"):
       batch.reset()

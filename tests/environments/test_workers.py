@@ -323,6 +323,17 @@ def test_death_behind_an_answer_is_told_by_the_next_step():
       _step(batch)
 
 
+def test_death_behind_an_answer_that_is_not_read_yet():
+  constructors = [functools.partial(odd.Slow, 2.5), odd.DiesBehind]
+  with workers_lib.Workers(2) as workers:
+    batch = batch_env.BatchEnv(constructors, workers)
+    batch.reset()
+    _step(batch)
+    assert _step(batch).next_observ[:, 1].tolist() == [2, 2]
+    with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
+      _step(batch)
+
+
 def test_death_behind_an_answer_although_another_hangs():
   # Nothing comes any more; an interruption still does.
   with _interrupted([odd.DiesBehind, _STUCK["hang"]], 2,
@@ -346,7 +357,7 @@ def test_death_of_a_worker_without_environments_is_none_of_a_batch():
     batch = batch_env.BatchEnv(
         [toy.Counter, functools.partial(odd.Slow, 1.5)], workers)
     used = set(
-        worker.process.pid for worker in batch._groups[0].block._used)
+        worker.process.pid for worker in batch._groups[0].block.used)
     unused, = set(workers.pids) - used
     os.kill(unused, signal.SIGKILL)
     scripts.wait_for_ends([unused], 5)

@@ -1,5 +1,7 @@
 """Wrappers change what they are for, and nothing else."""
 
+import enum
+
 import gymnasium
 import numpy as np
 import pytest
@@ -135,3 +137,20 @@ def test_frame_delta_leaves_the_bounds():
 def test_frame_delta_wants_floats(env_id):
   with pytest.raises(TypeError, match="frame_delta wants.*(Discrete|Tuple)"):
     wrappers.FrameDelta(gymnasium.make(env_id))
+
+
+def test_numbers_are_pythons_own():
+  class Kind(enum.IntEnum):
+    ONE = 1
+
+  class Own(float):
+    pass
+  numbers = wrappers.numbers({
+      "bool": True, "numpy_bool": np.bool_(False), "int": 3, "kind": Kind.ONE,
+      "numpy_int": np.int64(4), "float": 0.5, "own": Own(2.5),
+      "numpy_float": np.float32(1.5), "array": np.zeros(1), "text": "text",
+      "none": None, "complex": 1j})
+  assert numbers == {
+      "bool": True, "numpy_bool": False, "int": 3, "kind": 1, "numpy_int": 4,
+      "float": 0.5, "own": 2.5, "numpy_float": 1.5}
+  assert {type(value) for value in numbers.values()} == {bool, int, float}
