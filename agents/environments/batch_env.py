@@ -180,8 +180,9 @@ class BatchEnv:
     if self._in_turns:
       raise RuntimeError("Some environments are ahead of others; only "
                          "`exchange` can go on from here.")
-    for group in self._opened:
-      self._check(group, active[group.rows])
+    if self._log.begun:
+      for group in self._opened:  # Before any of them begins its step.
+        self._check(group, active[group.rows])
     answers = [self.exchange(action[group.rows], active[group.rows])
                for group in self._opened]
     answers = [*answers[self.groups - 1:], *self.drain()]
@@ -216,11 +217,13 @@ class BatchEnv:
     if action.shape != expected.shape:
       raise ValueError(f"`action` must have shape {expected.shape}. "
                        f"Received: {action.shape}.")
-    active = np.ones(len(action), bool) if active is None else active
-    self._check(group, active)
+    if not self._log.begun:
+      raise RuntimeError("Call reset() before step().")
+    if active is not None:
+      self._check(group, active)
     try:
       expected[...] = action
-      group.arrays["active"][...] = active
+      group.arrays["active"][...] = True if active is None else active
       group.stepping = True
       group.block.step_async()
       self._turn = (self._turn + 1) % len(groups)
@@ -281,9 +284,7 @@ class BatchEnv:
     self._turn = 0
 
   def _check(self, group: _Group, active: np.ndarray):
-    """Raise an error if those of a group, [N], can't be stepped."""
-    if not self._log.begun:
-      raise RuntimeError("Call reset() before step().")
+    """Raise ValueError for a wrong choice of whom to step, [N]."""
     shape = group.arrays["active"].shape
     if np.shape(active) != shape:
       raise ValueError(f"`active` must have shape {shape}. "
