@@ -139,6 +139,7 @@ def test_sound_environments_pass(name):
   assert all("no time limit" in note for note in notes)
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @pytest.mark.parametrize("name, found, text", [
     ("Unrepeatable", "repeats by seed", "something else at step 1"),
     ("Forgetful", "repeats by seed", "led the same one to something else"),
