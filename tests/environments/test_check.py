@@ -41,18 +41,6 @@ class Elsewhere(toy.Uneven):
     return observ, float(os.getpid()), *rest
 
 
-class Reusing(toy.Uneven):
-  """Returns one array all the time."""
-
-  def __init__(self):
-    super().__init__()
-    self._array = np.zeros(1, np.float32)
-
-  def _draw(self):
-    self._array[:] = super()._draw()
-    return self._array
-
-
 class _Says(toy.Uneven):
   """Returns something odd at the end of its third step."""
 
@@ -116,7 +104,8 @@ class Broken(toy.Uneven):
 
 
 def _examine(name):
-  env_id = name if "-v" in name else f"tests.environments.test_check:{name}"
+  known = "-v" in name or ":" in name
+  env_id = name if known else f"tests.environments.test_check:{name}"
   return list(check.examine(make.MakeEnv(config_lib.Env(env_id))))
 
 
@@ -175,7 +164,8 @@ def test_nothing_else_is_blamed(name, alone):
 
 
 def test_arrays_that_are_used_again_are_noted():
-  findings = {x.check: x.problems for x in _examine("Reusing")}
+  findings = {x.check: x.problems for x in _examine(
+      "tests.environments.odd:Reusing")}
   problem, = findings["leaves observations alone"]
   assert problem.harmless and "has changed since" in problem.what
 

@@ -2,20 +2,17 @@
 
 import functools
 
-import gymnasium
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from agents import config as config_lib
-from agents.algorithms import ppo
 from agents.environments import batch_env
 from agents.environments import workers as workers_lib
-from agents.networks import feed_forward
 from agents.simulation import in_graph_batch_env
 from agents.simulation import simulate
 from tests import modes
 from tests import toy
+from tests.simulation import policies
 
 _both_modes = pytest.mark.parametrize(
     "eager", [True, False], ids=["eager", "graph"])
@@ -94,15 +91,7 @@ def test_groups_make_no_difference_with_workers(groups):
 def test_groups_make_no_difference_to_a_policy(explore, discrete, groups):
   def play(groups):
     with _targets(groups, discrete) as batch:
-      network = config_lib.Network(policy_layers=(4,), value_layers=(4,))
-      if isinstance(batch.action_space, gymnasium.spaces.Discrete):
-        policy = feed_forward.feed_forward_categorical(2, network, 0)
-      else:
-        policy = feed_forward.feed_forward_gaussian(1, network, 0)
-      algorithm = ppo.BatchPPO(
-          config_lib.Algorithm(), batch.observation_space, batch.action_space,
-          policy, feed_forward.feed_forward_value(network, 1), 0)
-      return _collect(batch, algorithm, explore)
+      return _collect(batch, policies.make(batch), explore)
   # Products of matrices of other sizes may differ in their last bits.
   _assert_same(play(1), play(groups), functools.partial(
       np.testing.assert_allclose, rtol=1e-5, atol=1e-6))

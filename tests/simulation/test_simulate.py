@@ -1,18 +1,15 @@
 """The loop against stepping by hand, and what it keeps account of."""
 
-import gymnasium
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from agents import config as config_lib
-from agents.algorithms import ppo
 from agents.environments import batch_env
-from agents.networks import feed_forward
 from agents.simulation import in_graph_batch_env
 from agents.simulation import simulate
 from tests import modes
 from tests import toy
+from tests.simulation import policies
 
 _both_modes = pytest.mark.parametrize(
     "eager", [True, False], ids=["eager", "graph"])
@@ -38,23 +35,6 @@ def _targets(discrete):
   return batch_env.BatchEnv(
       [lambda length=length: toy.Target(discrete, length)
        for length in (2, 3, 5)], seed=3)
-
-
-def _policy(batch):
-  """BatchPPO whose mean action depends on what it sees."""
-  network = config_lib.Network(policy_layers=(4,), value_layers=(4,))
-  if isinstance(batch.action_space, gymnasium.spaces.Discrete):
-    policy = feed_forward.feed_forward_categorical(2, network, 0)
-  else:
-    policy = feed_forward.feed_forward_gaussian(1, network, 0)
-  algorithm = ppo.BatchPPO(
-      config_lib.Algorithm(), batch.observation_space, batch.action_space,
-      policy, feed_forward.feed_forward_value(network, 1), 0)
-  rng = np.random.default_rng(0)
-  for name, variable in algorithm.variables().items():
-    if name.startswith("policy/") and name.endswith("kernel"):
-      variable.assign(rng.normal(size=variable.shape))
-  return algorithm
 
 
 def _start(batch):
@@ -158,7 +138,7 @@ def test_clock_continues_from_where_it_is_set():
 @pytest.mark.parametrize("explore", [False, True])
 def test_equals_stepping_by_hand(discrete, explore, eager):
   with _targets(discrete) as batch:
-    actor = _policy(batch)
+    actor = policies.make(batch)
     played = _play(batch, actor, _start(batch), 8, explore, eager)
     finished = batch.finished
   with _targets(discrete) as batch:
@@ -195,7 +175,7 @@ def test_the_clock_matters_to_exploring_alone(discrete):
   def actions(explore, clock):
     with _targets(discrete) as batch:
       carry = simulate.initial_carry(tf.constant(batch.reset()), clock)
-      played = _play(batch, _policy(batch), carry, 8, explore)
+      played = _play(batch, policies.make(batch), carry, 8, explore)
     return played.transitions.action
   mode = actions(explore=False, clock=0)
   assert len(np.unique(mode)) > 1
@@ -222,7 +202,7 @@ def test_actions_are_remembered_as_sampled_and_clipped_for_the_environment():
 @pytest.mark.parametrize("explore", [False, True])
 def test_collecting_moves_neither_normalizer_nor_weights(explore):
   with _targets(discrete=False) as batch:
-    actor = _policy(batch)
+    actor = policies.make(batch)
     before = {name: np.array(variable)
               for name, variable in actor.variables().items()}
     _play(batch, actor, _start(batch), 8, explore)
