@@ -68,7 +68,7 @@ def measure(name: str) -> dict[str, float]:
       if "first_step" not in seconds:
         seconds["first_step"] = time.perf_counter() - start
       return exchange(*args)
-    env.exchange = first_exchange  # type: ignore[method-assign]
+    env.exchange = first_exchange
     trainer.epoch(0.0)
     seconds["first_update"] = time.perf_counter() - start
     again = time.perf_counter()

@@ -20,8 +20,6 @@ from agents.environments import memory
 from agents.environments import mujoco_log
 from agents.environments import workers as workers_lib
 
-_SECONDS_TO_CLOSE = 3.0
-
 
 class Step(NamedTuple):
   """One step of all B environments."""
@@ -347,7 +345,7 @@ class BatchEnv:
 
   def close(self):
     """Close every environment. Can be repeated."""
-    self._abandon_step(_SECONDS_TO_CLOSE)
+    self._abandon_step(workers_lib.SECONDS_TO_CLOSE)
     groups, self._groups = self._groups, []
     with contextlib.ExitStack() as stack:
       for group in reversed(groups):

@@ -23,7 +23,7 @@ from agents.environments import messages
 from agents.environments import mujoco_log
 from agents.environments import process as process_lib
 
-_SECONDS_TO_CLOSE = 3.0
+SECONDS_TO_CLOSE = 3.0
 _SECONDS_TO_CHECK = 1.0
 
 
@@ -216,7 +216,7 @@ class Workers:
       raise RuntimeError("A worker has died or was given up; all that can be "
                          "done with the workers is to close them.")
 
-  def close(self, patience: float = _SECONDS_TO_CLOSE):
+  def close(self, patience: float = SECONDS_TO_CLOSE):
     """Ask every process to end, wait, terminate, kill. Can be repeated.
 
     Args:
@@ -292,7 +292,7 @@ class RemoteBlock:
     try:
       if self._workers.usable:
         self._send("close", lambda _: ())
-        self._workers.wait(self, _SECONDS_TO_CLOSE)
+        self._workers.wait(self, SECONDS_TO_CLOSE)
         return
     except (TimeoutError, process_lib.WorkerDied):
       pass

@@ -65,15 +65,9 @@ class InGraphBatchEnv:
     Returns:
       Packed answers, and the seconds it took including the crossing.
     """
-    with tf.control_dependencies([action]):
-      start = tf.timestamp()
-    with tf.control_dependencies([start]):
-      inputs = [action] if active is None else [action, active]
-      packed = self._cross(self.batch_env.exchange, inputs)
-    with tf.control_dependencies([packed]):
-      seconds = tf.timestamp() - start
-    # Without a static shape, Dense would have no kernel.
-    return tf.ensure_shape(packed, self.packed_spec.shape), seconds
+    inputs = [action] if active is None else [action, active]
+    return self._cross(
+        self.batch_env.exchange, inputs, self.packed_spec.shape)
 
   def drain(self) -> tuple[tf.Tensor, tf.Tensor]:
     """End the steps of the groups that are still stepping, all but one.
@@ -84,12 +78,7 @@ class InGraphBatchEnv:
     shape = [self.groups - 1, *self.packed_spec.shape]
     if self.groups == 1:
       return tf.zeros(shape, tf.uint8), tf.zeros([], tf.float64)
-    start = tf.timestamp()
-    with tf.control_dependencies([start]):
-      packed = self._cross(lambda: np.array(self.batch_env.drain()), [])
-    with tf.control_dependencies([packed]):
-      seconds = tf.timestamp() - start
-    return tf.ensure_shape(packed, shape), seconds
+    return self._cross(lambda: np.array(self.batch_env.drain()), [], shape)
 
   def unpack(self, packed: tf.Tensor) -> Answers:
     """Return the fields of packed answers, of shape [..., bytes]."""
@@ -143,15 +132,24 @@ class InGraphBatchEnv:
       raise error from error.__cause__  # Which environment failed, and where.
 
   def _cross(self, function: Callable[..., np.ndarray],
-             inputs: list[tf.Tensor]) -> tf.Tensor:
-    """Call a function of arrays that returns bytes, of an unknown shape."""
+             inputs: list[tf.Tensor], shape: list[int] | tf.TensorShape
+             ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Call a function of arrays that returns bytes, and say how long it took.
+    """
     def call(*inputs):
       try:
         return function(*inputs)
       except BaseException as error:
         self._error = error
         raise RuntimeError("A batched step failed.") from None
-    return tf.numpy_function(call, inputs, tf.uint8)
+    with tf.control_dependencies(inputs):
+      start = tf.timestamp()
+    with tf.control_dependencies([start]):
+      result = tf.numpy_function(call, inputs, tf.uint8)
+    with tf.control_dependencies([result]):
+      seconds = tf.timestamp() - start
+    # Without a static shape, Dense would have no kernel.
+    return tf.ensure_shape(result, shape), seconds
 
   def _take_final_observ(self) -> np.ndarray:
     final, self.batch_env.final_observ = self.batch_env.final_observ, []
