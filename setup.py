@@ -1,14 +1,23 @@
 """Packaging."""
 
+import pathlib
+
 import setuptools
+
+_TEST = ["build>=1.0", "ipykernel>=6.0", "nbclient>=0.8", "pytest>=8.0",
+         "pytest-xdist>=3.5"]
 
 setuptools.setup(
     name="batch-ppo",
     version="0.1.0",
     description="Batched reinforcement learning inside the TensorFlow graph.",
+    long_description=(
+        pathlib.Path(__file__).parent / "README.md").read_text(),
+    long_description_content_type="text/markdown",
     license="Apache-2.0",
-    packages=setuptools.find_packages(include=[
-        "agents", "agents.*", "configs", "configs.*"]),
+    # `agents/configs` is a link to `configs`, so wheels have them inside.
+    packages=setuptools.find_packages(include=["agents", "agents.*"]),
+    entry_points={"console_scripts": ["batch-ppo = agents.__main__:main"]},
     python_requires=">=3.10",
     install_requires=[
         "cloudpickle>=3.0",
@@ -16,6 +25,7 @@ setuptools.setup(
         "imageio-ffmpeg>=0.5",
         "mujoco>=3.2,<5",
         "numpy>=1.26,<3",
+        "pillow>=10.1",
         "pyyaml>=6.0",
         "tensorboard>=2.18,<3",
         "tensorflow>=2.18,<2.22",
@@ -23,9 +33,9 @@ setuptools.setup(
         "tqdm>=4.66",
     ],
     extras_require={
-        "test": ["pytest>=8.0", "pytest-xdist>=3.5"],
-        "dev": ["pytest>=8.0", "pytest-xdist>=3.5", "mypy>=1.10", "ruff>=0.6",
-                "types-PyYAML", "types-tqdm"],
+        "test": _TEST,
+        "dev": [*_TEST, "mypy>=1.10", "ruff>=0.6", "types-PyYAML",
+                "types-tqdm"],
         "benchmarks": [
             "envpool>=1.1; platform_system == 'Linux'", "matplotlib>=3.8",
             "stable-baselines3>=2.4"],

@@ -1,92 +1,34 @@
-"""`python -m agents check`: is an environment ready to be trained in?"""
+"""`python -m agents`, and `batch-ppo` where the package is installed."""
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 
-import configs
-from agents import config as config_lib
-from agents.environments import check
-from agents.environments import make
-from agents.training import quiet
+from agents.commands import check
+from agents.commands import program
+from agents.commands import train
+from agents.commands import visualize
 
-_EXAMPLES = """\
-examples:
-  python -m agents check Hopper-v5
-  python -m agents check my_package.robot:Robot --set env.kwargs.legs=6
-  python -m agents check path/to/robot.py
+_COMMANDS = {"train": train, "visualize": visualize, "check": check}
+_USAGE = """\
+usage: {name} COMMAND ...
+
+  train      train a named config, or go on with a run
+  visualize  film a learned policy
+  check      see whether an environment can be trained in
+
+`{name} COMMAND --help` says more.
 """
 
 
-def main(argv: list[str] | None = None) -> int:
-  parser = argparse.ArgumentParser(
-      prog="python -m agents", allow_abbrev=False,
-      description="Tools beside train.py and visualize.py.")
-  commands = parser.add_subparsers(dest="command", required=True)
-  checked = commands.add_parser(
-      "check", allow_abbrev=False, epilog=_EXAMPLES,
-      description="See whether an environment can be trained in: it is played, "
-      "in this process and in others, and a small run is made of it. The exit "
-      "code is 1 if something must be mended.",
-      help="see whether an environment can be trained in",
-      formatter_class=argparse.RawDescriptionHelpFormatter)
-  checked.add_argument(
-      "name", metavar="ENV_OR_CONFIG", help="Gymnasium id, module:Class, name "
-      "of a config, or path of a config's .py file")
-  checked.add_argument(
-      "--set", metavar="KEY=VALUE", action="append", default=[],
-      help="change a setting of the config, such as env.max_length=500")
-  args = parser.parse_args(argv)
-  sys.path.append(os.getcwd())  # Where users keep their own environments.
-  try:
-    config = _config(args.name).override(
-        dict(config_lib.parse_setting(text) for text in args.set))
-  except config_lib.ConfigError as error:
-    parser.exit(2, f"python -m agents check: error: {error}\n")
-  return _check(config)
-
-
-def _config(name: str) -> config_lib.Config:
-  if name in configs.names() or name.endswith(".py"):
-    return configs.load(name)[1]
-  return config_lib.Config().override({"env.id": name})
-
-
-def _check(config: config_lib.Config) -> int:
-  """Print what all checks find and return the exit code."""
-  constructor = make.MakeEnv(config.env)
-  found = []
-  for finding in check.examine(constructor):
-    _tell(finding)
-    found += finding.problems
-  if all(problem.harmless for problem in found):
-    with quiet.quiet_imports():
-      from agents import build
-      from agents import rehearsal
-      build.setup(config)
-    problem = rehearsal.rehearse(config)
-    finding = check.Finding("trains, saves, loads and goes on", [check.Problem(
-        problem, "Please report this.")] if problem else [])
-    _tell(finding)
-    found += finding.problems
-    print(f"{'':8}{check.steps_per_second(constructor):,.0f} steps/s in one "
-          "process")
-  wrong = sum(not problem.harmless for problem in found)
-  if wrong:
-    print(f"{wrong} problem(s) to mend before training.")
-    return 1
-  print("Ready to be trained in.")
-  return 0
-
-
-def _tell(finding: check.Finding):
-  harmless = all(problem.harmless for problem in finding.problems)
-  word = "PROBLEM" if not harmless else "note" if finding.problems else "ok"
-  print(f"{word:8}{finding.check}", flush=True)
-  for problem in finding.problems:
-    print(f"{'':8}  {problem.what}\n{'':8}  -> {problem.fix}", flush=True)
+def main() -> int:
+  name = program.name()
+  if len(sys.argv) > 1 and sys.argv[1] in _COMMANDS:
+    return _COMMANDS[sys.argv[1]].main(sys.argv[2:])
+  asked = sys.argv[1:] in (["--help"], ["-h"])
+  print(_USAGE.format(name=name), end="",
+        file=sys.stdout if asked else sys.stderr)
+  return 0 if asked else 2
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import gymnasium
 import tensorflow as tf
 
 from agents import config as config_lib
+from agents import costs
 from agents.algorithms import on_device
 from agents.algorithms import ppo
 from agents.environments import batch_env
@@ -79,31 +80,10 @@ def learning_device(config: config_lib.Config,
   gpus = tf.config.list_physical_devices("GPU")
   if config.device == "cpu" or not gpus:
     return "CPU:0"
-  if config.device == "gpu" or _gpu_pays(config, observation_space):
+  if config.device == "gpu" or costs.gpu_pays(
+      config, costs.inputs(observation_space), memory(config).rows):
     return "GPU:0"
   return "CPU:0"
-
-
-def _gpu_pays(config: config_lib.Config, observation_space: gymnasium.Space
-              ) -> bool:
-  """Whether an update would take two CPU cores twice as long as a GPU.
-
-  The cores do some 150 GFLOP a second. A GPU takes some 5 us to begin each
-  kernel, of which a gradient step has 150, and advantages three for each row.
-  This was derived from measurements on a CPU, not measured on a GPU.
-  """
-  algorithm, rows = config.algorithm, memory(config).rows
-  inputs = math.prod(observation_space.shape or (1,))
-  weights = sum(
-      before * units for layers in (
-          config.network.policy_layers, config.network.value_layers)
-      for before, units in zip((inputs, *layers), layers))
-  epochs = algorithm.update_epochs
-  batches = -(-rows // (algorithm.minibatch_size or rows))
-  estimates = epochs if algorithm.recompute_advantages else 1
-  cpu = 6 * weights * rows * epochs / 150e9
-  gpu = 5e-6 * (150 * epochs * batches + 3 * rows * estimates)
-  return cpu > 2 * gpu
 
 
 def trainer(config: config_lib.Config,

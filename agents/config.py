@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 import math
 import types
 import typing
@@ -141,7 +142,9 @@ class Config:
   report_every: int | None = None  # Steps; None: a hundredth of the budget.
   eval_every: int | None = None  # Steps; None: a twentieth of the budget.
   eval_episodes: int = 10  # Episodes of each evaluation, with the mean action.
+  histograms: bool = True  # Write some at each evaluation, for TensorBoard.
   checkpoint_every: int | None = None  # Steps; None: a twentieth of the budget.
+  video_every: int | None = None  # Steps between films of training; None: none.
 
   def __post_init__(self):
     _require_one_of(self, "device", "auto", "cpu", "gpu")
@@ -150,7 +153,7 @@ class Config:
     _require(self, "num_envs", "be at least 1", _at_least(1))
     _require(self, "eval_episodes", "be at least 1", _at_least(1))
     for name in ("num_workers", "report_every", "eval_every",
-                 "checkpoint_every"):
+                 "checkpoint_every", "video_every"):
       _require(self, name, "be at least 1", _optional_at_least(1))
     update_every, length, minibatch_size = (
         self.algorithm.update_every, self.algorithm.segment_length,
@@ -170,6 +173,10 @@ class Config:
     """Steps between two reports, evaluations or checkpoints."""
     parts = {"report_every": 100, "eval_every": 20, "checkpoint_every": 20}
     return getattr(self, name) or max(1, self.steps // parts[name])
+
+  def workers(self, cores: int) -> int:
+    """Processes that step environments, on a machine with so many cores."""
+    return min(self.num_workers or cores, self.num_envs)
 
   def override(self, changes: dict[str, Any]) -> Config:
     """Return a copy with dotted keys such as "env.id" set to new values."""
@@ -207,6 +214,20 @@ def to_data(config: Config) -> dict[str, Any]:
     raise ConfigError("The config must be plain data: numbers, texts, lists "
                       f"and dicts. Received: {value!r}.")
   return plain(config)
+
+
+def flat(config: Config) -> dict[str, bool | int | float | str]:
+  """Return all values by their dotted keys, as text what is no scalar."""
+  values = {}
+  def add(data, prefix):
+    for key, value in data.items():
+      if isinstance(value, dict) and value:
+        add(value, f"{prefix}{key}.")
+      else:
+        scalar = isinstance(value, (bool, int, float, str))
+        values[f"{prefix}{key}"] = value if scalar else json.dumps(value)
+  add(to_data(config), "")
+  return values
 
 
 def from_data(data: Any) -> Config:

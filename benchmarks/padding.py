@@ -25,11 +25,11 @@ def main():
   import numpy as np
   import tensorflow as tf
 
-  import configs
   from agents import build
+  from agents import configs
   from agents import structs
+  from agents.configs import presets
   from agents.environments import make
-  from configs import presets
   _, config = configs.load("hopper")
   config = presets.apply("paper", config)
   build.setup(config)
@@ -42,7 +42,7 @@ def main():
   def update(transitions):
     return algorithm.learn(
         memory.arrange(transitions), tf.constant(0, tf.int64),
-        tf.constant(0.0))["kl"]
+        tf.constant(0.0))[0]["kl"]
 
   def seconds(length: int) -> float:
     steps = episodes // batch * length

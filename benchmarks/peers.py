@@ -102,7 +102,7 @@ def sb3_training(config: config_lib.Config, stretch: stretch_lib.Stretch
 
 
 if __name__ == "__main__":
-  import configs
+  from agents import configs
   _, _config = configs.load(sys.argv[2])
   stretch_lib.serve(globals()[sys.argv[1]](
       _config, stretch_lib.load(sys.argv[3])))

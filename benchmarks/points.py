@@ -43,18 +43,13 @@ def point(config: config_lib.Config, cores: int, changes: dict[str, Any],
   for key, value in changes.items():
     own: Any = functools.reduce(getattr, key.split("."), config)
     if key == "num_workers":
-      own = workers(config, cores)
+      own = config.workers(cores)
     if isinstance(own, tuple):
       own = list(own)
     if value != own:
       settings.append(f"{key}={json.dumps(value, separators=(',', ':'))}")
   return Point(
       tuple(settings), None if threads == cores else threads, simulator)
-
-
-def workers(config: config_lib.Config, cores: int) -> int:
-  """Return how many worker processes a config gets on this machine."""
-  return min(config.num_workers or cores, config.num_envs)
 
 
 def with_envs(config: config_lib.Config, amount: int, steps: int | None = None
@@ -115,7 +110,7 @@ def own_values(config: config_lib.Config, cores: int) -> dict[str, list[int]]:
   """Return where on the axis of every plot the config lies, where it does."""
   widths = {*config.network.policy_layers, *config.network.value_layers}
   minibatch = config.algorithm.minibatch_size or steps_per_update(config)
-  return {"envs": [config.num_envs], "workers": [workers(config, cores)],
+  return {"envs": [config.num_envs], "workers": [config.workers(cores)],
           "width": list(widths) if len(widths) == 1 else [],
           "minibatch": [minibatch] if minibatch else []}
 
@@ -129,7 +124,7 @@ def memory(config: config_lib.Config, cores: int
            ) -> dict[str, tuple[Point, Point]]:
   """Return points with few and with many environments, for their memory."""
   # As many either way, or their own memory would be counted, too.
-  amount = {"num_workers": min(workers(config, cores), FEW_ENVS)}
+  amount = {"num_workers": min(config.workers(cores), FEW_ENVS)}
   # An update that learns from more steps needs memory for them.
   steps = max(steps_per_update(config), _LEAST_LENGTH * MANY_ENVS)
   few, many = [with_envs(config, envs, steps)
@@ -148,7 +143,7 @@ def combinations(config: config_lib.Config, cores: int) -> list[Point]:
   buffering.
   """
   half = max(1, cores // 2)
-  amounts = {1, half, cores, 2 * cores, workers(config, cores)}
+  amounts = {1, half, cores, 2 * cores, config.workers(cores)}
   combined = [point(config, cores, {"num_workers": amount}, threads)
               for amount in sorted(amounts) if amount <= config.num_envs
               for threads in sorted({1, half, cores})]

@@ -19,7 +19,7 @@ import pathlib
 import tempfile
 from typing import NamedTuple
 
-import configs
+from agents import configs
 from agents.environments import workers as workers_lib
 from benchmarks import machine
 from benchmarks import pictures

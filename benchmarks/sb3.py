@@ -18,8 +18,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-import configs
 from agents import config as config_lib
+from agents import configs
 from agents.environments import make
 
 ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU"}

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 
 import tqdm
 
-import configs
+from agents import configs
 from agents.environments import workers as workers_lib
 from benchmarks import findings
 from benchmarks import machine

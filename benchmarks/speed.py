@@ -16,12 +16,11 @@ import os
 import time
 from typing import NamedTuple
 
-import configs
 from agents import config as config_lib
+from agents import configs
 from agents.environments import make
 from agents.environments import workers as workers_lib
 from benchmarks import machine
-from benchmarks import points
 
 
 class Speed(NamedTuple):
@@ -40,7 +39,7 @@ def training(config: config_lib.Config, steps: int = 0,
     workers = None
     if config.env_processes:
       workers = stack.enter_context(workers_lib.Workers(
-          points.workers(config, workers_lib.cores())))
+          config.workers(workers_lib.cores())))
     trainer = build.trainer(config, workers)
     stack.callback(trainer.close)
     trainer.start()

@@ -15,10 +15,9 @@ import json
 import statistics
 import time
 
-import configs
+from agents import configs
 from agents.environments import workers as workers_lib
 from benchmarks import machine
-from benchmarks import points
 from benchmarks import tables
 
 COLUMNS = {
@@ -52,7 +51,7 @@ def main(argv: list[str] | None = None):
 def measure(name: str) -> dict[str, float]:
   """Start a run and return the seconds until each of COLUMNS."""
   _, config = configs.load(name)
-  amount = points.workers(config, workers_lib.cores())
+  amount = config.workers(workers_lib.cores())
   with workers_lib.Workers(amount) as workers:  # They start meanwhile.
     start = time.perf_counter()
     from agents import build

@@ -33,11 +33,10 @@ from typing import Any
 
 import numpy as np
 
-import configs
+from agents import configs
 from agents.environments import workers as workers_lib
 from benchmarks import machine
 from benchmarks import peers as peers_lib
-from benchmarks import points
 from benchmarks import stretch as stretch_lib
 from benchmarks import tables
 
@@ -95,7 +94,7 @@ def measure(name: str, peers: list[str], rounds: int, steps: float
   from agents import build
   _, config = configs.load(name)
   build.setup(config)
-  amount = points.workers(config, workers_lib.cores())
+  amount = config.workers(workers_lib.cores())
   with workers_lib.Workers(amount) as workers:
     trainer = build.trainer(config, workers)
     ours = Ours(trainer, config)

@@ -11,11 +11,11 @@ does for each step of that loop. Imports and compilation are not counted.
 
 from __future__ import annotations
 
-import configs
 from agents import config as config_lib
+from agents import configs
+from agents.configs import presets
 from benchmarks import speed
 from benchmarks import turns
-from configs import presets
 
 ORIGINAL = 3_275 / 22_000  # Training steps for each step of a plain loop.
 

@@ -1,6 +1,7 @@
 """Named experiments: `CONFIG` in one small module each.
 
-Each states only what differs from `default`, and why.
+Each states only what differs from `default`, and why. Most also have an
+`EXPECTED`, which is what README.md says under Results.
 """
 
 from __future__ import annotations
@@ -11,14 +12,31 @@ import os
 import pkgutil
 import sys
 import traceback
+from typing import NamedTuple
 
 from agents import config as config_lib
 
 
+class Expected(NamedTuple):
+  """What came of a config: last evaluations, with the mean action."""
+
+  score: float  # Mean over the seeds.
+  std: float | None  # None of one seed.
+  seeds: int
+  minutes: float  # That a run takes on two CPU cores.
+
+
 def names() -> list[str]:
-  """Return the names of all shipped configs."""
+  """Return the names of all named configs."""
   return sorted(module.name for module in pkgutil.iter_modules(__path__)
                 if not module.ispkg)
+
+
+def about(name: str) -> tuple[str, Expected | None]:
+  """Return the first line of a named config's file, and what to expect."""
+  module = importlib.import_module(f"{__name__}.{name}")
+  first, _, _ = str(module.__doc__).partition("\n")
+  return first, getattr(module, "EXPECTED", None)
 
 
 def load(name: str) -> tuple[str, config_lib.Config]:
@@ -47,7 +65,7 @@ def load(name: str) -> tuple[str, config_lib.Config]:
           f"--config {name}: the file fails:\n{trace}") from error
     name = os.path.splitext(os.path.basename(path))[0]
   elif name in names():
-    module = importlib.import_module(f"configs.{name}")
+    module = importlib.import_module(f"{__name__}.{name}")
     path = str(module.__file__)
   else:
     hint = config_lib.did_you_mean(name, names())

@@ -1,6 +1,6 @@
 """A few seconds on real MuJoCo, to see whether everything runs."""
 
-from configs import default
+from agents.configs import default
 
 CONFIG = default.CONFIG.override({
     "env.id": "InvertedPendulum-v5",

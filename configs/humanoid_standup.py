@@ -1,6 +1,6 @@
 """HumanoidStandup-v5: as humanoid, but starts lying on the ground."""
 
-from configs import default
+from agents.configs import default
 
 CONFIG = default.CONFIG.override({
     "env.id": "HumanoidStandup-v5",

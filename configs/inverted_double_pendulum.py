@@ -1,7 +1,11 @@
 """InvertedDoublePendulum-v5: balance two poles on a cart."""
 
-from configs import default
+from agents import configs
+from agents.configs import default
 
 CONFIG = default.CONFIG.override({
     "env.id": "InvertedDoublePendulum-v5",
 })
+
+EXPECTED = configs.Expected(
+    score=4730, std=None, seeds=1, minutes=1.0)

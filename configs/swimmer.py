@@ -3,7 +3,8 @@
 So look far ahead, over long segments, and learn from large minibatches.
 """
 
-from configs import default
+from agents import configs
+from agents.configs import default
 
 CONFIG = default.CONFIG.override({
     "env.id": "Swimmer-v5",
@@ -14,3 +15,6 @@ CONFIG = default.CONFIG.override({
     "algorithm.discount": 0.9999,
     "algorithm.gae_lambda": 0.98,
 })
+
+EXPECTED = configs.Expected(
+    score=308, std=None, seeds=1, minutes=2.0)

@@ -7,13 +7,13 @@ import gymnasium
 import numpy as np
 import pytest
 
-import configs
 from agents import build
+from agents import configs
 from tests import command
 
 # Prints this process's memory in MB after each of many epochs.
 EPOCHS = """
-import configs
+from agents import configs
 from agents import build
 from agents.environments import workers as workers_lib
 _, config = configs.load("hopper")

@@ -63,7 +63,8 @@ def config():
       "seed": 13, "num_envs": 8, "num_workers": 2, "env_processes": False,
       "double_buffering": True,
       "device": "cpu", "eager": True, "report_every": 3, "eval_every": 4,
-      "eval_episodes": 5, "checkpoint_every": 6})
+      "eval_episodes": 5, "checkpoint_every": 6, "histograms": False,
+      "video_every": 5})
 
 
 @pytest.mark.parametrize("key", _KEYS)

@@ -9,8 +9,8 @@ import sys
 import gymnasium
 import pytest
 
-import configs
 from agents import config as config_lib
+from agents import configs
 from agents.environments import layout
 from agents.environments import make
 
@@ -24,7 +24,7 @@ _ENVS = {
     "walker": "Walker2d-v5"}
 
 _OWN = """
-from configs import default
+from agents.configs import default
 CONFIG = default.CONFIG.override({"env.id": "CartPole-v1", "seed": 7})
 """
 
@@ -95,11 +95,12 @@ def test_default_alone_names_no_environment():
 
 
 def test_no_tensorflow_is_needed():
-  code = ("import sys, configs, configs.presets\n"
+  code = ("import sys\nfrom agents import configs\n"
+          "from agents.configs import presets\n"
           "for name in configs.names():\n"
-          "  configs.presets.apply('paper', configs.load(name)[1])\n"
+          "  presets.apply('paper', configs.load(name)[1])\n"
           "print('tensorflow' in sys.modules, 'mujoco' in sys.modules)")
-  root = pathlib.Path(configs.__file__).parents[1]
+  root = pathlib.Path(configs.__file__).parents[2]
   result = subprocess.run(
       [sys.executable, "-c", code], cwd=root, capture_output=True, text=True,
       check=True)

@@ -7,9 +7,9 @@ import re
 import pytest
 import yaml
 
-import configs
-import configs.presets
 from agents import config as config_lib
+from agents import configs
+from agents.configs import presets
 
 _ROOT = pathlib.Path(__file__).parent.parent
 _TEXT = (_ROOT / "docs" / "algorithm.md").read_text()
@@ -46,7 +46,7 @@ def _rows(section: str) -> dict[str, list[str]]:
 def test_every_option_has_its_default_source_and_reason(section):
   rows = _rows(section)
   defaults = getattr(config_lib.Config(), section)
-  paper = getattr(configs.presets.apply(
+  paper = getattr(presets.apply(
       "paper", configs.load("walker")[1]), section)
   assert list(rows) == [field.name for field in dataclasses.fields(defaults)]
   for name, (default, of_paper, source, reason) in rows.items():

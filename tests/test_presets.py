@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-import configs
 from agents import build
 from agents import config as config_lib
-from configs import presets
+from agents import configs
+from agents.configs import presets
 from tests import modes
 
 # What the source of 2017 says, in the words of `agents/config.py`.

@@ -31,6 +31,11 @@ class OnDevice:
       self._actor = make()
     self._follow()  # Initial weights may differ in their last bits.
 
+  @property
+  def weights(self) -> list[Any]:
+    """See `ppo.BatchPPO.weights`."""
+    return self._learner.weights
+
   def noise(self, clock: tf.Tensor, amount: int) -> tf.Tensor:
     """See `ppo.BatchPPO.noise`."""
     return self._actor.noise(clock, amount)
@@ -40,13 +45,17 @@ class OnDevice:
     return self._actor.act(observ, noise)
 
   def learn(self, memory: structs.Experience, clock: tf.Tensor,
-            progress: tf.Tensor) -> dict[str, tf.Tensor]:
+            progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """See `ppo.BatchPPO.learn`."""
     with tf.device(self._device):
-      metrics = self._learner.learn(memory, clock, progress)
+      metrics, advantage = self._learner.learn(memory, clock, progress)
     with tf.control_dependencies(list(metrics.values())):
       self._follow()
-    return metrics
+    return metrics, advantage
+
+  def features(self, observ: tf.Tensor) -> tf.Tensor:
+    """See `ppo.BatchPPO.features`."""
+    return self._actor.features(observ)
 
   def variables(self) -> dict[str, Any]:
     """Return all that a checkpoint must hold, by name."""

@@ -45,10 +45,10 @@ class BatchPPO:
     self._head = heads.make(action_space)
     self._policy = policy
     self._value = value
-    self._features = features.Features(
+    self.features = features.Features(
         observation_space, config.normalize_observ, config.observ_clip)
     self._objective = objective.Objective(
-        config, self._head, self._features, policy, value)
+        config, self._head, self.features, policy, value)
     self._reward_scale = reward_scale.RewardScale(
         config.reward_scale, config.reward_clip)
     self._step_size = step_size.StepSize(
@@ -56,11 +56,12 @@ class BatchPPO:
     self._act_seed = random.stream(seed, "act")
     self._shuffle_seed = random.stream(seed, "shuffle")
     for network in (policy, value):
-      network(tf.zeros([1, self._features.size]))  # Builds its variables.
-    self._weights = policy.trainable_variables + value.trainable_variables
+      network(tf.zeros([1, self.features.size]))  # Builds its variables.
+    # Of both networks, as they are trained.
+    self.weights = policy.trainable_variables + value.trainable_variables
     self._optimizer = keras.optimizers.Adam(
         epsilon=config.adam_epsilon, name="adam")
-    self._optimizer.build(self._weights)
+    self._optimizer.build(self.weights)
 
   def noise(self, clock: tf.Tensor, amount: int) -> tf.Tensor:
     """Random numbers to sample actions by.
@@ -82,14 +83,14 @@ class BatchPPO:
     Returns:
       Actions of shape [N, ...], not clipped to the space.
     """
-    parameters = self._policy(self._features(observ))
+    parameters = self._policy(self.features(observ))
     if noise is None:
       return self._head.mode(parameters)
     return self._head.sample(parameters, noise)
 
   @tf.function(jit_compile=True, autograph=False)
   def learn(self, memory: structs.Experience, clock: tf.Tensor,
-            progress: tf.Tensor) -> dict[str, tf.Tensor]:
+            progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """Improve policy and value by all of a memory, for several epochs.
 
     Args:
@@ -97,7 +98,8 @@ class BatchPPO:
       clock: Counter of the random numbers, int64.
       progress: Share of the budget that is done, in [0, 1].
     Returns:
-      Scalars to log, by name.
+      Scalars to log, by name, and the advantages of the last epoch, of shape
+      [N] in units of scaled reward.
     """
     config = self._config
     rate = self._step_size.rate(progress)
@@ -148,7 +150,7 @@ class BatchPPO:
       self._objective.penalty.adapt(metrics["kl"])
     self._reward_scale.after_learning(value + advantage, memory.valid)
     metrics["reward_scale"] = self._reward_scale.std
-    return {**metrics, **self._update_features(memory)}
+    return {**metrics, **self._update_features(memory)}, advantage
 
   def _policy_parameters(self, memory: structs.Experience) -> tf.Tensor:
     """Return the policy's parameters for all rows, of shape [N, P]."""
@@ -179,7 +181,7 @@ class BatchPPO:
                count: tf.Tensor) -> tf.Tensor:
     """Apply a network to the first `count` of N rows; [N, width]."""
     outputs = chunks.apply(
-        lambda chunk: network(self._features(chunk)), chunks.split(observ),
+        lambda chunk: network(self.features(chunk)), chunks.split(observ),
         chunks.filled(count, observ.shape[0]), (width,))
     return tf.reshape(outputs, [observ.shape[0], width])
 
@@ -212,25 +214,25 @@ class BatchPPO:
       samples, weight = chunk
       with tf.GradientTape() as tape:
         loss, parts = self._objective(samples, weight, slope)
-      return tape.gradient(loss, self._weights), parts
+      return tape.gradient(loss, self.weights), parts
     gradients, parts = chunks.total(
         gradients, (samples, batch.weight), batch.amount)
     norm = tf.linalg.global_norm(gradients)
     if config.max_grad_norm is not None:
       gradients, _ = tf.clip_by_global_norm(
           gradients, config.max_grad_norm, norm)
-    self._optimizer.apply(gradients, self._weights)
+    self._optimizer.apply(gradients, self.weights)
     return {**losses, **parts, "grad_norm": norm}
 
   def _update_features(self, memory: structs.Experience
                        ) -> dict[str, tf.Tensor]:
     """Add a memory's observations to the moments."""
-    moments = self._features.moments
+    moments = self.features.moments
     if not moments:
       return {}
     batch = minibatches.everything(memory.observ, memory.valid)
     def update(index, state):
-      self._features.update(*chunks.take((batch.data, batch.weight > 0), index))
+      self.features.update(*chunks.take((batch.data, batch.weight > 0), index))
       return state
     loops.repeat(batch.amount, update, ())
     return {"observ_mean": tf.reduce_mean(moments.mean),
@@ -238,9 +240,9 @@ class BatchPPO:
 
   def variables(self) -> dict[str, Any]:
     """Return all that a checkpoint must hold, by name."""
-    moments = self._features.moments
+    moments = self.features.moments
     variables = [
-        *self._weights, *self._optimizer.variables,
+        *self.weights, *self._optimizer.variables,
         *self._reward_scale.variables, *self._step_size.variables,
         *self._objective.penalty.variables,
         *(moments.variables if moments else [])]

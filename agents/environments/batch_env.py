@@ -32,15 +32,6 @@ class Step(NamedTuple):
   valid: np.ndarray  # [B] bool, false where the row must not be learned from.
 
 
-class Finished(NamedTuple):
-  """An episode that was played to its end."""
-
-  score: float  # Sum of its rewards.
-  length: int  # Steps.
-  info: dict[str, Any]  # Numbers in that of its last step; "reward_parts" are
-                        # sums of what the environment reports as `reward_...`.
-
-
 class ReplayError(errors.RunError):
   """Replaying an episode's actions did not lead to its state again."""
 
@@ -101,12 +92,13 @@ class BatchEnv:
     self._log = episodes.EpisodeLog(seed, self._size)
     self._halfway = False
     # Of episodes that ended, in order of time; yours to empty.
-    self.finished: list[Finished] = []
+    self.finished: list[episodes.Episode] = []
     self.final_observ: list[np.ndarray] = []  # Each [...].
     self.step_seconds = 0.0  # Time spent waiting for the environments.
     # What it would have been, had all workers been stepping all the time.
     self.least_seconds = 0.0
-    self._parallel = 1 if workers is None else min(len(workers), self._size)
+    # How many of them step at the same time.
+    self.parallel = 1 if workers is None else min(len(workers), self._size)
     self._turn = 0
     self._groups: list[_Group] = []
     try:
@@ -253,12 +245,13 @@ class BatchEnv:
     infos = group.block.step_wait()
     self.step_seconds += time.perf_counter() - start
     arrays = group.arrays
-    self.least_seconds += float(arrays["seconds"].sum()) / self._parallel
+    self.least_seconds += float(arrays["seconds"].sum()) / self.parallel
     ended = self._log.append(
         group.rows.start, arrays["action"], arrays["active"], arrays["reward"],
         arrays["terminated"] | arrays["truncated"])
-    for index, (score, length) in ended.items():
-      self.finished.append(Finished(score, length, infos[index]))
+    for index, episode in ended.items():
+      self.finished.append(dataclasses.replace(
+          episode, info=infos[index]))
       self.final_observ.append(
           arrays["final_observ"][index - group.rows.start].copy())
     return group.answers.copy()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from typing import Any
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +21,29 @@ def episode_seed(run_seed: int, index: int, episode: int) -> int:
   sequence = np.random.SeedSequence(run_seed, spawn_key=(index, episode))
   # Simulators that keep the seed in a C int want 31 bits.
   return int(sequence.generate_state(1)[0]) & 0x7FFFFFFF
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Episode:
+  """An episode that was played to its end, and all it takes to play it again.
+  """
+
+  seed: int
+  action: np.ndarray  # [L, ...], as the agent chose them.
+  score: float  # Sum of its rewards.
+  info: dict[str, Any]  # Numbers in that of its last step; "reward_parts" are
+                        # sums of what the environment reports as `reward_...`.
+
+  @property
+  def length(self) -> int:
+    """Steps."""
+    return len(self.action)
+
+  def __eq__(self, other: object) -> bool:
+    return isinstance(other, Episode) and (
+        (self.seed, self.score, self.info) == (
+            other.seed, other.score, other.info)
+        and np.array_equal(self.action, other.action))
 
 
 class Running(NamedTuple):
@@ -98,8 +123,7 @@ class EpisodeLog:
     return seeds
 
   def append(self, first: int, action: np.ndarray, active: np.ndarray,
-             reward: np.ndarray, ended: np.ndarray
-             ) -> dict[int, tuple[float, int]]:
+             reward: np.ndarray, ended: np.ndarray) -> dict[int, Episode]:
     """Record a step of the N environments that begin with `first`.
 
     All environments record one step before any records the next, those with
@@ -112,7 +136,7 @@ class EpisodeLog:
       reward: Array of shape [N].
       ended: Bool array of shape [N]; these have begun their next episode.
     Returns:
-      Scores and lengths of the episodes that ended, by index.
+      The episodes that ended, by index, still without their info.
     """
     running = self.running
     rows = slice(first, first + len(action))
@@ -125,9 +149,10 @@ class EpisodeLog:
     finished = {}
     fresh = ended | ~active
     if fresh.any():
-      length = running.length
       for index in (first + np.flatnonzero(ended)).tolist():
-        finished[index] = float(running.score[index]), int(length[index])
+        finished[index] = Episode(
+            int(running.seed[index]), running.episode_actions(index),
+            float(running.score[index]), {})
         running.episode[index] += 1
         running.seed[index] = episode_seed(
             self._run_seed, index, int(running.episode[index]))

@@ -15,6 +15,8 @@ from agents.environments import layout
 from agents.environments import mujoco_log
 from agents.environments import wrappers
 
+_FRAMES_PER_SECOND = 30  # Where the environment doesn't say.
+
 
 @dataclasses.dataclass(frozen=True)
 class MakeEnv:
@@ -110,6 +112,14 @@ def max_length(config: config_lib.Env) -> int:
         "room a whole episode needs: set env.max_length, or learn from "
         "segments (algorithm.segment_length).")
   return -(-spec.max_episode_steps // config.action_repeat)
+
+
+def fps(config: config_lib.Env) -> float:
+  """Return how many steps of the agent make a second, for a film."""
+  env = MakeEnv(config)()
+  env.close()
+  return (env.metadata.get("render_fps") or _FRAMES_PER_SECOND
+          ) / config.action_repeat
 
 
 def _is_users_mistake(error: Exception) -> bool:

@@ -23,22 +23,13 @@ class Worker:
     self.number = number
     self.connection, theirs = socket.socketpair()
     lifeline, self._lifeline = os.pipe()
-    # Not `-m`: that would put the current folder, with whatever modules it
-    # holds, before the packages. (`sys` is built in.)
-    code = (
-        f"import sys; sys.path[:] = {sys.path!r}; "
-        "from agents.environments import worker; "
-        f"worker.main({theirs.fileno()}, {lifeline})")
-    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-               "MKL_NUM_THREADS": "1"}
     # The worker inherits that SIGINT is blocked, so a Ctrl-C while it starts
     # does not end it; here it is only late by that much.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-      self.process = subprocess.Popen(
-          [sys.executable, "-c", code], stdin=subprocess.DEVNULL,
-          pass_fds=(theirs.fileno(), lifeline),
-          env={**threads, **os.environ, **variables})
+      self.process = launch(
+          "agents.environments.worker", (theirs.fileno(), lifeline), variables,
+          stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(), lifeline))
     finally:
       signal.pthread_sigmask(signal.SIG_SETMASK, mask)
       theirs.close()
@@ -106,6 +97,27 @@ class Worker:
       reason = f"exited with code {code}; see its messages above."
     return WorkerDied(f"Worker {self.number} (process {self.process.pid}) "
                       f"{reason}")
+
+
+def launch(module: str, arguments: tuple[int, ...], variables: dict[str, str],
+           **options) -> subprocess.Popen:
+  """Start a fresh interpreter that calls `main` of a module.
+
+  Args:
+    module: Its name.
+    arguments: Of its `main`.
+    variables: Environment variables beside those of this process.
+    options: Of `subprocess.Popen`.
+  """
+  # Not `-m`: that would put the current folder, with whatever modules it
+  # holds, before the packages. (`sys` is built in.)
+  code = (f"import sys; sys.path[:] = {sys.path!r}; "
+          f"import {module}; {module}.main(*{arguments!r})")
+  threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+             "MKL_NUM_THREADS": "1"}
+  return subprocess.Popen(
+      [sys.executable, "-c", code], env={**threads, **os.environ, **variables},
+      **options)
 
 
 def _signal_name(signum: int) -> str:

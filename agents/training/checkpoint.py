@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from agents import config as config_lib
 from agents import errors
 
-_KEPT = 3
+_NEWEST = 3  # Of which all are kept.
+_MILESTONES = 6  # Kept of those before, spread over the run.
 
 
 class CheckpointError(errors.RunError):
@@ -21,7 +23,9 @@ class CheckpointError(errors.RunError):
 
 def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
          facts: dict[str, Any]):
-  """Write a checkpoint and delete all but the last three.
+  """Write a checkpoint, and delete some of those before the last three.
+
+  Those that are left show how training went.
 
   Args:
     folder: Where checkpoints lie.
@@ -38,8 +42,8 @@ def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
     os.fsync(file.fileno())
   os.replace(temporary, path)
   sync_folder(folder)
-  for old in paths(folder)[:-_KEPT]:
-    old.unlink()
+  while len(older := paths(folder)[:-_NEWEST]) > _MILESTONES:
+    _least_missed(older, step).unlink()
 
 
 def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -60,11 +64,52 @@ def paths(folder: pathlib.Path) -> list[pathlib.Path]:
                 if re.fullmatch(r"checkpoint-\d+\.npz", path.name))
 
 
+def named(folder: pathlib.Path, name: str | None) -> pathlib.Path:
+  """Return the checkpoint of a name or step, the newest one by default.
+
+  Raises:
+    ConfigError: If there is no such checkpoint.
+  """
+  if name is None:
+    return newest(folder)
+  there = paths(folder)
+  for path in there:
+    if name in (path.name, path.stem) or _as_step(name) == step_of(path):
+      return path
+  steps = ", ".join(f"{step_of(path):,}" for path in there)
+  raise config_lib.ConfigError(
+      f"--checkpoint {name}: there is none of this name or step in {folder}. "
+      f"There are those of steps {steps or '(none)'}.")
+
+
+def step_of(path: pathlib.Path) -> int:
+  """Return the training step in a checkpoint's name."""
+  return int(path.stem.rpartition("-")[2])
+
+
 def newest(folder: pathlib.Path) -> pathlib.Path:
   """Return the newest checkpoint's path."""
   if not (found := paths(folder)):
     raise CheckpointError(f"There is no checkpoint in {folder}.")
   return found[-1]
+
+
+def _least_missed(older: list[pathlib.Path], step: int) -> pathlib.Path:
+  """Return the one without which the gaps between the others stay smallest.
+
+  The first always stays.
+  """
+  steps = [*map(step_of, older), step]
+  gaps = {path: steps[index + 2] - steps[index]
+          for index, path in enumerate(older[1:])}
+  return min(gaps, key=lambda path: gaps[path])
+
+
+def _as_step(name: str) -> float | None:
+  try:
+    return float(name.replace(",", ""))
+  except ValueError:
+    return None
 
 
 def sync_folder(folder: pathlib.Path):

@@ -58,6 +58,29 @@ class Ledger:
             "limit_share": speed / limit if speed and limit else None, **shares}
 
 
+def total(rows: list[dict]) -> dict[str, float | None]:
+  """Return one row for many, from the beginning of a run.
+
+  Args:
+    rows: What `Ledger.row` returned, with `step` and `seconds` of the run.
+  """
+  last = [{"step": 0, "seconds": 0.0}, *rows[:-1]]
+  steps = [row["step"] - before["step"] for row, before in zip(rows, last)]
+  seconds = [
+      row["seconds"] - before["seconds"] for row, before in zip(rows, last)]
+  def rate(name):
+    timed = [(amount, row[name]) for amount, row in zip(steps, rows)
+             if row[name] is not None]
+    took = sum(amount / speed for amount, speed in timed)
+    return sum(amount for amount, _ in timed) / took if took else None
+  shares = {f"{name}_share": sum(
+      span * row[f"{name}_share"] for span, row in zip(seconds, rows))
+      / max(sum(seconds), 1e-9) for name in _PARTS}
+  speed, limit = rate("steps_per_second"), rate("step_limit")
+  return {"steps_per_second": speed, "step_limit": limit,
+          "limit_share": speed / limit if speed and limit else None, **shares}
+
+
 def text(row: dict) -> str:
   """Return a sentence of what `Ledger.row` says."""
   parts = [f"{name} {row[f'{name}_share']:.0%}" for name in _PARTS

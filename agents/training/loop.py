@@ -12,9 +12,11 @@ import numpy as np
 from agents import config as config_lib
 from agents import errors
 from agents.training import checkpoint
+from agents.training import filming
 from agents.training import ledger as ledger_lib
 from agents.training import metrics as metrics_lib
 from agents.training import progress as progress_lib
+from agents.training import recorded
 from agents.training import run_folder
 from agents.training import trainer as trainer_lib
 
@@ -27,7 +29,8 @@ class Loop:
   """Trains one run to the end of its budget.
 
   All decisions depend on steps alone, never on the clock, and everything they
-  depend on is in the checkpoint; so a resumed run makes the same ones.
+  depend on is in the checkpoint; so a resumed run makes the same ones. (Only a
+  film waits for the one before it.)
 
   Args:
     trainer: What is trained.
@@ -42,10 +45,13 @@ class Loop:
     self._config: config_lib.Config = folder.config
     self._stop = stop
     self.step = 0  # Of all environments together.
-    self._done = {"report_every": 0, "eval_every": 0, "checkpoint_every": -1}
+    self._done = {"report_every": 0, "eval_every": 0, "checkpoint_every": -1,
+                  "video_every": 0}
     self._scores: list[float] = []  # Of training episodes, since the report.
     self._lengths: list[int] = []
     self._reward_parts: list[dict[str, float]] = []
+    self._recorder = recorded.Recorder()
+    self._filming = filming.Filming(folder)
     self._compiled = False  # A process's first epoch compiles; it isn't timed.
     self._seconds = 0.0  # Of the run, up to the checkpoint it resumed from.
 
@@ -53,10 +59,13 @@ class Loop:
     """Begin a new run."""
     self._trainer.start()
     self._metrics = metrics_lib.Metrics(self._folder.path)
-    self._metrics.describe("about/steps", (
-        "The x-axis counts decisions of the agent in all "
-        f"{self._config.num_envs} training environments together; each lasts "
-        f"{self._config.env.action_repeat} step(s) of the simulator."))
+    self._metrics.describe({
+        "about/steps": (
+            f"The x-axis counts decisions of the agent in all "
+            f"{self._config.num_envs} training environments together; each is "
+            f"{self._config.env.action_repeat} step(s) of the simulator."),
+        "about/config": f"```\n{config_lib.dump(self._config)}```",
+    }, config_lib.flat(self._config))
 
   def resume(self):
     """Go on from the newest checkpoint."""
@@ -69,10 +78,11 @@ class Loop:
       raise config_lib.ConfigError(
           f"config.yaml and checkpoint do not fit: {error}") from error
     self.step = facts["step"]
-    self._done = facts["done"]
+    self._done |= facts["done"]
     self._scores, self._lengths = facts["scores"], facts["lengths"]
     self._reward_parts = facts["reward_parts"]
     self._seconds = facts["seconds"]
+    self._recorder.load(recorded.recorded_arrays(arrays))
     self._metrics = metrics_lib.Metrics(self._folder.path, facts["files"])
 
   def run(self):
@@ -88,6 +98,7 @@ class Loop:
       self._train()
       if self._stop():
         self._save()
+      self._show_film(wait=not self._stop())
     except Exception as error:
       # Where environments failed, or hang and the user has stopped waiting,
       # the trainer still holds the end of the last epoch.
@@ -98,6 +109,7 @@ class Loop:
       if not self._stop():
         raise
     finally:
+      self._filming.close()
       self._progress.close()
       self._metrics.close()
 
@@ -107,7 +119,10 @@ class Loop:
       if self._due("report_every") and epoch:
         self._report(epoch)
       if self._due("eval_every"):
-        self._evaluate()
+        self._evaluate(epoch)
+      self._show_film()
+      if self._config.video_every and self._due("video_every"):
+        self._film()
       if self._stop():
         return
       if self._due("checkpoint_every"):
@@ -138,6 +153,7 @@ class Loop:
     self._scores += epoch.scores
     self._lengths += epoch.lengths
     self._reward_parts += epoch.reward_parts
+    self._recorder.add(epoch.episodes, self.step)
     if self._compiled:
       self._ledger.train(epoch.steps, epoch.seconds, epoch.least_seconds)
     else:
@@ -160,7 +176,7 @@ class Loop:
     self._scores, self._lengths, self._reward_parts = [], [], []
     self._done["report_every"] = self.step
 
-  def _evaluate(self):
+  def _evaluate(self, epoch: trainer_lib.Epoch | None):
     """Evaluate and write a row, unless interrupted."""
     self._progress.phase("eval")
     start = time.monotonic()
@@ -168,12 +184,31 @@ class Loop:
     if played:
       self._write(self._row("eval", *played), {})
       self._done["eval_every"] = self.step
+      if self._config.histograms and epoch:
+        self._metrics.write_histograms(
+            self._trainer.histograms(epoch.samples), self.step)
     self._ledger.spend("evaluation", time.monotonic() - start)
+
+  def _film(self):
+    """Begin to film the last episode, once there is one and time for it."""
+    if (last := self._recorder.last) and not self._filming.busy:
+      self._filming.begin(last)
+      self._done["video_every"] = self.step
+
+  def _show_film(self, wait: bool = False):
+    """Show a film that is done."""
+    if wait and self._filming.busy:
+      self._progress.phase("film")
+    if gif := self._filming.done(wait):
+      self._metrics.write_film("films/training", gif, self.step)
 
   def _save(self):
     self._done["checkpoint_every"] = self.step
+    arrays = self._trainer.state()
+    for name, array in self._recorder.arrays().items():
+      arrays[f"recorded/{name}"] = array
     checkpoint.save(
-        self._folder.checkpoints, self.step, self._trainer.state(), {
+        self._folder.checkpoints, self.step, arrays, {
             "step": self.step, "done": self._done, "scores": self._scores,
             "lengths": self._lengths, "reward_parts": self._reward_parts,
             "seconds": self._elapsed(),

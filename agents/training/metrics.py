@@ -13,6 +13,32 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorboard.plugins.custom_scalar import layout_pb2
+from tensorboard.plugins.custom_scalar import summary as custom_scalar
+from tensorboard.plugins.hparams import api as hparams_api
+from tensorboard.plugins.image import metadata as image_metadata
+
+from agents.films import film as film_lib
+
+# The page of charts that TensorBoard calls Custom Scalars: title, then tags.
+_CHARTS = {
+    "Score": {
+        "return": ["score/return"],
+        "length": ["score/length"]},
+    "Is it learning?": {
+        "explained variance of the value": ["losses/explained_variance"],
+        "KL divergence of an update": ["policy/kl"],
+        "entropy": ["policy/entropy"],
+        "share of clipped ratios": ["policy/clip_fraction"]},
+    "Speed": {
+        "steps a second, and their limit": [
+            "performance/steps_per_second", "performance/step_limit"],
+        "where the time goes": [
+            "performance/stepping_share", "performance/crossing_share",
+            "performance/inference_share", "performance/learning_share",
+            "performance/evaluation_share", "performance/compiling_share",
+            "performance/rest_share"]},
+}
 
 
 class Metrics:
@@ -53,10 +79,43 @@ class Metrics:
         tf.summary.scalar(tag, value)
     writer.flush()
 
-  def describe(self, tag: str, text: str):
-    """Write a text to TensorBoard, at the beginning of training."""
-    with self._writers["train"].as_default(step=0):
-      tf.summary.text(tag, text)
+  def write_histograms(self, histograms: dict[str, np.ndarray], step: int):
+    """Write distributions of training, by name."""
+    with self._writers["train"].as_default(step=step):
+      for name, values in histograms.items():
+        tf.summary.histogram(f"histograms/{name}", values)
+
+  def write_film(self, tag: str, film: film_lib.Gif, step: int):
+    """Show a moving picture among TensorBoard's images."""
+    data = tf.constant([str(film.width), str(film.height), film.data])
+    with self._writers["train"].as_default(step=step):
+      tf.summary.write(tag, data, metadata=(
+          image_metadata.create_summary_metadata(tag, "", converted_to_tensor=(
+              True))))
+
+  def describe(self, texts: dict[str, str],
+               settings: dict[str, bool | float | str]):
+    """Say what the run is about, before it begins.
+
+    Args:
+      texts: In Markdown, by tag.
+      settings: What TensorBoard compares runs by, by name.
+    """
+    def chart(name, tags):
+      lines = layout_pb2.MultilineChartContent(
+          tag=[f"^{tag}$" for tag in tags])
+      return layout_pb2.Chart(title=name, multiline=lines)
+    layout = layout_pb2.Layout(category=[
+        layout_pb2.Category(
+            title=title, chart=[chart(*item) for item in charts.items()])
+        for title, charts in _CHARTS.items()])
+    with tf.summary.create_file_writer(
+        str(self._folder)).as_default(step=0):
+      for tag, text in texts.items():
+        tf.summary.text(tag, text)
+      tf.summary.experimental.write_raw_pb(
+          custom_scalar.pb(layout).SerializeToString(), step=0)
+      hparams_api.hparams(settings)
 
   def lengths(self) -> dict[str, int]:
     """Return the bytes of every file, by its path in the run folder."""
@@ -74,6 +133,7 @@ class Metrics:
   def _paths(self) -> list[pathlib.Path]:
     rows = self._folder / "metrics.jsonl"
     return [*([rows] if rows.exists() else []),
+            *self._folder.glob("events*"),
             *self._folder.glob("train/events*"),
             *self._folder.glob("eval/events*")]
 

@@ -81,6 +81,21 @@ class RunFolder:
             _versions().items() if began.get(name) != now]
 
 
+def find(path: str | os.PathLike) -> RunFolder:
+  """Open a run folder, or the newest one in a folder of runs.
+
+  Raises:
+    ConfigError: If there is no run, or its config can't be used.
+  """
+  folder = pathlib.Path(path).expanduser()
+  if not (folder / "config.yaml").exists():
+    def begun(config):  # Names begin with the second.
+      return config.parent.name[:15], config.stat().st_mtime_ns
+    if runs := sorted(folder.glob("*/config.yaml"), key=begun):
+      folder = runs[-1].parent
+  return RunFolder(folder)
+
+
 def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
   """Make `LOGDIR/<time>-<name>/`, never one that exists already."""
   logdir_path = pathlib.Path(logdir).expanduser()

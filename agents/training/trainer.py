@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 from typing import NamedTuple
@@ -12,16 +13,18 @@ import tensorflow as tf
 
 from agents import structs
 from agents.environments import episodes as episodes_lib
-from agents.ops import masked
 from agents.parts import memory as memory_lib
 from agents.simulation import in_graph_batch_env
 from agents.simulation import simulate
-
-_EVAL_CHUNK = 50  # Steps between two looks at whether to give up.
+from agents.training import player
 
 
 class Algorithm(simulate.Actor, Protocol):
   """What training knows of an algorithm."""
+
+  @property
+  def weights(self) -> list[Any]:
+    """Trainable variables of all networks."""
 
   def variables(self) -> dict[str, Any]:
     """Return all that a checkpoint must hold, by name."""
@@ -30,20 +33,51 @@ class Algorithm(simulate.Actor, Protocol):
     """Set all variables."""
 
   def learn(self, memory: structs.Experience, clock: tf.Tensor,
-            progress: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Learn from all of a memory and return scalars to log."""
+            progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+    """Learn from all of a memory.
+
+    Returns:
+      Scalars to log, and the advantages, of shape [N].
+    """
+
+  def features(self, observ: tf.Tensor) -> tf.Tensor:
+    """Return what the networks see of observations, [N, ...] to [N, D]."""
+
+
+class Samples(NamedTuple):
+  """What an update learned from."""
+
+  observ: tf.Tensor  # [T, B, ...]
+  action: tf.Tensor  # [T, B, ...]
+  valid: tf.Tensor  # [T, B] bool
+  advantage: tf.Tensor  # [N], in units of scaled reward.
+  learned: tf.Tensor  # [N] bool, false for padding.
 
 
 class Epoch(NamedTuple):
   """What one epoch of collecting and learning reports."""
 
   metrics: dict[str, float]
-  scores: list[float]  # Of the episodes that ended, in order of time.
-  lengths: list[int]
-  reward_parts: list[dict[str, float]]  # Likewise; see `batch_env.Finished`.
+  episodes: list[episodes_lib.Episode]  # That ended, in order of time.
   steps: int  # Of all environments together.
   seconds: dict[str, float]  # Stepping, crossing, inference and learning.
   least_seconds: float  # Of stepping, had no worker ever waited.
+  samples: Samples
+
+  @property
+  def scores(self) -> list[float]:
+    """Of the episodes."""
+    return [episode.score for episode in self.episodes]
+
+  @property
+  def lengths(self) -> list[int]:
+    """Of the episodes."""
+    return [episode.length for episode in self.episodes]
+
+  @property
+  def reward_parts(self) -> list[dict[str, float]]:
+    """Of the episodes."""
+    return [episode.info["reward_parts"] for episode in self.episodes]
 
 
 class Trainer:
@@ -63,6 +97,7 @@ class Trainer:
     self.algorithm = algorithm
     self.train_env = train_env
     self._eval_env = eval_env
+    self._player = player.Player(eval_env, algorithm, explore=False)
     self.memory = memory
     self._carry: structs.Carry | None = None
     self._running: episodes_lib.Running | None = None
@@ -84,7 +119,7 @@ class Trainer:
     env.finished.clear()
     stepping, least = env.step_seconds, env.least_seconds
     with self.train_env.original_errors():
-      carry, metrics, steps, seconds = self.train_epoch(
+      carry, metrics, samples, seconds = self.train_epoch(
           self._carry, tf.constant(progress, tf.float32))
     # Assigned together: a failure above leaves the epoch's beginning in place.
     self._carry, self._running = carry, env.snapshot()
@@ -92,13 +127,10 @@ class Trainer:
     in_env, collecting, learning = seconds.numpy().tolist()
     return Epoch(
         {name: float(value) for name, value in metrics.items()},
-        [episode.score for episode in env.finished],
-        [episode.length for episode in env.finished],
-        [episode.info["reward_parts"] for episode in env.finished],
-        int(steps), {
+        list(env.finished), int(np.count_nonzero(samples.valid.numpy())), {
             "stepping": stepping, "crossing": in_env - stepping,
             "inference": collecting - in_env, "learning": learning},
-        env.least_seconds - least)
+        env.least_seconds - least, samples)
 
   @tf.function(autograph=False)
   def train_epoch(self, carry: structs.Carry, progress: tf.Tensor):
@@ -113,20 +145,28 @@ class Trainer:
       with tf.control_dependencies(
           [transitions.reward, transitions.next_observ]):
         middle = tf.timestamp()
-      metrics = self.algorithm.learn(
-          self.memory.arrange(transitions), carry.clock, progress)
+      memory = self.memory.arrange(transitions)
+      metrics, advantage = self.algorithm.learn(
+          memory, carry.clock, progress)
       with tf.control_dependencies(list(metrics.values())):
         end = tf.timestamp()
       seconds = tf.stack([collected.env_seconds, middle - start, end - middle])
-      return (collected.carry, metrics, masked.count(transitions.valid),
-              seconds)
+      samples = Samples(
+          transitions.observ, transitions.action, transitions.valid, advantage,
+          memory.valid)
+      return collected.carry, metrics, samples, seconds
+
+  def histograms(self, samples: Samples) -> dict[str, np.ndarray]:
+    """Return numbers whose distribution is worth seeing, by name."""
+    observ, action, valid, advantage, learned = samples
+    seen = self.algorithm.features(tf.boolean_mask(observ, valid))
+    return {"observations": seen.numpy().ravel(),
+            "actions": action.numpy()[valid.numpy()].ravel(),
+            "advantages": advantage.numpy()[learned.numpy()]}
 
   def evaluate(self, amount: int, stop: Callable[[], bool]
                ) -> tuple[list[float], list[int]] | None:
     """Play episodes with the mean action, the same seeds every time.
-
-    Every environment plays its share of the episodes, so short ones do not
-    come to count more often than long ones.
 
     Args:
       amount: Number of episodes.
@@ -134,25 +174,30 @@ class Trainer:
     Returns:
       Scores and lengths, or None after giving up.
     """
-    batch_env = self._eval_env.batch_env
-    batch_env.finished.clear()
-    quota = tf.constant(memory_lib.shares(amount, len(self._eval_env)))
-    carry = simulate.initial_carry(tf.constant(batch_env.reset()))
-    while quota.numpy().any():
-      if stop():
-        return None
-      with self._eval_env.original_errors():
-        carry, quota = self._eval_chunk(carry, quota)
-    return ([episode.score for episode in batch_env.finished],
-            [episode.length for episode in batch_env.finished])
+    played = self._player.play(amount, stop)
+    if played is None:
+      return None
+    return ([episode.score for episode in played],
+            [episode.length for episode in played])
 
-  @tf.function(autograph=False)
-  def _eval_chunk(self, carry: structs.Carry, quota: tf.Tensor):
-    with tf.device("CPU:0"):
-      played = simulate.simulate(
-          self._eval_env, self.algorithm, carry, _EVAL_CHUNK, explore=False,
-          quota=quota)
-    return played.carry, played.left
+  def steps_per_second(self, seconds: float) -> float:
+    """Return how fast a plain loop would step one environment.
+
+    That is found out by random actions, in those for evaluation.
+
+    Args:
+      seconds: How long to try, at least.
+    """
+    env = self._eval_env.batch_env
+    shape = tuple(self._eval_env.action_spec.shape)
+    actions = np.random.default_rng(0)
+    env.reset()
+    before, steps, end = env.least_seconds, 0, time.monotonic() + seconds
+    while not steps or time.monotonic() < end:
+      # Of integers, this is 0, which is one of them.
+      env.step(actions.uniform(-1, 1, shape))
+      steps += len(env)
+    return steps / ((env.least_seconds - before) * env.parallel)
 
   def state(self) -> dict[str, np.ndarray]:
     """Return everything of the last completed epoch, as arrays by name."""

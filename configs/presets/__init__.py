@@ -28,4 +28,4 @@ def apply(name: str, config: config_lib.Config) -> config_lib.Config:
     raise config_lib.ConfigError(
         f"--preset {name}: no such preset.{hint} There are: "
         f"{', '.join(names())}.")
-  return importlib.import_module(f"configs.presets.{name}").apply(config)
+  return importlib.import_module(f"{__name__}.{name}").apply(config)

@@ -18,7 +18,7 @@ from agents import build
 from agents.environments import batch_env, make
 from agents.simulation import in_graph_batch_env
 from agents.training import trainer
-import configs
+from agents import configs
 
 cpu, = tf.config.list_physical_devices("CPU")
 tf.config.set_logical_device_configuration(

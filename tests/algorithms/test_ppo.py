@@ -13,11 +13,11 @@ import tensorflow as tf
 from agents import config as config_lib
 from agents import structs
 from agents.algorithms import ppo
+from agents.configs.presets import paper
 from agents.networks import feed_forward
 from agents.ops import random
 from agents.parts import chunks
 from agents.parts import memory as memory_lib
-from configs.presets import paper
 from tests import modes
 from tests.algorithms import reference
 
@@ -148,7 +148,7 @@ def _learn(algorithm, transitions, clock=0, progress=0.25, rows=_ROWS):
 
 
 def _learn_from(algorithm, experience, clock=0, progress=0.25):
-  metrics = algorithm.learn(
+  metrics, _ = algorithm.learn(
       experience, tf.constant(clock, tf.int64), tf.constant(progress))
   return {name: value.numpy() for name, value in metrics.items()}
 

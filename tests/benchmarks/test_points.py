@@ -1,9 +1,9 @@
 import pytest
 
-import configs
 from agents import config as config_lib
+from agents import configs
+from agents.configs import presets
 from benchmarks import points
-from configs import presets
 
 CONFIG = config_lib.Config()  # 64 environments of 32 steps, minibatches of 64.
 

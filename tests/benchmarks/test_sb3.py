@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from agents import config as config_lib
+from agents.configs import presets
 from benchmarks import sb3
-from configs import presets
 
 CONFIG = config_lib.Config()
 UNIT = gymnasium.spaces.Box(-1, 1, (2,), np.float32)

@@ -11,6 +11,7 @@ import numpy as np
 
 from agents import config
 from agents.environments import batch_env
+from agents.environments import episodes
 from agents.environments import make
 from tests import toy
 
@@ -47,7 +48,7 @@ def draw_actions(space: gymnasium.Space, size: int, steps: int, seed: int = 1
 
 
 def roll(batch: batch_env.BatchEnv, actions: np.ndarray
-         ) -> list[tuple[batch_env.Step, list[batch_env.Finished]]]:
+         ) -> list[tuple[batch_env.Step, list[episodes.Episode]]]:
   """Step through the actions; return what came of each, and what it ended."""
   steps = []
   for action in actions:
@@ -59,7 +60,7 @@ def roll(batch: batch_env.BatchEnv, actions: np.ndarray
 
 def roll_with_pauses(batch: batch_env.BatchEnv, actions: np.ndarray,
                      chance: float = 0.6
-                     ) -> list[tuple[batch_env.Step, list[batch_env.Finished]]]:
+                     ) -> list[tuple[batch_env.Step, list[episodes.Episode]]]:
   """Do the same, while environments wait with a chance wherever they can."""
   random = np.random.default_rng(0)
   begun, steps = np.zeros(len(batch), bool), []

@@ -211,8 +211,9 @@ def test_infos_of_finished_episodes(mode):
   two = {"step": 2, "reward_part": 1.0, "reward_parts": {"reward_part": 1.5}}
   three = {
       "step": 3, "reward_part": 1.5, "reward_parts": {"reward_part": 3.0}}
-  assert finished == [(3.0, 2, two), (6.0, 3, three), (3.0, 2, two)]
-  assert all(type(episode) is batch_env.Finished for episode in finished)
+  assert [(episode.score, episode.length, episode.info) for episode in finished
+          ] == [(3.0, 2, two), (6.0, 3, three), (3.0, 2, two)]
+  assert all(type(episode) is episodes.Episode for episode in finished)
 
 
 @pytest.mark.parametrize("action_repeat", [1, 4])

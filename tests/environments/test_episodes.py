@@ -47,8 +47,8 @@ class _Logged(NamedTuple):
   actions: list[list[list[float]]]  # Of the running episode.
   rewards: list[list[np.float32]]  # Likewise.
   episode: list[int]
-  ended: dict[int, tuple[float, int]]  # What the last step should have told.
-  told: dict[int, tuple[float, int]]  # And did.
+  ended: dict[int, episodes.Episode]  # What the last step should have told.
+  told: dict[int, episodes.Episode]  # And did.
 
   @property
   def scores(self):
@@ -93,7 +93,9 @@ def _play_log(chance=0.0, steps=60, batch=4, seed=0):
       played.actions[row].append([100.0 * row + time])
       played.rewards[row].append(reward[row])
       if ended[row]:
-        played.ended[row] = played.scores[row], len(played.rewards[row])
+        played.ended[row] = episodes.Episode(
+            episodes.episode_seed(7, int(row), played.episode[row]),
+            np.array(played.actions[row], np.float32), played.scores[row], {})
         played.actions[row], played.rewards[row] = [], []
         played.episode[row] += 1
     yield played
@@ -116,7 +118,7 @@ def test_log_keeps_the_running_episodes(chance):
 
 
 @_pauses
-def test_log_tells_scores_and_lengths_of_episodes_that_end(chance):
+def test_log_tells_of_episodes_that_end(chance):
   amounts, rounded = set(), False
   for played in _play_log(chance, steps=200):
     assert played.told == played.ended
@@ -152,21 +154,24 @@ def test_log_continues_from_a_snapshot_without_changing_it(active, ended):
 
 @_pauses
 def test_log_continues_the_scores_of_a_snapshot(chance):
-  snapshots, told = [], []
+  snapshots, before = [], []
   for played in _play_log(chance):
     snapshots.append(played.log.snapshot(played.observ).arrays())
-    told.append((played.scores, list(map(len, played.rewards))))
+    before.append((played.scores, list(map(len, played.rewards))))
   log = episodes.EpisodeLog(7, 4)
   yes, reward = np.array([True] * 4), np.arange(4, dtype=np.float32) / 3
-  for arrays, (scores, lengths) in zip(snapshots, told):
+  for arrays, (scores, lengths) in zip(snapshots, before):
     log.load(episodes.Running.from_arrays(arrays))
-    assert log.append(0, np.zeros((4, 1)), yes, reward, yes) == {
+    def told():
+      ended = log.append(0, np.zeros((4, 1)), yes, reward, yes)
+      return {row: (episode.score, episode.length)
+              for row, episode in ended.items()}
+    assert told() == {
         row: (_sum([scores[row], reward[row]]), lengths[row] + 1)
         for row in range(4)}
     # The next ones begin at zero.
     assert log.running.score.tolist() == [0] * 4
-    assert log.append(0, np.zeros((4, 1)), yes, reward, yes) == {
-        row: (float(reward[row]), 1) for row in range(4)}
+    assert told() == {row: (float(reward[row]), 1) for row in range(4)}
 
 
 @_pauses

@@ -199,7 +199,8 @@ def test_reset_begins_scores_again(mode):
     assert batch.finished == []
     assert batch.snapshot().score.tolist() == [3, 3]
     batch.step(np.zeros((2, 1)))
-  assert [episode[:2] for episode in batch.finished] == [(6, 3), (6, 3)]
+  assert [(episode.score, episode.length) for episode in batch.finished] == [
+      (6, 3), (6, 3)]
 
 
 def test_scores_are_added_up_in_float32(mode):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from agents import config as config_lib
 from agents.training import checkpoint
 
 
@@ -23,11 +24,42 @@ def test_round_trip_is_exact(tmp_path):
     assert loaded[name].tobytes() == arrays[name].tobytes()
 
 
-def test_last_three_are_kept_in_order_of_steps(tmp_path):
+def _steps(folder):
+  return [checkpoint.load(path)[1]["step"] for path in checkpoint.paths(folder)]
+
+
+def test_all_are_in_order_of_steps(tmp_path):
   for step in (0, 5, 10, 1_000_000, 20_000_000):
     save(tmp_path, step)
-  assert [checkpoint.load(path)[1]["step"] for path in
-          checkpoint.paths(tmp_path)] == [10, 1_000_000, 20_000_000]
+  assert _steps(tmp_path) == [0, 5, 10, 1_000_000, 20_000_000]
+
+
+@pytest.mark.parametrize("amount", [9, 10, 21, 60, 200])
+def test_the_first_the_last_three_and_milestones_are_kept(amount, tmp_path):
+  for step in range(amount):
+    save(tmp_path, 1000 * step)
+    assert len(_steps(tmp_path)) == min(step + 1, 9)
+  kept = _steps(tmp_path)
+  assert kept[-3:] == [1000 * (amount - 3 + number) for number in range(3)]
+  # The others are spread over all of the run.
+  assert kept[0] == 0
+  gaps = np.diff(kept[:7])
+  assert gaps.max() <= 2 * gaps.min() or gaps.max() <= 1000 * amount / 3
+
+
+def test_named_by_file_or_step(tmp_path):
+  for step in (0, 5, 1_000_000):
+    save(tmp_path, step)
+  def step(name):
+    return checkpoint.load(checkpoint.named(tmp_path, name))[1]["step"]
+  for name in ("1e6", "1000000", "1,000,000", "checkpoint-000001000000",
+               "checkpoint-000001000000.npz", None):
+    assert step(name) == 1_000_000
+  assert step("0") == 0
+  with pytest.raises(config_lib.ConfigError) as caught:
+    checkpoint.named(tmp_path, "7")
+  assert "--checkpoint 7: there is none" in str(caught.value)
+  assert "There are those of steps 0, 5, 1,000,000." in str(caught.value)
 
 
 def test_half_written_files_do_not_count(tmp_path):

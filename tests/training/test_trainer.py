@@ -119,7 +119,7 @@ def test_nothing_is_traced_twice(continuous):
     trainer.epoch(progress)
     trainer.evaluate(3, _never)
   assert trainer.train_epoch.experimental_get_tracing_count() == 1
-  assert trainer._eval_chunk.experimental_get_tracing_count() == 1
+  assert trainer._player._chunk.experimental_get_tracing_count() == 1
 
 
 def test_an_epoch_counts_its_steps(continuous):

@@ -24,9 +24,22 @@ STEPS = command.SMALL_STEPS
 def test_output_is_quiet_plain_lines(finished):
   folder, output, _ = finished
   lines = output.splitlines()
-  assert lines[0] == f"Training {folder}"
-  assert lines[-1].startswith(f"Finished {STEPS:,} steps")
-  assert all(line.startswith(("train", "eval")) for line in lines[1:-1])
+  assert [line.split()[0] for line in lines[:6]] == [
+      "task", "batch", "networks", "updates", "budget", "folder"]
+  assert lines[0] == (
+      "task      Pendulum-v1: observations 3 float32, actions 1 float32")
+  assert lines[5].endswith(str(folder))
+  assert all(line.startswith(("train", "eval")) for line in lines[6:-4])
+  finished, *hints = lines[-4:]
+  evaluated = command.rows(folder)[-1]["return_mean"]
+  assert finished.startswith(
+      f"Finished {STEPS:,} steps. Return {evaluated:,.1f} at the end, ")
+  assert "steps/s: stepping" in finished
+  assert hints == [
+      f"To extend: python {command.ROOT}/train.py --resume {folder} --steps "
+      f"{2 * STEPS}",
+      f"To watch: python {command.ROOT}/visualize.py --logdir {folder}",
+      f"To compare: tensorboard --logdir {folder.parent}"]
 
 
 def test_nothing_is_written_to_the_current_folder(finished):
@@ -36,10 +49,13 @@ def test_nothing_is_written_to_the_current_folder(finished):
 def test_folder_is_complete(finished):
   folder = finished[0]
   assert folder.name.endswith("-pendulum")
+  about, = folder.glob("events.out.*")  # What TensorBoard says of it.
   assert {path.name for path in folder.iterdir()} == {
       "config.yaml", "versions.yaml", "checkpoints", "metrics.jsonl", "train",
-      "eval"}
-  assert len(checkpoint.paths(folder / "checkpoints")) == 3
+      "eval", about.name}
+  saved = [checkpoint.load(path)[1]["step"] for path in
+           checkpoint.paths(folder / "checkpoints")]
+  assert (saved[0], saved[-1], len(saved)) == (0, STEPS, 9)
   text = (folder / "config.yaml").read_text()
   assert "!" not in text
   config = yaml.safe_load(text)
@@ -101,7 +117,8 @@ def test_tensorboard_events(finished):
   tags = {phase: _tags(finished[0], phase) for phase in ("train", "eval")}
   assert tags["eval"].keys() == {"score/return", "score/length"}
   assert tags["train"].keys() == {
-      "about/steps", "score/return", "score/length", "losses/policy_loss",
+      "histograms/actions", "histograms/advantages", "histograms/observations",
+      "score/return", "score/length", "losses/policy_loss",
       "losses/value_loss", "losses/grad_norm", "losses/explained_variance",
       "losses/learning_rate", "losses/value_mean", "policy/kl",
       "policy/entropy", "policy/clip_fraction", "policy/action_std",
@@ -129,9 +146,10 @@ def test_preset_is_in_the_folders_name_and_config(finished_paper):
   assert (config["num_envs"], algorithm["update_every"],
           algorithm["update_epochs"]) == (4, 6, 2)
   lines = output.splitlines()
-  assert lines[0] == f"Training {folder}"
-  assert lines[-1].startswith("Finished 600 steps")
-  assert all(line.startswith(("train", "eval")) for line in lines[1:-1])
+  assert lines[3] == ("updates   batches of 6 whole episodes, 2 epochs of "
+                      "minibatches of 1,000")
+  assert lines[-4].startswith("Finished 600 steps")
+  assert all(line.startswith(("train", "eval")) for line in lines[6:-4])
   assert not list(cwd.iterdir())
 
 
@@ -188,7 +206,7 @@ def _stop(args, signum, tmp_path):
   folder = command.run_folder(tmp_path / "logdir")
   assert code == 128 + signum
   assert output.splitlines()[-1].endswith(
-      f"To resume: python train.py --resume {folder}")
+      f"To resume: python {command.ROOT}/train.py --resume {folder}")
   assert "Traceback" not in output
   _, facts = checkpoint.load(checkpoint.newest(folder / "checkpoints"))
   assert f"Stopped after {facts['step']:,} steps" in output
@@ -314,7 +332,7 @@ def test_gpu_that_is_missing_is_named(tmp_path):
 
 
 def test_help_does_not_import_tensorflow():
-  code = ("import sys, train\n"
+  code = ("import sys\nfrom agents.commands import train\n"
           "try: train.main(['--help'])\n"
           "except SystemExit: pass\n"
           "print('tensorflow' in sys.modules)")

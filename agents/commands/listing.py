@@ -1,0 +1,29 @@
+"""The named configs as a table."""
+
+from __future__ import annotations
+
+from agents import configs
+
+
+def table() -> str:
+  """Return a line for each named config that can be trained."""
+  rows = [("config", "task", "steps", "score", "minutes", "")]
+  for name in configs.names():
+    config = configs.load(name)[1]
+    if not config.env.id:
+      continue
+    text, expected = configs.about(name)
+    score, minutes = "", ""
+    if expected:
+      score, minutes = f"{expected.score:g}", f"{expected.minutes:g}"
+      if expected.std is not None:
+        score += f" ± {expected.std:g}"
+    rows.append(
+        (name, config.env.id, f"{config.steps:,}", score, minutes,
+                 text.removeprefix(f"{config.env.id}: ")))
+  widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+  lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths))
+           for row in rows]
+  return "\n".join([*(line.rstrip() for line in lines), (
+      "\nScores are returns of the mean action at the end, minutes were taken "
+      "on two CPU cores.")])

@@ -1,0 +1,125 @@
+"""What a run is about to do, and what it has done, in a few lines."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+
+import gymnasium
+
+from agents import config as config_lib
+from agents import costs
+from agents.environments import make
+from agents.environments import workers as workers_lib
+from agents.training import ledger
+from agents.training import run_folder
+from agents.training import trainer as trainer_lib
+
+_SECONDS_TO_TIME = 0.2  # Of stepping, to predict how long training takes.
+
+
+def beginning(folder: run_folder.RunFolder, trainer: trainer_lib.Trainer,
+              done: int) -> str:
+  """Return six lines on what is trained how.
+
+  Args:
+    folder: Of the run.
+    trainer: Built from it.
+    done: Steps that have been done already.
+  """
+  config = folder.config
+  env = trainer.train_env.batch_env
+  lines = {
+      "task": f"{config.env.id}: observations {_space(env.observation_space)}, "
+              f"actions {_space(env.action_space)}",
+      "batch": _batch(config, env.groups),
+      "networks": f"{_network(config)}: {_parameters(trainer):,} parameters",
+      "updates": _updates(config, trainer.memory.rows),
+      "budget": _budget(config, trainer, done),
+      "folder": str(folder.path)}
+  return "\n".join(f"{name:10}{line}" for name, line in lines.items())
+
+
+def end(folder: run_folder.RunFolder) -> str:
+  """Return a line on all of a run that `metrics.jsonl` tells of."""
+  rows = [json.loads(line) for line in
+          (folder.path / "metrics.jsonl").read_text().splitlines()]
+  scores = [row for row in rows if row["phase"] == "eval"
+            and row["return_mean"] is not None]
+  train = [row for row in rows if row["phase"] == "train"]
+  if not (scores and train):
+    return "Too short a run to say anything of."
+  best = max(scores, key=lambda row: row["return_mean"])
+  total = ledger.total(train)
+  speed = total["steps_per_second"]
+  seconds = datetime.timedelta(seconds=round(scores[-1]["seconds"]))
+  return (
+      f"Return {scores[-1]['return_mean']:,.1f} at the end, "
+      f"{best['return_mean']:,.1f} at its best (step {best['step']:,}), in "
+      f"{seconds}" + (f" with {speed:,.0f} steps/s" if speed else "")
+      + f": {ledger.text(total)}.")
+
+
+def _space(space: gymnasium.Space) -> str:
+  if isinstance(space, gymnasium.spaces.Discrete):
+    return f"{space.n} choices"
+  shape = " x ".join(map(str, space.shape or ())) or "one"
+  return f"{shape} {space.dtype}"
+
+
+def _batch(config: config_lib.Config, groups: int) -> str:
+  envs = f"{config.num_envs} environments"
+  if not config.env_processes:
+    return f"{envs} in this process"
+  workers = config.workers(workers_lib.cores())
+  halves = ", one half stepping while the other acts" if groups > 1 else ""
+  return f"{envs} in {workers} worker processes{halves}"
+
+
+def _network(config: config_lib.Config) -> str:
+  network = config.network
+  policy, value = ("-".join(map(str, layers)) or "linear" for layers in (
+      network.policy_layers, network.value_layers))
+  return f"policy {policy}, value {value}, {network.activation}"
+
+
+def _parameters(trainer: trainer_lib.Trainer) -> int:
+  return sum(math.prod(weight.shape) for weight in trainer.algorithm.weights)
+
+
+def _updates(config: config_lib.Config, rows: int) -> str:
+  algorithm = config.algorithm
+  minibatches = ("the whole batch" if algorithm.minibatch_size is None else
+                 f"minibatches of {algorithm.minibatch_size:,}")
+  if algorithm.update_every:
+    batch = f"{algorithm.update_every:,} whole episodes"
+  else:
+    batch = f"{rows:,} steps"
+  epochs = f"{algorithm.update_epochs} epochs"
+  return f"batches of {batch}, {epochs} of {minibatches}"
+
+
+def _budget(config: config_lib.Config, trainer: trainer_lib.Trainer, done: int
+            ) -> str:
+  steps = f"{config.steps:,} steps"
+  if done:
+    steps += f", {done:,} of them done"
+  minutes = _minutes(config, trainer, done)
+  return f"{steps}; about {minutes:.1f} minutes from now"
+
+
+def _minutes(config: config_lib.Config, trainer: trainer_lib.Trainer, done: int
+             ) -> float:
+  cores = workers_lib.cores()
+  workers = min(config.workers(cores), cores) if config.env_processes else 1
+  space = trainer.train_env.batch_env.observation_space
+  speed = trainer.steps_per_second(_SECONDS_TO_TIME)
+  try:
+    length = make.max_length(config.env)
+  except config_lib.ConfigError:
+    length = 0  # Nobody knows.
+  return costs.training_seconds(
+      config, costs.inputs(space), trainer.memory.rows,
+      max(0, config.steps - done), speed, workers,
+      length) / 60

@@ -1,0 +1,221 @@
+"""Trains a named config, or goes on with a run; see --help."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from typing import Any
+
+from agents import config as config_lib
+from agents import configs
+from agents import errors
+from agents.commands import listing
+from agents.commands import program
+from agents.commands import settings as settings_lib
+from agents.configs import presets
+from agents.environments import block
+from agents.environments import make
+from agents.environments import workers as workers_lib
+from agents.training import checkpoint
+from agents.training import interrupts as interrupts_lib
+from agents.training import quiet
+from agents.training import run_folder
+
+_EXAMPLES = """\
+examples:
+  {0} --config cheetah --logdir ~/logdir --set num_envs=32
+  {0} --config cheetah --preset paper --steps 1e7
+  {0} --resume ~/logdir --steps 5e6
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+  parser = _parser()
+  args = parser.parse_args(argv)
+  sys.path.append(os.getcwd())  # Where users keep their own environments.
+  if args.config == "list":
+    print(listing.table())
+    return 0
+  with interrupts_lib.Interrupts() as interrupts:
+    try:
+      settings, folder = _old(args) if args.resume else (_new(args), None)
+      if args.print_config:
+        print(settings.describe())
+        return 0
+      _check_env(settings.config)
+      folder = folder or run_folder.create(
+          args.logdir or "~/logdir", settings.name, settings.config)
+      folder.config = settings.config
+      if args.noenv_processes:  # For this process, not for the run.
+        folder.config = folder.config.override({"env_processes": False})
+      interrupts.farewell = _again(folder)
+      with folder.locked():
+        return _train(folder, bool(args.resume), interrupts)
+    except config_lib.ConfigError as error:
+      parser.exit(2, f"{parser.prog}: error: {error}\n")
+    except Exception as error:
+      _explain(error, args.noenv_processes)
+      return interrupts.exit_code if interrupts() else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+  name = program.command("train")
+  parser = argparse.ArgumentParser(
+      prog=name, description="Train BatchPPO on batches of Gymnasium "
+      "environments.", epilog=_EXAMPLES.format(name), allow_abbrev=False,
+      formatter_class=argparse.RawDescriptionHelpFormatter)
+  new = parser.add_argument_group("a new run")
+  new.add_argument(
+      "--config", metavar="NAME", help="a named config, the path of your own "
+      ".py file, or `list` to see the named ones (no default)")
+  new.add_argument(
+      "--preset", metavar="NAME", help="an algorithm in place of the config's: "
+      f"{', '.join(presets.names())} (of 2017; default: the config's own)")
+  new.add_argument(
+      "--logdir", metavar="DIR",
+      help="where the run folder <time>-<config> is made (default: ~/logdir)")
+  new.add_argument("--seed", metavar="N", help="seed of the run (default: 0)")
+  new.add_argument(
+      "--set", metavar="KEY=VALUE", action="append", default=[],
+      help="change a setting, such as algorithm.learning_rate=3e-4; repeat "
+      "for more (default: none; --print_config shows all)")
+  new.add_argument(
+      "--eager", action="store_true",
+      help="run operation by operation, for debugging (default: compiled)")
+  old = parser.add_argument_group("an existing run")
+  old.add_argument(
+      "--resume", metavar="RUN_DIR", help="go on from its newest checkpoint; a "
+      "folder of runs stands for its newest one (no default)")
+  both = parser.add_argument_group("both")
+  both.add_argument(
+      "--steps", metavar="N", help="budget in environment steps, such as 1e6; "
+      "a larger one extends a run (default: the config's)")
+  both.add_argument(
+      "--device", choices=("auto", "cpu", "gpu"), help="where to learn "
+      "(default: auto, a GPU if there is one and the updates are large)")
+  both.add_argument(
+      "--video_every", metavar="N", help="film an episode of training every N "
+      "environment steps (default: never)")
+  both.add_argument(
+      "--noenv_processes", action="store_true", help="step environments in "
+      "this process, for debugging (default: in a process a core)")
+  both.add_argument(
+      "--print_config", action="store_true", help="print all settings and who "
+      "set each of them, and train nothing")
+  return parser
+
+
+def _changes(args: argparse.Namespace, *flags: str) -> dict[str, Any]:
+  """Return the settings that have flags of their own."""
+  return {flag: getattr(args, flag) for flag in flags
+          if getattr(args, flag) not in (None, False)}
+
+
+def _new(args: argparse.Namespace) -> settings_lib.Settings:
+  if not args.config:
+    raise config_lib.ConfigError(
+        f"name a --config ({', '.join(configs.names())}) or a run to --resume.")
+  changes = dict(config_lib.parse_setting(text) for text in args.set)
+  changes |= _changes(
+      args, "seed", "steps", "device", "video_every", "eager")
+  return settings_lib.of_new_run(args.config, args.preset, changes)
+
+
+def _old(args: argparse.Namespace
+         ) -> tuple[settings_lib.Settings, run_folder.RunFolder]:
+  """Open the run folder, with a larger budget if there is one."""
+  for flag in ("config", "preset", "logdir", "seed", "set", "eager"):
+    if getattr(args, flag):
+      raise config_lib.ConfigError(
+          f"--{flag} can't change a run that has begun; --resume takes "
+          "--steps, --device, --video_every and --noenv_processes.")
+  folder = run_folder.find(args.resume)
+  if not checkpoint.paths(folder.checkpoints):
+    raise config_lib.ConfigError(f"{folder.path} has no checkpoint yet.")
+  settings = settings_lib.of_old_run(
+      folder.path.name, folder.config,
+      _changes(args, "steps", "device", "video_every"))
+  if settings.config.steps < folder.config.steps:
+    raise config_lib.ConfigError(
+        f"--steps {args.steps}: the run has a budget of "
+        f"{folder.config.steps:,} steps already, which can only grow.")
+  if changed := folder.changed_versions():
+    print("Not the versions that this run began with, so it may not repeat "
+          f"bit for bit: {', '.join(changed)}.", file=sys.stderr)
+  return settings, folder
+
+
+def _check_env(config: config_lib.Config):
+  warnings = make.check(config.env, filmed=config.video_every is not None)
+  if config.algorithm.update_every:
+    make.max_length(config.env)  # Whole episodes need room.
+  if config.video_every:
+    from agents.films import studio
+    studio.Studio(make.MakeEnv(config.env, render_mode="rgb_array"))
+  for warning in warnings:
+    print(f"Note: {warning}", file=sys.stderr)
+
+
+def _train(folder: run_folder.RunFolder, resume: bool,
+           interrupts: interrupts_lib.Interrupts) -> int:
+  """Build the run, train it, and return the exit code."""
+  config = folder.config
+  workers = trainer = None
+  try:
+    if config.env_processes:
+      # They get ready while TensorFlow is being imported.
+      workers = workers_lib.Workers(
+          config.workers(workers_lib.cores()), interrupts.give_up_fd)
+    with quiet.quiet_imports():
+      from agents import build
+      from agents.commands import summary
+      from agents.training import loop as loop_lib
+      build.setup(config)
+    trainer = build.trainer(config, workers)
+    loop = loop_lib.Loop(trainer, folder, stop=interrupts)
+    if resume:
+      loop.resume()
+      folder.extend(config.steps)
+    else:
+      loop.start()
+    print(summary.beginning(folder, trainer, loop.step), flush=True)
+    try:
+      loop.run()
+    except Exception:
+      print(f"Failed after {loop.step:,} steps. {_again(folder)}",
+            file=sys.stderr)
+      raise
+  finally:
+    if workers:
+      workers.close()
+    if trainer:
+      trainer.close()
+  if interrupts():
+    print(f"Stopped after {loop.step:,} steps. {_again(folder)}")
+    return interrupts.exit_code
+  print(f"Finished {loop.step:,} steps. {summary.end(folder)}")
+  print(_again(folder, f" --steps {2 * config.steps}"),
+        f"To watch: {program.command('visualize')} --logdir {folder.path}",
+        f"To compare: tensorboard --logdir {folder.path.parent}", sep="\n")
+  return 0
+
+
+def _again(folder: run_folder.RunFolder, more: str = "") -> str:
+  return (f"To {'extend' if more else 'resume'}: {program.command('train')} "
+          f"--resume {folder.path}{more}")
+
+
+def _explain(error: Exception, in_process: bool):
+  """Print what failed; our own traceback only where it could help."""
+  if isinstance(error.__cause__, block.EnvironmentFailure):
+    error = error.__cause__
+  if isinstance(error, (errors.RunError, OSError)):
+    print(f"\n{type(error).__name__}: {error}", file=sys.stderr)
+  else:
+    traceback.print_exception(error)
+  if isinstance(error, block.EnvironmentFailure) and not in_process:
+    print("Run with --noenv_processes to debug it in this process.",
+          file=sys.stderr)
+

@@ -1,0 +1,159 @@
+"""Films a learned policy; see --help."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from agents import config as config_lib
+from agents import errors
+from agents.commands import program
+from agents.environments import make
+from agents.environments import workers as workers_lib
+from agents.films import film as film_lib
+from agents.films import studio as studio_lib
+from agents.training import checkpoint
+from agents.training import quiet
+from agents.training import recorded
+from agents.training import run_folder
+
+_WIDTH_OF_GRID = 960  # Pixels.
+_LARGEST_TILE = 480
+
+_EXAMPLES = """\
+examples:
+  {0} --logdir ~/logdir --num_episodes 1
+  {0} --logdir ~/logdir --num_episodes 4 --num_agents 4 --grid
+  {0} --logdir ~/logdir --checkpoint all
+  {0} --logdir ~/logdir --episode -1
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+  parser = _parser()
+  args = parser.parse_args(argv)
+  for name in ("num_episodes", "num_agents", "size"):
+    if getattr(args, name) is not None and getattr(args, name) < 1:
+      parser.error(f"--{name} must be at least 1.")
+  for flag in ("num_episodes", "num_agents", "policy", "checkpoint", "grid"):
+    if args.episode is not None and getattr(args, flag):
+      parser.error(f"--episode films one episode as it was played in training; "
+                   f"--{flag} can't change that.")
+  if args.checkpoint == "all" and args.grid:
+    parser.error("--checkpoint all makes a grid of its own, without --grid.")
+  sys.path.append(os.getcwd())  # Where users keep their own environments.
+  try:
+    folder = run_folder.find(args.logdir)
+    outdir = pathlib.Path(args.outdir or folder.path / "videos").expanduser()
+    make.check(folder.config.env, filmed=True)
+    outdir.mkdir(parents=True, exist_ok=True)
+    films = (_played(folder, outdir, args) if args.episode is None else
+             [recorded.film(recorded.find(
+                 folder.checkpoints, args.episode), outdir)])
+    _record(folder, films, args.size, outdir)
+  except config_lib.ConfigError as error:
+    parser.exit(2, f"{parser.prog}: error: {error}\n")
+  except KeyboardInterrupt:
+    return 130
+  except (errors.RunError, OSError) as error:
+    parser.exit(1, f"{parser.prog}: {type(error).__name__}: {error}\n")
+  return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+  name = program.command("visualize")
+  parser = argparse.ArgumentParser(
+      prog=name, description="Film the policy of a run: an MP4 of one picture "
+      "an environment step.", epilog=_EXAMPLES.format(name), allow_abbrev=False,
+      formatter_class=argparse.RawDescriptionHelpFormatter)
+  where = parser.add_argument_group("what to film, and where to")
+  where.add_argument(
+      "--logdir", metavar="RUN_DIR", required=True, help="run folder; a folder "
+      "of runs stands for its newest one (no default)")
+  where.add_argument(
+      "--outdir", metavar="DIR", help="where the films and episodes.json are "
+      "written (default: RUN_DIR/videos)")
+  where.add_argument(
+      "--size", metavar="PIXELS", type=int, help="height of an episode's "
+      f"picture (default: {_LARGEST_TILE} with MuJoCo, the environment's own "
+      f"with others; less in a grid, for a width of {_WIDTH_OF_GRID})")
+  policy = parser.add_argument_group("episodes of a learned policy")
+  policy.add_argument(
+      "--num_episodes", metavar="N", type=int, help="number of episodes "
+      "(default: 5, or 1 with --checkpoint all)")
+  policy.add_argument(
+      "--num_agents", metavar="N", type=int, help="environments that play them "
+      "side by side (default: 1)")
+  policy.add_argument(
+      "--policy", choices=("mean", "sampled"), help="take the mean action, or "
+      "sample as in training (default: mean)")
+  policy.add_argument(
+      "--checkpoint", metavar="NAME", help="the policy of this checkpoint, a "
+      "file's name or a step; `all` shows the policy at all that are kept side "
+      "by side, from the first to the last (default: the newest)")
+  policy.add_argument(
+      "--grid", action="store_true", help="show all episodes side by side in "
+      "one film (default: a film an episode)")
+  training = parser.add_argument_group("an episode of training")
+  training.add_argument(
+      "--episode", metavar="N", type=int, help="play it again as it was played "
+      "in training; negative numbers count from the last (default: none)")
+  return parser
+
+
+def _played(folder: run_folder.RunFolder, outdir: pathlib.Path,
+            args: argparse.Namespace) -> list[film_lib.Film]:
+  """Let the policy play and return what to film of it."""
+  together = args.checkpoint == "all"
+  paths = (_milestones(folder) if together else
+           [checkpoint.named(folder.checkpoints, args.checkpoint)])
+  with quiet.quiet_imports():
+    from agents import build
+    from agents import play
+    # What learned it does not matter here.
+    build.setup(folder.config.override({"device": "cpu"}))
+  amount = args.num_episodes or (1 if together else 5)
+  played = play.play(
+      folder, paths, amount, args.num_agents or 1, args.policy == "sampled")
+  tiles = [[film_lib.Tile(episode, f"after {step:,} steps")
+            for episode in episodes] for step, episodes in played]
+  if together:
+    return [film_lib.Film(str(outdir / f"timeline-episode-{number}.mp4"), row)
+            for number, row in enumerate(zip(*tiles, strict=True))]
+  stem = str(outdir / f"step-{played[0].step}")
+  if args.grid:
+    return [film_lib.Film(f"{stem}-grid.mp4", tuple(tiles[0]))]
+  return [film_lib.Film(f"{stem}-episode-{number}.mp4", (tile,))
+          for number, tile in enumerate(tiles[0])]
+
+
+def _milestones(folder: run_folder.RunFolder) -> Sequence[pathlib.Path]:
+  paths = checkpoint.paths(folder.checkpoints)
+  return paths or [checkpoint.newest(folder.checkpoints)]  # Which says why not.
+
+
+def _record(folder: run_folder.RunFolder, films: list[film_lib.Film],
+            size: int | None, outdir: pathlib.Path):
+  """Write the films, tell about each, and write episodes.json."""
+  columns = max(film.columns for film in films)
+  if size is None and columns > 1:
+    size = min(_LARGEST_TILE, _WIDTH_OF_GRID // columns)
+  studio = studio_lib.Studio(
+      make.MakeEnv(folder.config.env, render_mode="rgb_array"), size,
+      workers_lib.cores())
+  told: list[dict[str, Any]] = []
+  for film, problem in studio.record(films, make.fps(folder.config.env)):
+    for tile in film.tiles:
+      told.append({
+          "file": os.path.basename(film.path), "caption": tile.caption,
+          "return": tile.episode.score, "length": tile.episode.length})
+      print(f"{film.path}: {tile.caption}: return {tile.episode.score:.1f}, "
+            f"{tile.episode.length} steps", flush=True)
+    if problem:
+      print(f"Note: {problem}", file=sys.stderr)
+  (outdir / "episodes.json").write_text(json.dumps(told, indent=2) + "\n")

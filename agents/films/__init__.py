@@ -1,0 +1,1 @@
+"""Draws episodes again from their seeds and actions; without TensorFlow."""

@@ -1,0 +1,193 @@
+"""Has films drawn by several processes, and writes them to files."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+
+import cloudpickle
+import gymnasium
+import imageio_ffmpeg
+import numpy as np
+
+from agents import errors
+from agents.environments import episodes
+from agents.environments import process
+from agents.films import artist as artist_lib
+from agents.films import film as film_lib
+
+_PACKAGES = {"egl": "libegl1 libgl1", "osmesa": "libosmesa6"}
+_NOTHING = film_lib.Film("", (film_lib.Tile(
+    episodes.Episode(0, np.zeros(0), 0.0, {})),))
+
+
+class DrawingFailed(errors.RunError):
+  """The environment can't be drawn; the message says why."""
+
+
+class Studio:
+  """Draws films of one environment.
+
+  Args:
+    constructor: Builds it, to be drawn as an array.
+    size: Height of a tile in pixels; None leaves it to the environment.
+    amount: Processes that draw.
+  Raises:
+    DrawingFailed: If not even one picture can be drawn.
+  """
+
+  def __init__(self, constructor: Callable[[], gymnasium.Env],
+               size: int | None = None, amount: int = 1):
+    self._constructor = constructor
+    self._size = size
+    self._amount = amount
+    self._variables = _backend(constructor, size)
+
+  def record(self, films: Sequence[film_lib.Film], fps: float,
+             watch: Callable[[film_lib.Film, int, np.ndarray], None] | None = (
+                 None)) -> Iterator[tuple[film_lib.Film, str]]:
+    """Write films, one after the other.
+
+    Pictures are encoded as they come, so memory does not grow with their
+    number.
+
+    Args:
+      films: What to write where.
+      fps: Pictures a second.
+      watch: Called with each picture and its number, of shape [H, W, 3].
+    Yields:
+      Each film, and what is wrong with it, "" for nothing.
+    """
+    amount = min(self._amount, max(film.length for film in films))
+    with contextlib.ExitStack() as stack:
+      artists = [stack.enter_context(_Artist(artist_lib.Job(
+          self._constructor, films, self._size, number, amount),
+          self._variables)) for number in range(amount)]
+      for film in films:
+        self._write(film, artists, fps, watch)
+        played = [artist.last_words() for artist in artists][0]
+        yield film, _differences(film, played)
+
+  def _write(self, film: film_lib.Film, artists: list[_Artist], fps: float,
+             watch):
+    writer = None
+    try:
+      for number in range(film.length):
+        picture = artists[number % len(artists)].picture()
+        if writer is None:
+          height, width, _ = picture.shape
+          writer = imageio_ffmpeg.write_frames(
+              film.part, (width, height), fps=fps, codec="libx264",
+              macro_block_size=2, ffmpeg_log_level="error")
+          writer.send(None)
+        writer.send(picture)
+        if watch:
+          watch(film, number, picture)
+      assert writer is not None
+      writer.close()
+      writer = None
+      os.replace(film.part, film.path)
+    finally:
+      if writer is not None:
+        writer.close()
+      with contextlib.suppress(FileNotFoundError):
+        os.unlink(film.part)
+
+
+class _Artist:
+  """Context with a process that draws."""
+
+  def __init__(self, job: artist_lib.Job, variables: dict[str, str]):
+    self._errors = tempfile.TemporaryFile()
+    # Each draws with one thread; there are as many artists as cores.
+    self._process = process.launch(
+        "agents.films.artist", (),
+        {"SDL_VIDEODRIVER": "dummy", "LP_NUM_THREADS": "1", **variables},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
+    assert self._process.stdin and self._process.stdout
+    self._pictures = self._process.stdout
+    try:
+      with self._process.stdin as stdin:
+        stdin.write(cloudpickle.dumps(job))
+    except BrokenPipeError:
+      pass  # Reading will tell.
+
+  def picture(self) -> np.ndarray:
+    """Return the next picture, [H, W, 3] uint8."""
+    height, width = artist_lib.HEADER.unpack(
+        self._read(artist_lib.HEADER.size))
+    data = self._read(height * width * 3)
+    return np.frombuffer(data, np.uint8).reshape(height, width, 3)
+
+  def last_words(self) -> list[tuple[float, int]]:
+    """Return score and steps of each episode of the film that is finished."""
+    _, size = artist_lib.HEADER.unpack(self._read(artist_lib.HEADER.size))
+    return json.loads(self._read(size))
+
+  def _read(self, size: int) -> bytes:
+    data = self._pictures.read(size)
+    if len(data) < size:
+      code = self._process.wait()
+      self._errors.seek(0)
+      said = self._errors.read().decode(errors="replace").strip()
+      raise DrawingFailed(said or f"The process ended with code {code}.")
+    return data
+
+  def __enter__(self) -> _Artist:
+    return self
+
+  def __exit__(self, *_):
+    self._pictures.close()
+    self._process.kill()
+    self._process.wait()
+    self._errors.close()
+
+
+def _backend(constructor: Callable[[], gymnasium.Env], size: int | None
+             ) -> dict[str, str]:
+  """Return environment variables with which a picture could be drawn."""
+  if sys.platform != "linux":
+    choices: list[str | None] = [None]
+  elif chosen := os.environ.get("MUJOCO_GL"):
+    choices = [chosen]
+  else:
+    choices = ["egl", "osmesa"]
+  said = []
+  for choice in choices:
+    variables = {"MUJOCO_GL": choice} if choice else {}
+    try:
+      with _Artist(artist_lib.Job(constructor, [_NOTHING], size, 0, 1),
+                   variables) as artist:
+        artist.picture()
+      return variables
+    except DrawingFailed as error:
+      said.append(str(error))
+  if len(said) == 1 or len(set(said)) > 1:
+    packages = " or ".join(f"`apt-get install {names}` (for {choice})"
+                           for choice, names in _PACKAGES.items())
+    said.append("MuJoCo draws with what MUJOCO_GL names; on Debian and Ubuntu, "
+                f"{packages} brings what it needs.")
+    said[:-1] = [f"With MUJOCO_GL={choice}: {text}"
+                 for choice, text in zip(choices, said)]
+  else:  # Whatever draws, so it is the environment's own.
+    said = said[:1]
+  raise DrawingFailed("\n".join(["The environment can't be drawn.", *said]))
+
+
+def _differences(film: film_lib.Film, played: list[tuple[float, int]]) -> str:
+  """Say where playing again did not lead to the same score."""
+  for number, (tile, (score, steps)) in enumerate(zip(film.tiles, played)):
+    before = tile.episode.score, tile.episode.length
+    if (score, steps) != before:
+      return (
+          f"The environment does not repeat itself: episode {number}, seed "
+          f"{tile.episode.seed}, made {score:.1f} in {steps} steps when it was "
+          f"filmed, {before[0]:.1f} in {before[1]} when it was played.")
+  return ""

@@ -1,0 +1,63 @@
+"""Lets the policies of a run play, from its folder alone."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from agents import build
+from agents.environments import batch_env
+from agents.environments import episodes as episodes_lib
+from agents.environments import make
+from agents.environments import workers as workers_lib
+from agents.ops import random
+from agents.simulation import in_graph_batch_env
+from agents.training import checkpoint
+from agents.training import player as player_lib
+from agents.training import run_folder
+from agents.training import trainer
+
+
+class Played(NamedTuple):
+  """What the policy of one checkpoint did."""
+
+  step: int  # Of training.
+  episodes: list[episodes_lib.Episode]
+
+
+def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
+         amount: int, num_agents: int, explore: bool) -> list[Played]:
+  """Play the same episodes with each of some policies, those of evaluations.
+
+  Environment, networks and normalizers are rebuilt by the code of training.
+
+  Args:
+    folder: Of the run.
+    checkpoints: Whose policies play.
+    amount: Number of episodes for each.
+    num_agents: Environments that play side by side.
+    explore: Sample actions, or take the mean action.
+  """
+  config = folder.config
+  constructor = make.MakeEnv(config.env)
+  num_agents = min(num_agents, amount)
+  with contextlib.ExitStack() as stack:
+    workers = stack.enter_context(workers_lib.Workers(
+        min(num_agents, workers_lib.cores())))
+    env = stack.enter_context(batch_env.BatchEnv(
+        [constructor] * num_agents, workers,
+        random.stream(config.seed, "eval")))
+    algorithm = build.algorithm(
+        config, env.observation_space, env.action_space)
+    player = player_lib.Player(
+        in_graph_batch_env.InGraphBatchEnv(env), algorithm, explore)
+    played = []
+    for path in checkpoints:
+      arrays, facts = checkpoint.load(path)
+      trainer.load_variables(algorithm, arrays)
+      found = player.play(amount)
+      assert found is not None
+      played.append(Played(facts["step"], found))
+  return played

@@ -1,0 +1,98 @@
+"""Films of training, drawn beside it without taking its time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+
+import cloudpickle
+
+from agents.environments import process
+from agents.films import beside
+from agents.films import film as film_lib
+from agents.training import recorded as recorded_lib
+from agents.training import run_folder
+
+
+class Filming:
+  """Has episodes of training filmed, one at a time, into `videos/`.
+
+  They are played again from their seeds and actions, in a process that only
+  gets the time that nobody else wants.
+
+  Args:
+    folder: Of the run.
+  """
+
+  def __init__(self, folder: run_folder.RunFolder):
+    self._folder = folder
+    self._process: subprocess.Popen | None = None
+    self._film = film_lib.Film("", ())
+
+  @property
+  def busy(self) -> bool:
+    """Whether a film has begun that `done` has not returned yet."""
+    return self._process is not None
+
+  def begin(self, recorded: recorded_lib.Recorded):
+    """Begin to film an episode."""
+    assert not self._process
+    videos = self._folder.path / "videos"
+    videos.mkdir(exist_ok=True)
+    self._film = recorded_lib.film(recorded, videos)
+    self._output = tempfile.TemporaryFile()
+    self._errors = tempfile.TemporaryFile()
+    # In a session of its own: a Ctrl-C is not for it.
+    self._process = process.launch(
+        "agents.films.beside", (), {}, stdin=subprocess.PIPE,
+        stdout=self._output, stderr=self._errors, start_new_session=True)
+    assert self._process.stdin
+    job = beside.Job(self._folder.config.env, self._film)
+    with contextlib.suppress(BrokenPipeError):
+      # It stays open; where it closes, the trainer has ended.
+      self._process.stdin.write(cloudpickle.dumps(job))
+      self._process.stdin.flush()
+
+  def done(self, wait: bool = False) -> film_lib.Gif | None:
+    """Return a film that has been finished since the last call, if any.
+
+    What is wrong with it is printed; a film that fails ends no training.
+
+    Args:
+      wait: For the one that has begun.
+    """
+    if not self._process:
+      return None
+    code = self._process.wait() if wait else self._process.poll()
+    if code is None:
+      return None
+    self._output.seek(0)
+    self._errors.seek(0)
+    output, said = self._output.read(), self._errors.read().decode(
+        errors="replace").strip()
+    if said or code:
+      print(f"Note: {self._film.path}: {said or f'exit code {code}'}",
+            file=sys.stderr, flush=True)
+    self.close()
+    return pickle.loads(output) if output and not code else None
+
+  def close(self):
+    """Give up what is being filmed. Can be repeated."""
+    if not self._process:
+      return
+    with contextlib.suppress(ProcessLookupError):
+      os.killpg(self._process.pid, signal.SIGKILL)  # With those that draw.
+    self._process.wait()
+    assert self._process.stdin
+    with contextlib.suppress(BrokenPipeError):
+      self._process.stdin.close()
+    self._output.close()
+    self._errors.close()
+    with contextlib.suppress(FileNotFoundError):
+      os.unlink(self._film.part)
+    self._process = None

@@ -1,0 +1,59 @@
+import pytest
+
+from agents import config as config_lib
+from agents import configs
+from agents.commands import settings
+
+
+def _origins(*args):
+  return settings.of_new_run(*args).origins
+
+
+def test_each_value_names_who_set_it():
+  made = settings.of_new_run("ant", "paper", {
+      "seed": "3", "algorithm.learning_rate": "1e-4", "env.kwargs.a": 1,
+      "num_workers": None})
+  origins = made.origins
+  assert made.name == "ant-paper"
+  assert made.config.seed == 3 and made.config.env.kwargs == {"a": 1}
+  for key, origin in {
+      "env.id": "config ant", "double_buffering": "config ant",
+      "algorithm.update_every": "preset paper", "device": "default",
+      "network.policy_layers": "preset paper", "seed": "command line",
+      "algorithm.learning_rate": "command line",
+      "env.kwargs.a": "command line",
+      "num_workers": "command line",  # Said expressly, though it was so anyway.
+  }.items():
+    assert origins[key] == origin, key
+  assert origins.keys() == config_lib.flat(made.config).keys()
+
+
+def test_without_changes_all_is_default_or_the_configs():
+  origins = _origins("cheetah", None, {})
+  assert {key for key, origin in origins.items() if origin != "default"} == {
+      "env.id"}
+
+
+def test_of_a_run_folder():
+  _, config = configs.load("ant")
+  made = settings.of_old_run("x", config, {"steps": "2e6"})
+  assert made.config.steps == 2_000_000
+  assert made.origins["steps"] == "command line"
+  assert set(made.origins.values()) == {"command line", "config.yaml"}
+
+
+def test_description_is_a_line_a_value():
+  made = settings.of_new_run("cheetah", None, {"seed": 5})
+  lines = made.describe().splitlines()
+  assert len(lines) == len(config_lib.flat(made.config))
+  assert [line.split() for line in lines if line.startswith(("env.id", "seed"))
+          ] == [["env.id:", "HalfCheetah-v5", "#", "config", "cheetah"],
+                ["seed:", "5", "#", "command", "line"]]
+  assert len({line.index("#") for line in lines}) == 1
+
+
+@pytest.mark.parametrize("args", [
+    ("nothing", None, {}), ("ant", "nothing", {}), ("ant", None, {"seeds": 1})])
+def test_unknown_names(args):
+  with pytest.raises(config_lib.ConfigError):
+    settings.of_new_run(*args)

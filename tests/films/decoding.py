@@ -1,0 +1,16 @@
+"""Reads films back."""
+
+from __future__ import annotations
+
+import imageio_ffmpeg
+import numpy as np
+
+
+def decode(path):
+  """Return frames of shape [N, height, width, 3] and what the file says."""
+  reader = imageio_ffmpeg.read_frames(str(path))
+  meta = next(reader)
+  width, height = meta["size"]
+  frames = [np.frombuffer(frame, np.uint8).reshape(height, width, 3)
+            for frame in reader]
+  return np.array(frames), meta

@@ -1,0 +1,70 @@
+import functools
+
+import numpy as np
+import pytest
+
+from agents.films import film
+from agents.films import scene
+from tests.films import canvas
+
+_DRAWN = functools.partial(canvas.Canvas, render_mode="rgb_array")
+
+
+def _scene(episode, size=None, make=_DRAWN, caption=""):
+  return scene.Scene(make, film.Tile(episode, caption), size)
+
+
+def test_plays_the_episode_step_by_step():
+  played = _scene(canvas.episode(0.5, -0.25, 1.0))
+  seen = []
+  for step in range(5):
+    played.advance(step)
+    seen.append((played.steps, float(played.score),
+                 canvas.brightness(played.picture())))
+  assert seen == [(0, 0, 0), (1, 0.5, 10), (2, 0.25, 20), (3, 1.25, 30),
+                  (3, 1.25, 30)]  # The last picture stays.
+
+
+def test_actions_are_rescaled_as_in_training():
+  class Wide(canvas.Canvas):
+    action_space = canvas.gymnasium.spaces.Box(0, 8, (1,), np.float32)
+  played = _scene(canvas.episode(0.5, 7.0), make=functools.partial(
+      Wide, render_mode="rgb_array"))
+  played.advance(2)
+  assert played.score == 6 + 8
+
+
+def test_does_not_play_on_behind_an_end():
+  played = _scene(canvas.episode(*[1.0] * 6), make=functools.partial(
+      _DRAWN, length=4))
+  played.advance(6)
+  assert (played.steps, played.score) == (4, 4)
+
+
+@pytest.mark.parametrize("size, shape", [
+    (None, (64, 96, 3)), (32, (32, 48, 3)), (128, (128, 192, 3))])
+def test_size(size, shape):
+  picture = _scene(canvas.episode(0.0), size).picture()
+  assert picture.shape == shape and picture.dtype == np.uint8
+
+
+def test_step_and_score_are_written_on_it():
+  plain, captioned = (_scene(canvas.episode(0.5, 0.5), 128, caption=caption)
+                      for caption in ("", "after 10 steps"))
+  for played in (plain, captioned):
+    played.advance(1)
+  first, other = plain.picture(), captioned.picture()
+  assert (first[:40] != 10).any() and (first[-40:] == 10).all()
+  assert (first != other).any()
+  before = first.copy()
+  plain.advance(2)
+  # Not only the ground has changed.
+  change = plain.picture().astype(int) - before
+  assert len(np.unique(change[:40])) > 2 and np.unique(change[-40:]) == [10]
+
+
+def test_what_is_no_picture_is_said():
+  played = _scene(canvas.episode(0.0), make=functools.partial(
+      _DRAWN, broken="text"))
+  with pytest.raises(ValueError, match="returned str, not an RGB image"):
+    played.picture()

@@ -1,0 +1,41 @@
+"""`python -m agents`, which is `batch-ppo` where the package is installed."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def _run(*args, cwd):
+  return subprocess.run(
+      [sys.executable, "-m", "agents", *args], cwd=cwd, capture_output=True,
+      text=True, timeout=60)
+
+
+@pytest.mark.parametrize("args, code", [(["--help"], 0), ([], 2), (["x"], 2)])
+def test_commands_are_listed(args, code, tmp_path):
+  done = _run(*args, cwd=tmp_path)
+  assert done.returncode == code
+  said = done.stderr if code else done.stdout
+  assert said.startswith("usage: python -m agents COMMAND ...")
+  assert "train a named config" in said
+
+
+@pytest.mark.parametrize("name, flag", [
+    ("train", "--resume RUN_DIR"), ("visualize", "--checkpoint NAME"),
+    ("check", "ENV_OR_CONFIG")])
+def test_each_has_its_help(name, flag, tmp_path):
+  done = _run(name, "--help", cwd=tmp_path)
+  assert done.returncode == 0
+  assert f"usage: python -m agents {name}" in done.stdout
+  assert f"python -m agents {name} " in done.stdout.split("examples:")[1]
+  assert flag in done.stdout
+
+
+def test_configs_are_listed_and_printed(tmp_path):
+  assert "HalfCheetah-v5" in _run(
+      "train", "--config", "list", cwd=tmp_path).stdout
+  done = _run("train", "--config", "cheetah", "--print_config", cwd=tmp_path)
+  assert done.returncode == 0
+  assert "env.id: HalfCheetah-v5" in done.stdout
+  assert not list(tmp_path.iterdir())

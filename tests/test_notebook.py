@@ -1,0 +1,31 @@
+"""A real notebook trains: its kernel has no main module to import again."""
+
+import nbclient
+import nbformat
+import pytest
+
+from tests import command
+
+_TRAIN = """\
+from agents.commands import train
+code = train.main({args})
+print("exit code", code)
+"""
+
+
+@pytest.mark.slow
+def test_training_in_a_notebook(tmp_path):
+  args = [*command.SMALL, "--steps", "400", "--logdir", str(tmp_path / "runs")]
+  cells = [_TRAIN.format(args=args), _TRAIN.format(
+      args=["--resume", str(tmp_path / "runs"), "--steps", "600"])]
+  notebook = nbformat.v4.new_notebook(
+      cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+  nbclient.NotebookClient(
+      notebook, timeout=300, kernel_name="python3",
+      resources={"metadata": {"path": str(tmp_path)}}).execute()
+  said = ["".join(output.get("text", "") for output in cell.outputs)
+          for cell in notebook.cells]
+  assert "Finished 400 steps" in said[0] and "exit code 0" in said[0]
+  assert "Finished 600 steps" in said[1] and "exit code 0" in said[1]
+  rows = command.rows(command.run_folder(tmp_path / "runs"))
+  assert (rows[-1]["phase"], rows[-1]["step"]) == ("eval", 600)
