@@ -88,12 +88,12 @@ def test_commands_of_the_readme(tmp_path):
       output = _paste(line, home, checkout, environment)
       if "venv" in line:
         environment = checkout / ".venv"
-        assert "Finished 1,000,448 steps" in output
+        assert "Finished 1,001,472 steps" in output
     done.append(line)
   assert len(done) >= 9
   run, = (home / "logdir").glob("*-cheetah")
   names = {path.name for path in (run / "videos").glob("*.mp4")}
-  assert {"step-1000448-episode-0.mp4", "timeline-episode-0.mp4"} < names
+  assert {"step-1001472-episode-0.mp4", "timeline-episode-0.mp4"} < names
   assert command.rows(run)[-1]["step"] >= 1_200_000
   assert not subprocess.run(
       ["git", "status", "--short"], cwd=checkout, capture_output=True,

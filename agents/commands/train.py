@@ -18,6 +18,7 @@ from agents.configs import presets
 from agents.environments import block
 from agents.environments import make
 from agents.environments import workers as workers_lib
+from agents.films import studio
 from agents.training import checkpoint
 from agents.training import interrupts as interrupts_lib
 from agents.training import quiet
@@ -44,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
       if args.print_config:
         print(settings.describe())
         return 0
-      _check_env(settings.config)
+      drawing = _check_env(settings.config)
       folder = folder or run_folder.create(
           args.logdir or "~/logdir", settings.name, settings.config)
       folder.config = settings.config
@@ -52,7 +53,7 @@ def main(argv: list[str] | None = None) -> int:
         folder.config = folder.config.override({"env_processes": False})
       interrupts.farewell = _again(folder)
       with folder.locked():
-        return _train(folder, bool(args.resume), interrupts)
+        return _train(folder, bool(args.resume), interrupts, drawing)
     except config_lib.ConfigError as error:
       parser.exit(2, f"{parser.prog}: error: {error}\n")
     except Exception as error:
@@ -147,19 +148,20 @@ def _old(args: argparse.Namespace
   return settings, folder
 
 
-def _check_env(config: config_lib.Config):
+def _check_env(config: config_lib.Config) -> dict[str, str]:
+  """See whether it can be trained in; return what films are drawn with."""
   warnings = make.check(config.env, filmed=config.video_every is not None)
   if config.algorithm.update_every:
     make.max_length(config.env)  # Whole episodes need room.
-  if config.video_every:
-    from agents.films import studio
-    studio.Studio(make.MakeEnv(config.env, render_mode="rgb_array"))
   for warning in warnings:
     print(f"Note: {warning}", file=sys.stderr)
+  return studio.backend(make.MakeEnv(config.env, render_mode="rgb_array")
+                        ) if config.video_every else {}
 
 
 def _train(folder: run_folder.RunFolder, resume: bool,
-           interrupts: interrupts_lib.Interrupts) -> int:
+           interrupts: interrupts_lib.Interrupts,
+           drawing: dict[str, str]) -> int:
   """Build the run, train it, and return the exit code."""
   config = folder.config
   workers = trainer = None
@@ -174,7 +176,7 @@ def _train(folder: run_folder.RunFolder, resume: bool,
       from agents.training import loop as loop_lib
       build.setup(config)
     trainer = build.trainer(config, workers)
-    loop = loop_lib.Loop(trainer, folder, stop=interrupts)
+    loop = loop_lib.Loop(trainer, folder, interrupts, drawing)
     if resume:
       loop.resume()
       folder.extend(config.steps)

@@ -143,9 +143,9 @@ def _record(folder: run_folder.RunFolder, films: list[film_lib.Film],
   columns = max(film.columns for film in films)
   if size is None and columns > 1:
     size = min(_LARGEST_TILE, _WIDTH_OF_GRID // columns)
+  constructor = make.MakeEnv(folder.config.env, render_mode="rgb_array")
   studio = studio_lib.Studio(
-      make.MakeEnv(folder.config.env, render_mode="rgb_array"), size,
-      workers_lib.cores())
+      constructor, size, workers_lib.cores(), studio_lib.backend(constructor))
   told: list[dict[str, Any]] = []
   for film, problem in studio.record(films, make.fps(folder.config.env)):
     for tile in film.tiles:

@@ -12,11 +12,13 @@ import signal
 import struct
 import sys
 from collections.abc import Callable
+from collections.abc import Generator
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import cloudpickle
 import gymnasium
+import numpy as np
 
 from agents.environments import mujoco_log
 from agents.films import film as film_lib
@@ -47,29 +49,52 @@ def main():
   mujoco_log.capture(lambda _: None)  # Training has warned.
   try:
     for film in job.films:
-      _draw(film, job, out)
+      _send(film, job, out)
   except BrokenPipeError:
     pass  # Nobody is looking any more.
 
 
-def _draw(film: film_lib.Film, job: Job, out):
+def draw(film: film_lib.Film, constructor: Callable[[], gymnasium.Env],
+         size: int | None, number: int = 0, amount: int = 1
+         ) -> Generator[np.ndarray, None, list[tuple[float, int]]]:
+  """Play a film's episodes again and draw every picture, or one's share.
+
+  Args:
+    film: What to draw.
+    constructor: Builds the environment, to be drawn as an array.
+    size: Height of a tile in pixels; None leaves it to the environment.
+    number: Of this artist.
+    amount: Of all artists, who take turns.
+  Yields:
+    Pictures of shape [H, W, 3] and type uint8, of even sizes.
+  Returns:
+    Score and steps of each episode.
+  """
   scenes = []
   try:
     for tile in film.tiles:
-      scenes.append(scene.Scene(job.constructor, tile, job.size))
-    for number in range(film.length):
+      scenes.append(scene.Scene(constructor, tile, size))
+    for picture in range(film.length):
       for one in scenes:
-        one.advance(number + 1)
-      if number % job.amount != job.number:
-        continue
-      picture = film_lib.compose(
-          [one.picture() for one in scenes], film.columns)
-      _write(out, HEADER.pack(*picture.shape[:2]) + picture.tobytes())
-    last = json.dumps([(float(one.score), one.steps) for one in scenes])
-    _write(out, HEADER.pack(0, len(last)) + last.encode())
+        one.advance(picture + 1)
+      if picture % amount == number:
+        yield film_lib.compose([one.picture() for one in scenes], film.columns)
+    return [(float(one.score), one.steps) for one in scenes]
   finally:
     for one in scenes:
       one.close()
+
+
+def _send(film: film_lib.Film, job: Job, out):
+  pictures = draw(film, job.constructor, job.size, job.number, job.amount)
+  while True:
+    try:
+      picture = next(pictures)
+    except StopIteration as end:
+      last = json.dumps(end.value).encode()
+      _write(out, HEADER.pack(0, len(last)) + last)
+      return
+    _write(out, HEADER.pack(*picture.shape[:2]) + picture.tobytes())
 
 
 def _write(out, data: bytes):

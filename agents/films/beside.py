@@ -9,6 +9,7 @@ import pickle
 import signal
 import sys
 import threading
+import time
 from typing import NamedTuple
 
 import cloudpickle
@@ -18,10 +19,13 @@ from PIL import Image
 from agents import config as config_lib
 from agents.environments import make
 from agents.environments import mujoco_log
+from agents.films import artist
+from agents.films import encode
 from agents.films import film as film_lib
 from agents.films import studio
 
-_SIZE = 240  # Pixels.
+_SHARE = 0.03  # Of the time, unless there is nothing else to do.
+_SIZE = 200  # Pixels.
 _GIF_SIZE = 160
 _GIF_PICTURES = 40
 _GIF_MILLISECONDS = 100  # That each of them is shown.
@@ -34,26 +38,43 @@ class Job(NamedTuple):
   film: film_lib.Film
 
 
-def main():
-  """Film what comes in through standard input; write a `Gif` to the output.
+class Done(NamedTuple):
+  """What has come of it."""
 
-  What is wrong with it is written to standard error. The process ends, with all
-  that draw for it, when standard input does.
+  gif: film_lib.Gif
+  problem: str  # "" for none.
+
+
+def main():
+  """Film what comes in through standard input; write `Done` to the output.
+
+  Another byte of input says that nobody needs the time any more. The process
+  ends when the input does.
   """
   _step_back()
   out = os.fdopen(os.dup(1), "wb")
   os.dup2(2, 1)
   mujoco_log.capture(lambda _: None)  # Training has warned.
   job: Job = cloudpickle.load(sys.stdin.buffer)
-  threading.Thread(target=_end_with_input, daemon=True).start()
-  film, constructor = job.film, make.MakeEnv(
-      job.env, render_mode="rgb_array")
-  sequence = _Gif(film)
-  problems = [problem for _, problem in studio.Studio(
-      constructor, _SIZE).record([film], make.fps(job.env), sequence.watch)]
-  pickle.dump(sequence.gif(), out)
+  hurry = threading.Event()
+  threading.Thread(target=_listen, args=[hurry], daemon=True).start()
+  sequence, pace, problems = _Gif(job.film), _Pace(hurry), []
+  constructor = make.MakeEnv(job.env, render_mode="rgb_array")
+  def pictures():
+    # Drawn right here: another process would take a second to start.
+    drawn = artist.draw(job.film, constructor, _SIZE)
+    for number in range(job.film.length):
+      picture = next(drawn)
+      sequence.watch(number, picture)
+      yield picture
+      pace.wait()
+    try:
+      next(drawn)
+    except StopIteration as end:
+      problems.append(studio.differences(job.film, end.value))
+  encode.encode(job.film, pictures(), make.fps(job.env))
+  pickle.dump(Done(sequence.gif(), *problems), out)
   out.close()
-  print(*filter(None, problems), sep="\n", end="", file=sys.stderr)
 
 
 class _Gif:
@@ -65,7 +86,7 @@ class _Gif:
         np.linspace(0, film.length - 1, amount).astype(int).tolist())
     self._pictures: list[Image.Image] = []
 
-  def watch(self, film: film_lib.Film, number: int, picture: np.ndarray):
+  def watch(self, number: int, picture: np.ndarray):
     """Keep a picture if it is one of those."""
     if number in self._numbers:
       image = Image.fromarray(picture)
@@ -80,6 +101,24 @@ class _Gif:
     return film_lib.Gif(*first.size, file.getvalue())
 
 
+class _Pace:
+  """Waits after each picture, so that drawing takes its share of the time.
+
+  Having the lowest priority is not enough: what the others leave free are the
+  moments in which they wait for each other, and whoever uses those finds the
+  caches empty afterwards. Who draws waits, too, as nobody takes its pictures.
+  """
+
+  def __init__(self, hurry: threading.Event):
+    self._hurry = hurry
+    self._start = time.monotonic()
+
+  def wait(self):
+    took = time.monotonic() - self._start
+    self._hurry.wait(took * (1 / _SHARE - 1))
+    self._start = time.monotonic()
+
+
 def _step_back():
   """Take only the time that nobody else wants, as do processes begun here."""
   os.nice(19)
@@ -88,7 +127,7 @@ def _step_back():
       os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
-def _end_with_input():
+def _listen(hurry: threading.Event):
   while os.read(0, 1 << 16):
-    pass
+    hurry.set()
   os.killpg(0, signal.SIGKILL)

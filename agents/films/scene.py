@@ -17,6 +17,7 @@ from agents.films import film
 _LETTERS = 26  # That a line of text has room for.
 _SHADOWS = 1024  # Pixels, of the map that MuJoCo draws to find the shadows.
 _SMOOTH = 400  # Pixels, from which on edges are smoothed.
+_SHADED = 240  # Pixels, from which on there are shadows.
 
 
 class Scene:
@@ -96,6 +97,8 @@ def _prepare(env: gymnasium.Env, size: int | None):
     visual.global_.offheight = max(visual.global_.offheight, size)
     if size < _SMOOTH:
       visual.quality.offsamples = 0
+    if size < _SHADED:
+      visual.quality.shadowsize = 0
 
 
 def _write(image: Image.Image, lines: list[str]):

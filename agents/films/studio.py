@@ -14,15 +14,17 @@ from collections.abc import Sequence
 
 import cloudpickle
 import gymnasium
-import imageio_ffmpeg
 import numpy as np
 
 from agents import errors
 from agents.environments import episodes
 from agents.environments import process
 from agents.films import artist as artist_lib
+from agents.films import encode
 from agents.films import film as film_lib
 
+# For processes that draw, each with one thread and without a display.
+VARIABLES = {"SDL_VIDEODRIVER": "dummy", "LP_NUM_THREADS": "1"}
 _PACKAGES = {"egl": "libegl1 libgl1", "osmesa": "libosmesa6"}
 _NOTHING = film_lib.Film("", (film_lib.Tile(
     episodes.Episode(0, np.zeros(0), 0.0, {})),))
@@ -39,29 +41,23 @@ class Studio:
     constructor: Builds it, to be drawn as an array.
     size: Height of a tile in pixels; None leaves it to the environment.
     amount: Processes that draw.
-  Raises:
-    DrawingFailed: If not even one picture can be drawn.
+    variables: What `backend` has found out for them.
   """
 
   def __init__(self, constructor: Callable[[], gymnasium.Env],
-               size: int | None = None, amount: int = 1):
+               size: int | None, amount: int, variables: dict[str, str]):
     self._constructor = constructor
     self._size = size
     self._amount = amount
-    self._variables = _backend(constructor, size)
+    self._variables = variables
 
-  def record(self, films: Sequence[film_lib.Film], fps: float,
-             watch: Callable[[film_lib.Film, int, np.ndarray], None] | None = (
-                 None)) -> Iterator[tuple[film_lib.Film, str]]:
+  def record(self, films: Sequence[film_lib.Film], fps: float
+             ) -> Iterator[tuple[film_lib.Film, str]]:
     """Write films, one after the other.
-
-    Pictures are encoded as they come, so memory does not grow with their
-    number.
 
     Args:
       films: What to write where.
       fps: Pictures a second.
-      watch: Called with each picture and its number, of shape [H, W, 3].
     Yields:
       Each film, and what is wrong with it, "" for nothing.
     """
@@ -71,34 +67,11 @@ class Studio:
           self._constructor, films, self._size, number, amount),
           self._variables)) for number in range(amount)]
       for film in films:
-        self._write(film, artists, fps, watch)
-        played = [artist.last_words() for artist in artists][0]
-        yield film, _differences(film, played)
-
-  def _write(self, film: film_lib.Film, artists: list[_Artist], fps: float,
-             watch):
-    writer = None
-    try:
-      for number in range(film.length):
-        picture = artists[number % len(artists)].picture()
-        if writer is None:
-          height, width, _ = picture.shape
-          writer = imageio_ffmpeg.write_frames(
-              film.part, (width, height), fps=fps, codec="libx264",
-              macro_block_size=2, ffmpeg_log_level="error")
-          writer.send(None)
-        writer.send(picture)
-        if watch:
-          watch(film, number, picture)
-      assert writer is not None
-      writer.close()
-      writer = None
-      os.replace(film.part, film.path)
-    finally:
-      if writer is not None:
-        writer.close()
-      with contextlib.suppress(FileNotFoundError):
-        os.unlink(film.part)
+        encode.encode(film, (
+            artists[number % amount].picture() for number in range(
+                film.length)), fps)
+        played = [artist.last_words() for artist in artists]
+        yield film, differences(film, played[0])
 
 
 class _Artist:
@@ -106,10 +79,8 @@ class _Artist:
 
   def __init__(self, job: artist_lib.Job, variables: dict[str, str]):
     self._errors = tempfile.TemporaryFile()
-    # Each draws with one thread; there are as many artists as cores.
     self._process = process.launch(
-        "agents.films.artist", (),
-        {"SDL_VIDEODRIVER": "dummy", "LP_NUM_THREADS": "1", **variables},
+        "agents.films.artist", (), {**VARIABLES, **variables},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
     assert self._process.stdin and self._process.stdout
     self._pictures = self._process.stdout
@@ -150,9 +121,12 @@ class _Artist:
     self._errors.close()
 
 
-def _backend(constructor: Callable[[], gymnasium.Env], size: int | None
-             ) -> dict[str, str]:
-  """Return environment variables with which a picture could be drawn."""
+def backend(constructor: Callable[[], gymnasium.Env]) -> dict[str, str]:
+  """Return environment variables with which a picture could be drawn.
+
+  Raises:
+    DrawingFailed: If none could.
+  """
   if sys.platform != "linux":
     choices: list[str | None] = [None]
   elif chosen := os.environ.get("MUJOCO_GL"):
@@ -163,7 +137,7 @@ def _backend(constructor: Callable[[], gymnasium.Env], size: int | None
   for choice in choices:
     variables = {"MUJOCO_GL": choice} if choice else {}
     try:
-      with _Artist(artist_lib.Job(constructor, [_NOTHING], size, 0, 1),
+      with _Artist(artist_lib.Job(constructor, [_NOTHING], None, 0, 1),
                    variables) as artist:
         artist.picture()
       return variables
@@ -181,7 +155,7 @@ def _backend(constructor: Callable[[], gymnasium.Env], size: int | None
   raise DrawingFailed("\n".join(["The environment can't be drawn.", *said]))
 
 
-def _differences(film: film_lib.Film, played: list[tuple[float, int]]) -> str:
+def differences(film: film_lib.Film, played: list[tuple[float, int]]) -> str:
   """Say where playing again did not lead to the same score."""
   for number, (tile, (score, steps)) in enumerate(zip(film.tiles, played)):
     before = tile.episode.score, tile.episode.length

@@ -15,6 +15,7 @@ import cloudpickle
 from agents.environments import process
 from agents.films import beside
 from agents.films import film as film_lib
+from agents.films import studio
 from agents.training import recorded as recorded_lib
 from agents.training import run_folder
 
@@ -27,10 +28,12 @@ class Filming:
 
   Args:
     folder: Of the run.
+    variables: Environment variables to draw with, see `studio.backend`.
   """
 
-  def __init__(self, folder: run_folder.RunFolder):
+  def __init__(self, folder: run_folder.RunFolder, variables: dict[str, str]):
     self._folder = folder
+    self._variables = variables
     self._process: subprocess.Popen | None = None
     self._film = film_lib.Film("", ())
 
@@ -45,11 +48,13 @@ class Filming:
     videos = self._folder.path / "videos"
     videos.mkdir(exist_ok=True)
     self._film = recorded_lib.film(recorded, videos)
+    self._step = recorded.step
     self._output = tempfile.TemporaryFile()
     self._errors = tempfile.TemporaryFile()
     # In a session of its own: a Ctrl-C is not for it.
     self._process = process.launch(
-        "agents.films.beside", (), {}, stdin=subprocess.PIPE,
+        "agents.films.beside", (),
+        {**studio.VARIABLES, **self._variables}, stdin=subprocess.PIPE,
         stdout=self._output, stderr=self._errors, start_new_session=True)
     assert self._process.stdin
     job = beside.Job(self._folder.config.env, self._film)
@@ -58,28 +63,37 @@ class Filming:
       self._process.stdin.write(cloudpickle.dumps(job))
       self._process.stdin.flush()
 
-  def done(self, wait: bool = False) -> film_lib.Gif | None:
-    """Return a film that has been finished since the last call, if any.
+  def hurry(self):
+    """Let the film that has begun take all the time there is."""
+    if self._process:
+      assert self._process.stdin
+      with contextlib.suppress(BrokenPipeError):
+        self._process.stdin.write(b"!")
+        self._process.stdin.flush()
+
+  def done(self) -> tuple[int, film_lib.Gif] | None:
+    """Return step and film of what was finished since the last call, if any.
 
     What is wrong with it is printed; a film that fails ends no training.
-
-    Args:
-      wait: For the one that has begun.
     """
     if not self._process:
       return None
-    code = self._process.wait() if wait else self._process.poll()
+    code = self._process.poll()
     if code is None:
       return None
     self._output.seek(0)
     self._errors.seek(0)
-    output, said = self._output.read(), self._errors.read().decode(
-        errors="replace").strip()
-    if said or code:
-      print(f"Note: {self._film.path}: {said or f'exit code {code}'}",
-            file=sys.stderr, flush=True)
+    done: beside.Done | None = None
+    if code:
+      said = self._errors.read().decode(errors="replace").strip()
+      problem = said or f"exit code {code}"
+    else:
+      done = pickle.load(self._output)
+      problem = done.problem
+    if problem:
+      print(f"Note: {self._film.path}: {problem}", file=sys.stderr, flush=True)
     self.close()
-    return pickle.loads(output) if output and not code else None
+    return (self._step, done.gif) if done else None
 
   def close(self):
     """Give up what is being filmed. Can be repeated."""

@@ -36,10 +36,12 @@ class Loop:
     trainer: What is trained.
     folder: Where the run is kept; its config says when to do what.
     stop: Asked at every epoch whether to end early.
+    drawing: Environment variables to draw films with, see `studio.backend`.
   """
 
   def __init__(self, trainer: trainer_lib.Trainer,
-               folder: run_folder.RunFolder, stop: Callable[[], bool]):
+               folder: run_folder.RunFolder, stop: Callable[[], bool],
+               drawing: dict[str, str] | None = None):
     self._trainer = trainer
     self._folder = folder
     self._config: config_lib.Config = folder.config
@@ -51,7 +53,7 @@ class Loop:
     self._lengths: list[int] = []
     self._reward_parts: list[dict[str, float]] = []
     self._recorder = recorded.Recorder()
-    self._filming = filming.Filming(folder)
+    self._filming = filming.Filming(folder, drawing or {})
     self._compiled = False  # A process's first epoch compiles; it isn't timed.
     self._seconds = 0.0  # Of the run, up to the checkpoint it resumed from.
 
@@ -98,7 +100,7 @@ class Loop:
       self._train()
       if self._stop():
         self._save()
-      self._show_film(wait=not self._stop())
+      self._finish_film()
     except Exception as error:
       # Where environments failed, or hang and the user has stopped waiting,
       # the trainer still holds the end of the last epoch.
@@ -195,12 +197,19 @@ class Loop:
       self._filming.begin(last)
       self._done["video_every"] = self.step
 
-  def _show_film(self, wait: bool = False):
+  def _finish_film(self):
+    """Wait for the film that has begun, unless interrupted."""
+    self._progress.phase("film")
+    self._filming.hurry()
+    while self._filming.busy and not self._stop():
+      time.sleep(0.1)
+      self._show_film()
+
+  def _show_film(self):
     """Show a film that is done."""
-    if wait and self._filming.busy:
-      self._progress.phase("film")
-    if gif := self._filming.done(wait):
-      self._metrics.write_film("films/training", gif, self.step)
+    if finished := self._filming.done():
+      step, gif = finished
+      self._metrics.write_film("films/training", gif, step)
 
   def _save(self):
     self._done["checkpoint_every"] = self.step

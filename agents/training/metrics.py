@@ -115,6 +115,12 @@ class Metrics:
         tf.summary.text(tag, text)
       tf.summary.experimental.write_raw_pb(
           custom_scalar.pb(layout).SerializeToString(), step=0)
+      hparams_api.hparams_config(
+          [hparams_api.HParam(name) for name in settings], [
+              hparams_api.Metric("score/return", "eval", "return, mean action"),
+              hparams_api.Metric("score/return", "train", "return, sampled"),
+              hparams_api.Metric("performance/steps_per_second", "train",
+                                 "steps a second")])
       hparams_api.hparams(settings)
 
   def lengths(self) -> dict[str, int]:

@@ -24,10 +24,8 @@ def test_pictures_come_in_order_whoever_draws(processes, tmp_path):
   films = [film_lib.Film(str(tmp_path / "long.mp4"), _tiles(11)),
            film_lib.Film(str(tmp_path / "short.mp4"), _tiles(2)),
            film_lib.Film(str(tmp_path / "grid.mp4"), _tiles(3, 5, 1))]
-  watched = []
-  made = list(studio.Studio(_DRAWN, None, processes).record(
-      films, 12, lambda film, number, picture: watched.append(
-          (film.path, number, picture.shape))))
+  made = list(studio.Studio(_DRAWN, None, processes, {}).record(
+      films, 12))
   assert made == [(film, "") for film in films]
   for film in films[:2]:
     frames, meta = decoding.decode(film.path)
@@ -43,24 +41,22 @@ def test_pictures_come_in_order_whoever_draws(processes, tmp_path):
         [frame[48:64, 96 * column + 8:96 * column + 88].mean()
          for frame in frames],
         10 * np.minimum(np.arange(1, 6), length), atol=4)
-  assert watched[:11] == [
-      (films[0].path, number, (64, 96, 3)) for number in range(11)]
   assert sorted(os.listdir(tmp_path)) == ["grid.mp4", "long.mp4", "short.mp4"]
 
 
 def test_environments_that_do_not_repeat_are_told(tmp_path):
   film = film_lib.Film(str(tmp_path / "a.mp4"), _tiles(4))
   (_, problem), = studio.Studio(
-      functools.partial(_DRAWN, chance=1.0)).record([film], 12)
+      functools.partial(_DRAWN, chance=1.0), None, 1, {}).record([film], 12)
   assert "does not repeat itself: episode 0, seed 3" in problem
   (_, problem), = studio.Studio(
-      functools.partial(_DRAWN, length=3)).record([film], 12)
+      functools.partial(_DRAWN, length=3), None, 1, {}).record([film], 12)
   assert "made 1.5 in 3 steps when it was filmed, 2.0 in 4" in problem
 
 
 def test_what_can_not_be_drawn_is_said_at_once():
   with pytest.raises(studio.DrawingFailed, match="No paint left.") as caught:
-    studio.Studio(functools.partial(_DRAWN, broken="error"))
+    studio.backend(functools.partial(_DRAWN, broken="error"))
   assert "apt-get" not in str(caught.value)
 
 
@@ -68,13 +64,13 @@ def test_packages_are_named_where_opengl_is_missing(monkeypatch):
   def make():
     raise ImportError(f"No {os.environ['MUJOCO_GL']} here.")
   with pytest.raises(studio.DrawingFailed) as caught:
-    studio.Studio(make)
+    studio.backend(make)
   for part in ("No egl here", "No osmesa here", "apt-get install libegl1",
                "apt-get install libosmesa6"):
     assert part in str(caught.value)
   monkeypatch.setenv("MUJOCO_GL", "osmesa")
   with pytest.raises(studio.DrawingFailed) as caught:
-    studio.Studio(make)
+    studio.backend(make)
   assert "No egl here" not in str(caught.value)
 
 
@@ -87,5 +83,5 @@ def test_what_fails_half_way_leaves_no_half_film(tmp_path):
   film = film_lib.Film(str(tmp_path / "a.mp4"), _tiles(9))
   with pytest.raises(studio.DrawingFailed, match="Broken leg."):
     list(studio.Studio(functools.partial(
-        Fails, render_mode="rgb_array"), None, 2).record([film], 12))
+        Fails, render_mode="rgb_array"), None, 2, {}).record([film], 12))
   assert not os.listdir(tmp_path)
