@@ -12,4 +12,4 @@ CONFIG = default.CONFIG.override({
 })
 
 EXPECTED = configs.Expected(
-    score=500, std=0, seeds=3, minutes=0.2)
+    score=500, std=0, seeds=3, minutes=0.4)

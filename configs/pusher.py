@@ -8,4 +8,4 @@ CONFIG = default.CONFIG.override({
 })
 
 EXPECTED = configs.Expected(
-    score=-30.7, std=None, seeds=1, minutes=2.0)
+    score=-30.7, std=None, seeds=1, minutes=1.2)

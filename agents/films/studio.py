@@ -148,7 +148,7 @@ def backend(constructor: Callable[[], gymnasium.Env]) -> dict[str, str]:
                            for choice, names in _PACKAGES.items())
     said.append("MuJoCo draws with what MUJOCO_GL names; on Debian and Ubuntu, "
                 f"{packages} brings what it needs.")
-    said[:-1] = [f"With MUJOCO_GL={choice}: {text}"
+    said[:-1] = [f"With MUJOCO_GL={choice or 'unset'}: {text}"
                  for choice, text in zip(choices, said)]
   else:  # Whatever draws, so it is the environment's own.
     said = said[:1]

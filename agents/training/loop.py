@@ -100,7 +100,7 @@ class Loop:
       self._train()
       if self._stop():
         self._save()
-      self._finish_film()
+      self._finish_films()
     except Exception as error:
       # Where environments failed, or hang and the user has stopped waiting,
       # the trainer still holds the end of the last epoch.
@@ -123,8 +123,7 @@ class Loop:
       if self._due("eval_every"):
         self._evaluate(epoch)
       self._show_film()
-      if self._config.video_every and self._due("video_every"):
-        self._film()
+      self._film()
       if self._stop():
         return
       if self._due("checkpoint_every"):
@@ -192,24 +191,34 @@ class Loop:
     self._ledger.spend("evaluation", time.monotonic() - start)
 
   def _film(self):
-    """Begin to film the last episode, once there is one and time for it."""
-    if (last := self._recorder.last) and not self._filming.busy:
+    """Begin a film if it is due, there is an episode, and no other is drawn."""
+    last = self._recorder.last
+    if (self._config.video_every and self._due("video_every") and last
+        and not self._filming.busy):
       self._filming.begin(last)
       self._done["video_every"] = self.step
 
-  def _finish_film(self):
-    """Wait for the film that has begun, unless interrupted."""
-    self._progress.phase("film")
-    self._filming.hurry()
-    while self._filming.busy and not self._stop():
-      time.sleep(0.1)
-      self._show_film()
+  def _finish_films(self):
+    """Wait for what has begun, then for what is due, unless interrupted."""
+    shown = False
+    for _ in range(2):
+      if not self._stop():
+        self._film()
+      if self._filming.busy:
+        self._progress.phase("film")
+        self._filming.hurry()
+      while self._filming.busy and not self._stop():
+        time.sleep(0.1)
+        shown |= self._show_film()
+    if shown:
+      self._save()  # What was written since the last time would be cut off.
 
-  def _show_film(self):
-    """Show a film that is done."""
+  def _show_film(self) -> bool:
+    """Show a film that is done; return whether there was one."""
     if finished := self._filming.done():
       step, gif = finished
       self._metrics.write_film("films/training", gif, step)
+    return bool(finished)
 
   def _save(self):
     self._done["checkpoint_every"] = self.step

@@ -65,7 +65,9 @@ class Recorder:
         "count": np.array(self._count, np.int64)}
 
   def load(self, arrays: dict[str, np.ndarray]):
-    """Undo `arrays`."""
+    """Undo `arrays`; a checkpoint without any is of an older version."""
+    if not arrays:
+      return
     self._kept = collections.deque(_read(arrays))
     self._count = int(arrays["count"])
     self._steps = sum(one.episode.length for one in self._kept)

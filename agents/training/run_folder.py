@@ -2,9 +2,10 @@
 
     config.yaml      complete, plain data
     versions.yaml    of the packages that made it
-    checkpoints/     the last three
+    checkpoints/     the last three, and some from before
     metrics.jsonl    one line a report
-    train/, eval/    TensorBoard events
+    events..., train/, eval/    for TensorBoard
+    videos/          films
 """
 
 from __future__ import annotations

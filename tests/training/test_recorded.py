@@ -49,6 +49,12 @@ def test_arrays_hold_everything():
   assert _numbers(again) == [3, 4, 5, 6]
 
 
+def test_checkpoints_of_older_versions_hold_none():
+  made = recorded.Recorder()
+  made.load({})
+  assert made.last is None
+
+
 def test_found_in_whatever_checkpoint_holds_it(tmp_path):
   for step, lengths in ((10, [2] * 3), (20, [2] * 60)):
     arrays = _recorder(lengths).arrays()

@@ -67,3 +67,23 @@ def test_config_with_code_is_refused(tmp_path):
       "!!python/object/apply:os.system ['false']")
   with pytest.raises(config_lib.ConfigError, match="could not determine"):
     run_folder.RunFolder(folder.path)
+
+
+def test_a_folder_of_runs_stands_for_the_newest(tmp_path):
+  config = config_lib.Config()
+  for name in ("20261120T190000-b", "20261121T000000-a", "20261119T235959-z"):
+    made = run_folder.create(str(tmp_path / "made"), name, config)
+    made.path.rename(tmp_path / name)
+  (tmp_path / "made").rmdir()
+  (tmp_path / "zzz").mkdir()  # Not a run.
+  assert run_folder.find(tmp_path).path.name == "20261121T000000-a"
+  assert run_folder.find(tmp_path / "20261120T190000-b").path.name == (
+      "20261120T190000-b")
+  with pytest.raises(config_lib.ConfigError, match="is not a run folder"):
+    run_folder.find(tmp_path / "zzz")
+
+
+def test_newest_of_the_same_second(tmp_path):
+  for name in ("b", "a", "b"):
+    newest = run_folder.create(str(tmp_path), name, config_lib.Config())
+  assert run_folder.find(tmp_path).path == newest.path
