@@ -5,6 +5,7 @@ Training and visualizing build the same things by the same code.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 
@@ -45,7 +46,8 @@ def setup(config: config_lib.Config):
         "'tensorflow[and-cuda]'` brings what NVIDIA's need; --device cpu does "
         "without.")
   # They are let go unless `trainer` finds that one pays.
-  tf.config.set_visible_devices([], "GPU")
+  with contextlib.suppress(RuntimeError):  # After another run, in a notebook.
+    tf.config.set_visible_devices([], "GPU")
 
 
 def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,

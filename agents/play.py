@@ -29,8 +29,9 @@ class Played(NamedTuple):
 
 def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
          amount: int, num_agents: int, explore: bool) -> list[Played]:
-  """Play the same episodes with each of some policies, those of evaluations.
+  """Play the same episodes with each of some policies.
 
+  The first episode of each environment is one of the evaluation's, too.
   Environment, networks and normalizers are rebuilt by the code of training.
 
   Args:
@@ -43,21 +44,26 @@ def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
   config = folder.config
   constructor = make.MakeEnv(config.env)
   num_agents = min(num_agents, amount)
+  # All at once: a run that goes on deletes some of them.
+  loaded = [checkpoint.load(path) for path in checkpoints]
+  seed = random.stream(config.seed, "eval")
+  order = {episodes_lib.episode_seed(seed, index, number): (number, index)
+           for number in range(amount) for index in range(num_agents)}
   with contextlib.ExitStack() as stack:
     workers = stack.enter_context(workers_lib.Workers(
         min(num_agents, workers_lib.cores())))
     env = stack.enter_context(batch_env.BatchEnv(
-        [constructor] * num_agents, workers,
-        random.stream(config.seed, "eval")))
+        [constructor] * num_agents, workers, seed))
     algorithm = build.algorithm(
         config, env.observation_space, env.action_space)
     player = player_lib.Player(
         in_graph_batch_env.InGraphBatchEnv(env), algorithm, explore)
     played = []
-    for path in checkpoints:
-      arrays, facts = checkpoint.load(path)
+    for arrays, facts in loaded:
       trainer.load_variables(algorithm, arrays)
       found = player.play(amount)
       assert found is not None
+      # Who ends first depends on the policy.
+      found.sort(key=lambda episode: order[episode.seed])
       played.append(Played(facts["step"], found))
   return played

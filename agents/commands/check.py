@@ -40,9 +40,9 @@ def main(argv: list[str] | None = None) -> int:
   try:
     config = _config(args.name).override(
         dict(config_lib.parse_setting(text) for text in args.set))
+    return _check(config)
   except config_lib.ConfigError as error:
     parser.exit(2, f"{name}: error: {error}\n")
-  return _check(config)
 
 
 def _config(name: str) -> config_lib.Config:
@@ -63,9 +63,8 @@ def _check(config: config_lib.Config) -> int:
       from agents import build
       from agents import rehearsal
       build.setup(config)
-    problem = rehearsal.rehearse(config)
-    finding = check.Finding("trains, saves, loads and goes on", [check.Problem(
-        problem, "Please report this.")] if problem else [])
+    finding = check.Finding(
+        "trains, saves, loads and goes on", _rehearse(rehearsal, config))
     _tell(finding)
     found += finding.problems
     print(f"{'':8}{check.steps_per_second(constructor):,.0f} steps/s in one "
@@ -76,6 +75,18 @@ def _check(config: config_lib.Config) -> int:
     return 1
   print("Ready to be trained in.")
   return 0
+
+
+def _rehearse(rehearsal, config: config_lib.Config) -> list[check.Problem]:
+  try:
+    problem = rehearsal.rehearse(config)
+  except config_lib.ConfigError:
+    raise
+  except Exception as error:
+    return [check.Problem(
+        f"{type(error).__name__}: {error}", "If this is not the environment's "
+        "own error, please report it.")]
+  return [check.Problem(problem, "Please report this.")] if problem else []
 
 
 def _tell(finding: check.Finding):

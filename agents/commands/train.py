@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import traceback
 from typing import Any
@@ -45,7 +46,16 @@ def main(argv: list[str] | None = None) -> int:
       if args.print_config:
         print(settings.describe())
         return 0
-      drawing = _check_env(settings.config)
+      _check_env(settings.config)
+      try:
+        drawing = _drawing(settings.config)
+      except studio.DrawingFailed as error:
+        if not args.resume:
+          raise
+        print(f"Note: No films: {error}", file=sys.stderr)
+        settings = settings._replace(
+            config=settings.config.override({"video_every": None}))
+        drawing = {}
       folder = folder or run_folder.create(
           args.logdir or "~/logdir", settings.name, settings.config)
       folder.config = settings.config
@@ -98,7 +108,8 @@ def _parser() -> argparse.ArgumentParser:
       "(default: auto, a GPU if there is one and the updates are large)")
   both.add_argument(
       "--video_every", metavar="N", help="film an episode of training every N "
-      "environment steps (default: never)")
+      "environment steps, or as soon as the film before is done, which takes "
+      "minutes while training goes on (default: never)")
   both.add_argument(
       "--noenv_processes", action="store_true", help="step environments in "
       "this process, for debugging (default: in a process a core)")
@@ -148,15 +159,19 @@ def _old(args: argparse.Namespace
   return settings, folder
 
 
-def _check_env(config: config_lib.Config) -> dict[str, str]:
-  """See whether it can be trained in; return what films are drawn with."""
+def _check_env(config: config_lib.Config):
   warnings = make.check(config.env, filmed=config.video_every is not None)
   if config.algorithm.update_every:
     make.max_length(config.env)  # Whole episodes need room.
   for warning in warnings:
     print(f"Note: {warning}", file=sys.stderr)
-  return studio.backend(make.MakeEnv(config.env, render_mode="rgb_array")
-                        ) if config.video_every else {}
+
+
+def _drawing(config: config_lib.Config) -> dict[str, str]:
+  """Return environment variables to draw films with, if there are to be any."""
+  if not config.video_every:
+    return {}
+  return studio.backend(make.MakeEnv(config.env, render_mode="rgb_array"))
 
 
 def _train(folder: run_folder.RunFolder, resume: bool,
@@ -194,19 +209,21 @@ def _train(folder: run_folder.RunFolder, resume: bool,
       workers.close()
     if trainer:
       trainer.close()
-  if interrupts():
+  if interrupts() and loop.step < config.steps:
     print(f"Stopped after {loop.step:,} steps. {_again(folder)}")
     return interrupts.exit_code
   print(f"Finished {loop.step:,} steps. {summary.end(folder)}")
+  path, logdir = (
+      shlex.quote(str(path)) for path in (folder.path, folder.path.parent))
   print(_again(folder, f" --steps {2 * config.steps}"),
-        f"To watch: {program.command('visualize')} --logdir {folder.path}",
-        f"To compare: tensorboard --logdir {folder.path.parent}", sep="\n")
+        f"To watch: {program.command('visualize')} --logdir {path}",
+        f"To compare: tensorboard --logdir {logdir}", sep="\n")
   return 0
 
 
 def _again(folder: run_folder.RunFolder, more: str = "") -> str:
   return (f"To {'extend' if more else 'resume'}: {program.command('train')} "
-          f"--resume {folder.path}{more}")
+          f"--resume {shlex.quote(str(folder.path))}{more}")
 
 
 def _explain(error: Exception, in_process: bool):

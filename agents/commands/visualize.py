@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
   where.add_argument(
       "--size", metavar="PIXELS", type=int, help="height of an episode's "
       f"picture (default: {_LARGEST_TILE} with MuJoCo, the environment's own "
-      f"with others; less in a grid, for a width of {_WIDTH_OF_GRID})")
+      f"with others; less in a grid, {_WIDTH_OF_GRID} divided by its columns)")
   policy = parser.add_argument_group("episodes of a learned policy")
   policy.add_argument(
       "--num_episodes", metavar="N", type=int, help="number of episodes "
@@ -122,10 +122,12 @@ def _played(folder: run_folder.RunFolder, outdir: pathlib.Path,
       folder, paths, amount, args.num_agents or 1, args.policy == "sampled")
   tiles = [[film_lib.Tile(episode, f"after {step:,} steps")
             for episode in episodes] for step, episodes in played]
+  sampled = "-sampled" if args.policy == "sampled" else ""
   if together:
-    return [film_lib.Film(str(outdir / f"timeline-episode-{number}.mp4"), row)
+    stem = str(outdir / f"timeline{sampled}-episode")
+    return [film_lib.Film(f"{stem}-{number}.mp4", row)
             for number, row in enumerate(zip(*tiles, strict=True))]
-  stem = str(outdir / f"step-{played[0].step}")
+  stem = str(outdir / f"step-{played[0].step}{sampled}")
   if args.grid:
     return [film_lib.Film(f"{stem}-grid.mp4", tuple(tiles[0]))]
   return [film_lib.Film(f"{stem}-episode-{number}.mp4", (tile,))
@@ -156,4 +158,7 @@ def _record(folder: run_folder.RunFolder, films: list[film_lib.Film],
             f"{tile.episode.length} steps", flush=True)
     if problem:
       print(f"Note: {problem}", file=sys.stderr)
-  (outdir / "episodes.json").write_text(json.dumps(told, indent=2) + "\n")
+  path, files = outdir / "episodes.json", {one["file"] for one in told}
+  before = json.loads(path.read_text()) if path.exists() else []
+  told = [*(one for one in before if one["file"] not in files), *told]
+  path.write_text(json.dumps(told, indent=2) + "\n")

@@ -7,7 +7,6 @@ import io
 import os
 import pickle
 import signal
-import sys
 import threading
 import time
 from typing import NamedTuple
@@ -26,6 +25,7 @@ from agents.films import studio
 
 _SHARE = 0.03  # Of the time, unless there is nothing else to do.
 _SIZE = 200  # Pixels.
+_MOST_PICTURES = 1000  # Of longer episodes, every so many-th is drawn.
 _GIF_SIZE = 160
 _GIF_PICTURES = 40
 _GIF_MILLISECONDS = 100  # That each of them is shown.
@@ -45,34 +45,39 @@ class Done(NamedTuple):
   problem: str  # "" for none.
 
 
-def main():
-  """Film what comes in through standard input; write `Done` to the output.
+def main(job_fd: int):
+  """Film what there is to film, and write a pickled `Done` to the output.
 
-  Another byte of input says that nobody needs the time any more. The process
-  ends when the input does.
+  A byte of input says that nobody needs the time any more. The process ends
+  when the input does.
+
+  Args:
+    job_fd: File with a pickled `Job`.
   """
   _step_back()
   out = os.fdopen(os.dup(1), "wb")
   os.dup2(2, 1)
   mujoco_log.capture(lambda _: None)  # Training has warned.
-  job: Job = cloudpickle.load(sys.stdin.buffer)
+  with os.fdopen(job_fd, "rb") as file:
+    job: Job = cloudpickle.load(file)
   hurry = threading.Event()
   threading.Thread(target=_listen, args=[hurry], daemon=True).start()
-  sequence, pace, problems = _Gif(job.film), _Pace(hurry), []
+  sequence, pace, problems = _Gif(), _Pace(hurry), []
   constructor = make.MakeEnv(job.env, render_mode="rgb_array")
+  every = -(-job.film.length // _MOST_PICTURES)
   def pictures():
     # Drawn right here: another process would take a second to start.
-    drawn = artist.draw(job.film, constructor, _SIZE)
-    for number in range(job.film.length):
-      picture = next(drawn)
-      sequence.watch(number, picture)
+    drawn = artist.draw(job.film, constructor, _SIZE, every - 1, every)
+    while True:
+      try:
+        picture = next(drawn)
+      except StopIteration as end:
+        problems.append(studio.differences(job.film, end.value))
+        return
+      sequence.watch(picture)
       yield picture
       pace.wait()
-    try:
-      next(drawn)
-    except StopIteration as end:
-      problems.append(studio.differences(job.film, end.value))
-  encode.encode(job.film, pictures(), make.fps(job.env))
+  encode.encode(job.film, pictures(), make.fps(job.env) / every)
   pickle.dump(Done(sequence.gif(), *problems), out)
   out.close()
 
@@ -80,25 +85,23 @@ def main():
 class _Gif:
   """Makes a GIF of a few of the pictures of a film."""
 
-  def __init__(self, film: film_lib.Film):
-    amount = min(_GIF_PICTURES, film.length)
-    self._numbers = set(
-        np.linspace(0, film.length - 1, amount).astype(int).tolist())
+  def __init__(self):
     self._pictures: list[Image.Image] = []
 
-  def watch(self, number: int, picture: np.ndarray):
-    """Keep a picture if it is one of those."""
-    if number in self._numbers:
-      image = Image.fromarray(picture)
-      image.thumbnail((_GIF_SIZE, _GIF_SIZE))
-      self._pictures.append(image)
+  def watch(self, picture: np.ndarray):
+    """Take a look at the next picture."""
+    image = Image.fromarray(picture)
+    image.thumbnail((_GIF_SIZE, _GIF_SIZE))
+    self._pictures.append(image.quantize())
 
   def gif(self) -> film_lib.Gif:
+    amount = min(_GIF_PICTURES, len(self._pictures))
+    chosen = np.linspace(0, len(self._pictures) - 1, amount).astype(int)
+    first, *others = (self._pictures[number] for number in chosen)
     file = io.BytesIO()
-    first, *others = self._pictures
     first.save(file, "GIF", save_all=True, append_images=others,
                duration=_GIF_MILLISECONDS, loop=0)
-    return film_lib.Gif(*first.size, file.getvalue())
+    return film_lib.Gif(first.width, first.height, file.getvalue())
 
 
 class _Pace:

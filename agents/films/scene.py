@@ -67,8 +67,11 @@ class Scene:
     drawn = self._env.render()
     if not (isinstance(drawn, np.ndarray) and drawn.ndim == 3
             and drawn.shape[-1] == 3):
+      what = (f"an array of shape {drawn.shape}" if isinstance(
+          drawn, np.ndarray) else f"a {type(drawn).__name__}")
       raise ValueError(
-          f"render() returned {type(drawn).__name__}, not an RGB image.")
+          "render() must return an RGB image, of shape [height, width, 3] and "
+          f"type uint8. It returned {what}.")
     image = Image.fromarray(np.ascontiguousarray(drawn, np.uint8))
     if self._size is not None and image.height != self._size:
       image = image.resize(

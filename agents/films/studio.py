@@ -143,7 +143,7 @@ def backend(constructor: Callable[[], gymnasium.Env]) -> dict[str, str]:
       return variables
     except DrawingFailed as error:
       said.append(str(error))
-  if len(said) == 1 or len(set(said)) > 1:
+  if any("mujoco" in text.lower() for text in said):
     packages = " or ".join(f"`apt-get install {names}` (for {choice})"
                            for choice, names in _PACKAGES.items())
     said.append("MuJoCo draws with what MUJOCO_GL names; on Debian and Ubuntu, "

@@ -52,6 +52,10 @@ def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     with np.load(path, allow_pickle=False) as file:
       arrays = {name: file[name] for name in file.files}
     return arrays, json.loads(str(arrays.pop("facts")))
+  except FileNotFoundError:
+    raise CheckpointError(
+        f"{path} is gone; a run that goes on deletes some of its checkpoints. "
+        "Try again.") from None
   except Exception as error:
     raise CheckpointError(
         f"{path} is damaged ({error}). Delete it to go on from the one "

@@ -23,8 +23,8 @@ from agents.training import run_folder
 class Filming:
   """Has episodes of training filmed, one at a time, into `videos/`.
 
-  They are played again from their seeds and actions, in a process that only
-  gets the time that nobody else wants.
+  They are played again from their seeds and actions, in a process that takes a
+  small share of the time.
 
   Args:
     folder: Of the run.
@@ -46,22 +46,24 @@ class Filming:
     """Begin to film an episode."""
     assert not self._process
     videos = self._folder.path / "videos"
-    videos.mkdir(exist_ok=True)
     self._film = recorded_lib.film(recorded, videos)
     self._step = recorded.step
     self._output = tempfile.TemporaryFile()
     self._errors = tempfile.TemporaryFile()
-    # In a session of its own: a Ctrl-C is not for it.
-    self._process = process.launch(
-        "agents.films.beside", (),
-        {**studio.VARIABLES, **self._variables}, stdin=subprocess.PIPE,
-        stdout=self._output, stderr=self._errors, start_new_session=True)
-    assert self._process.stdin
-    job = beside.Job(self._folder.config.env, self._film)
-    with contextlib.suppress(BrokenPipeError):
-      # It stays open; where it closes, the trainer has ended.
-      self._process.stdin.write(cloudpickle.dumps(job))
-      self._process.stdin.flush()
+    try:
+      videos.mkdir(exist_ok=True)
+      with tempfile.TemporaryFile() as job:
+        cloudpickle.dump(beside.Job(self._folder.config.env, self._film), job)
+        job.seek(0)
+        # In a session of its own: a Ctrl-C is not for it. Its input stays open;
+        # where that closes, the trainer has ended.
+        self._process = process.launch(
+            "agents.films.beside", (job.fileno(),),
+            {**studio.VARIABLES, **self._variables}, stdin=subprocess.PIPE,
+            stdout=self._output, stderr=self._errors, pass_fds=[job.fileno()],
+            start_new_session=True)
+    except OSError as error:
+      self._tell(str(error))
 
   def hurry(self):
     """Let the film that has begun take all the time there is."""
@@ -84,22 +86,26 @@ class Filming:
     self._output.seek(0)
     self._errors.seek(0)
     done: beside.Done | None = None
-    if code:
-      said = self._errors.read().decode(errors="replace").strip()
-      problem = said or f"exit code {code}"
-    else:
+    try:
       done = pickle.load(self._output)
       problem = done.problem
+    except Exception:  # It has failed before it could say anything.
+      problem = self._errors.read().decode(errors="replace").strip() or (
+          f"exit code {code}")
     if problem:
-      print(f"Note: {self._film.path}: {problem}", file=sys.stderr, flush=True)
+      self._tell(problem)
     self.close()
     return (self._step, done.gif) if done else None
+
+  def _tell(self, problem: str):
+    print(f"Note: {self._film.path}: {problem}", file=sys.stderr, flush=True)
 
   def close(self):
     """Give up what is being filmed. Can be repeated."""
     if not self._process:
       return
-    with contextlib.suppress(ProcessLookupError):
+    # A group that has ended may count as gone, or as somebody else's.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
       os.killpg(self._process.pid, signal.SIGKILL)  # With those that draw.
     self._process.wait()
     assert self._process.stdin

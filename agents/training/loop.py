@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -205,7 +206,8 @@ class Loop:
       if not self._stop():
         self._film()
       if self._filming.busy:
-        self._progress.phase("film")
+        print("Drawing a last film of training; Ctrl-C leaves it out.",
+              file=sys.stderr, flush=True)
         self._filming.hurry()
       while self._filming.busy and not self._stop():
         time.sleep(0.1)

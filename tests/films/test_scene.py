@@ -3,6 +3,9 @@ import functools
 import numpy as np
 import pytest
 
+from agents import config as config_lib
+from agents.environments import batch_env
+from agents.environments import make
 from agents.films import film
 from agents.films import scene
 from tests.films import canvas
@@ -66,5 +69,21 @@ def test_step_and_score_are_written_on_it():
 def test_what_is_no_picture_is_said():
   played = _scene(canvas.episode(0.0), make=functools.partial(
       _DRAWN, broken="text"))
-  with pytest.raises(ValueError, match="returned str, not an RGB image"):
+  with pytest.raises(ValueError, match="RGB image.*returned a str"):
     played.picture()
+
+
+@pytest.mark.parametrize("repeat", [1, 3])
+def test_discrete_actions_and_repeated_ones(repeat):
+  config = config_lib.Env("CartPole-v1", action_repeat=repeat)
+  constructor = make.MakeEnv(config)
+  with batch_env.BatchEnv([constructor], seed=4) as batch:
+    batch.reset()
+    while not batch.finished:
+      batch.step(np.array([len(batch.snapshot().actions) % 2]))
+    episode, = batch.finished
+  played = _scene(episode, make=make.MakeEnv(config, "rgb_array"))
+  assert played.picture().shape == (400, 600, 3)
+  played.advance(10_000)
+  assert (played.steps, float(played.score)) == (episode.length, episode.score)
+  assert make.fps(config) == 50 / repeat

@@ -62,7 +62,7 @@ def test_what_can_not_be_drawn_is_said_at_once():
 
 def test_packages_are_named_where_opengl_is_missing(monkeypatch):
   def make():
-    raise ImportError(f"No {os.environ['MUJOCO_GL']} here.")
+    raise ImportError(f"No {os.environ['MUJOCO_GL']} here for MuJoCo.")
   with pytest.raises(studio.DrawingFailed) as caught:
     studio.backend(make)
   for part in ("No egl here", "No osmesa here", "apt-get install libegl1",

@@ -15,6 +15,7 @@ from agents.environments import episodes
 from agents.training import filming
 from agents.training import recorded
 from agents.training import run_folder
+from tests.films import canvas
 from tests.films import decoding
 
 
@@ -61,6 +62,34 @@ def test_long_films_are_short_in_tensorboard(tmp_path):
   assert Image.open(io.BytesIO(gif.data)).n_frames == 40
   frames, _ = decoding.decode(videos / "training-episode-3.mp4")
   assert len(frames) == 100
+
+
+def test_in_a_hurry_there_are_no_pauses(tmp_path):
+  made, _ = _begin(tmp_path, 150, 75.0)
+  start = time.monotonic()
+  assert _finish(made)  # Asked for before the process has begun to draw.
+  hurried = time.monotonic() - start
+  made, _ = _begin(tmp_path, 150, 75.0)
+  time.sleep(2 * hurried)
+  assert made.busy and not made.done()
+  made.close()
+
+
+def test_very_long_episodes_are_shortened(tmp_path):
+  made, videos = _begin(tmp_path, 2_500, 1250.0)
+  assert _finish(made)
+  frames, meta = decoding.decode(videos / "training-episode-3.mp4")
+  assert len(frames) == 833 and meta["fps"] == 4  # Of 12.
+
+
+def test_what_can_not_begin_is_told(tmp_path, capfd):
+  config = config_lib.Config().override({"env.id": "CartPole-v1"})
+  folder = run_folder.create(str(tmp_path), "x", config)
+  (folder.path / "videos").write_text("In the way.")
+  made = filming.Filming(folder, {})
+  made.begin(recorded.Recorded(0, 1, canvas.episode(0.0)))
+  assert not made.busy
+  assert "File exists" in capfd.readouterr().err
 
 
 def test_failures_are_told_and_end_nothing(tmp_path, capfd):
