@@ -12,7 +12,6 @@ _FLOPS = 150e9  # Of two cores, in products of small matrices.
 _SECONDS_PER_GRADIENT_STEP = 50e-6  # Whatever its size.
 _SECONDS_PER_BATCHED_STEP = 640e-6  # Crossing and inference.
 _STEPPING_OVERHEAD = 1.2  # Of stepping in workers, against a plain loop.
-_SECONDS_TO_COMPILE = 5.0
 
 
 def learning_seconds(config: config_lib.Config, inputs: int, rows: int
@@ -63,8 +62,7 @@ def training_seconds(config: config_lib.Config, inputs: int, rows: int,
       + learning_seconds(config, inputs, rows) / rows)
   evaluations = steps / config.every("eval_every") * episode_length
   share = math.ceil(config.eval_episodes / workers)
-  return (_SECONDS_TO_COMPILE + train
-          + evaluations * (share * step + _SECONDS_PER_BATCHED_STEP))
+  return train + evaluations * (share * step + _SECONDS_PER_BATCHED_STEP)
 
 
 def inputs(space: gymnasium.Space) -> int:

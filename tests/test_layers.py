@@ -26,8 +26,9 @@ _ARROWS = {
         "agents.structs"},
     "agents.simulation": {"agents.environments.batch_env", "agents.structs"},
     "agents.training": {
-        "agents.config", "agents.environments", "agents.errors", "agents.ops",
-        "agents.films", "agents.parts", "agents.simulation", "agents.structs"},
+        "agents.config", "agents.costs", "agents.environments",
+        "agents.errors", "agents.films", "agents.ops", "agents.parts",
+        "agents.simulation", "agents.structs"},
     "agents.build": {
         "agents.algorithms", "agents.config", "agents.costs",
         "agents.environments",
@@ -44,7 +45,7 @@ _ARROWS = {
     "agents.configs": {"agents.config"},
     "agents.configs.presets": {"agents.config"},
     "agents.commands": {
-        "agents.build", "agents.config", "agents.configs", "agents.costs",
+        "agents.build", "agents.config", "agents.configs",
         "agents.environments", "agents.errors", "agents.films", "agents.play",
         "agents.rehearsal", "agents.training"},
     "agents.__main__": {"agents.commands"},

@@ -9,24 +9,18 @@ import math
 import gymnasium
 
 from agents import config as config_lib
-from agents import costs
-from agents.environments import make
 from agents.environments import workers as workers_lib
 from agents.training import ledger
 from agents.training import run_folder
 from agents.training import trainer as trainer_lib
 
-_SECONDS_TO_TIME = 0.2  # Of stepping, to predict how long training takes.
 
+def beginning(folder: run_folder.RunFolder, trainer: trainer_lib.Trainer
+              ) -> str:
+  """Return five lines on what is trained how.
 
-def beginning(folder: run_folder.RunFolder, trainer: trainer_lib.Trainer,
-              done: int) -> str:
-  """Return six lines on what is trained how.
-
-  Args:
-    folder: Of the run.
-    trainer: Built from it.
-    done: Steps that have been done already.
+  The sixth is about the budget and how long it will take, which the first
+  update tells.
   """
   config = folder.config
   env = trainer.train_env.batch_env
@@ -36,7 +30,6 @@ def beginning(folder: run_folder.RunFolder, trainer: trainer_lib.Trainer,
       "batch": _batch(config, env.groups),
       "networks": f"{_network(config)}: {_parameters(trainer):,} parameters",
       "updates": _updates(config, trainer.memory.rows),
-      "budget": _budget(config, trainer, done),
       "folder": str(folder.path)}
   return "\n".join(f"{name:10}{line}" for name, line in lines.items())
 
@@ -98,28 +91,3 @@ def _updates(config: config_lib.Config, rows: int) -> str:
     batch = f"{rows:,} steps"
   epochs = f"{algorithm.update_epochs} epochs"
   return f"batches of {batch}, {epochs} of {minibatches}"
-
-
-def _budget(config: config_lib.Config, trainer: trainer_lib.Trainer, done: int
-            ) -> str:
-  steps = f"{config.steps:,} steps"
-  if done:
-    steps += f", {done:,} of them done"
-  minutes = _minutes(config, trainer, done)
-  return f"{steps}; about {minutes:.1f} minutes from now"
-
-
-def _minutes(config: config_lib.Config, trainer: trainer_lib.Trainer, done: int
-             ) -> float:
-  cores = workers_lib.cores()
-  workers = min(config.workers(cores), cores) if config.env_processes else 1
-  space = trainer.train_env.batch_env.observation_space
-  speed = trainer.steps_per_second(_SECONDS_TO_TIME)
-  try:
-    length = make.max_length(config.env)
-  except config_lib.ConfigError:
-    length = 0  # Nobody knows.
-  return costs.training_seconds(
-      config, costs.inputs(space), trainer.memory.rows,
-      max(0, config.steps - done), speed, workers,
-      length) / 60

@@ -197,7 +197,7 @@ def _train(folder: run_folder.RunFolder, resume: bool,
       folder.extend(config.steps)
     else:
       loop.start()
-    print(summary.beginning(folder, trainer, loop.step), flush=True)
+    print(summary.beginning(folder, trainer), flush=True)
     try:
       loop.run()
     except Exception:

@@ -14,6 +14,7 @@ from agents import config as config_lib
 from agents import errors
 from agents.training import checkpoint
 from agents.training import filming
+from agents.training import forecast
 from agents.training import ledger as ledger_lib
 from agents.training import metrics as metrics_lib
 from agents.training import progress as progress_lib
@@ -161,6 +162,8 @@ class Loop:
     else:
       self._ledger.spend("compiling", seconds)
       self._compiled = True
+      self._progress.forecast(forecast.minutes(
+          self._config, self._trainer, epoch, self._config.steps - self.step))
 
   def _report(self, epoch: trainer_lib.Epoch):
     """Write a row of training."""

@@ -34,6 +34,17 @@ class Progress:
     if self._bar is not None:
       self._bar.update(done - self._bar.n)
 
+  def forecast(self, minutes: float):
+    """Say how long it will take."""
+    text = f"budget    {self._steps:,} steps"
+    if self._first:
+      text += f", {self._first:,} of them done before"
+    text += f"; about {minutes:.1f} minutes from now"
+    if self._bar is not None:
+      self._bar.write(text)
+    else:
+      print(text, flush=True)
+
   def phase(self, name: str):
     if self._bar is not None:
       self._bar.set_description(name)

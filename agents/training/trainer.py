@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 from typing import NamedTuple
@@ -179,25 +178,6 @@ class Trainer:
       return None
     return ([episode.score for episode in played],
             [episode.length for episode in played])
-
-  def steps_per_second(self, seconds: float) -> float:
-    """Return how fast a plain loop would step one environment.
-
-    That is found out by random actions, in those for evaluation.
-
-    Args:
-      seconds: How long to try, at least.
-    """
-    env = self._eval_env.batch_env
-    shape = tuple(self._eval_env.action_spec.shape)
-    actions = np.random.default_rng(0)
-    env.reset()
-    before, steps, end = env.least_seconds, 0, time.monotonic() + seconds
-    while not steps or time.monotonic() < end:
-      # Of integers, this is 0, which is one of them.
-      env.step(actions.uniform(-1, 1, shape))
-      steps += len(env)
-    return steps / ((env.least_seconds - before) * env.parallel)
 
   def state(self) -> dict[str, np.ndarray]:
     """Return everything of the last completed epoch, as arrays by name."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -25,10 +26,12 @@ def test_output_is_quiet_plain_lines(finished):
   folder, output, _ = finished
   lines = output.splitlines()
   assert [line.split()[0] for line in lines[:6]] == [
-      "task", "batch", "networks", "updates", "budget", "folder"]
+      "task", "batch", "networks", "updates", "folder", "budget"]
   assert lines[0] == (
       "task      Pendulum-v1: observations 3 float32, actions 1 float32")
-  assert lines[5].endswith(str(folder))
+  assert lines[4].endswith(str(folder))
+  assert re.fullmatch(
+      rf"budget    {STEPS:,} steps; about \d+\.\d minutes from now", lines[5])
   assert all(line.startswith(("train", "eval")) for line in lines[6:-4])
   finished, *hints = lines[-4:]
   evaluated = command.rows(folder)[-1]["return_mean"]

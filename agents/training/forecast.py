@@ -1,0 +1,32 @@
+"""How long training is going to take."""
+
+from __future__ import annotations
+
+from agents import config as config_lib
+from agents import costs
+from agents.environments import make
+from agents.environments import workers as workers_lib
+from agents.training import trainer as trainer_lib
+
+
+def minutes(config: config_lib.Config, trainer: trainer_lib.Trainer,
+            epoch: trainer_lib.Epoch, steps: int) -> float:
+  """Return roughly how many minutes some steps will take, evaluations and all.
+
+  Args:
+    config: Of the run.
+    trainer: That trains it.
+    epoch: The first one, which tells how fast the environments are.
+    steps: Still to do.
+  """
+  env = trainer.train_env.batch_env
+  # Of one of them in a plain loop.
+  speed = epoch.steps / max(1e-9, epoch.least_seconds * env.parallel)
+  try:
+    length = make.max_length(config.env)
+  except config_lib.ConfigError:
+    length = 0  # Nobody knows.
+  return costs.training_seconds(
+      config, costs.inputs(env.observation_space), trainer.memory.rows,
+      max(0, steps), speed, min(env.parallel, workers_lib.cores()),
+      length) / 60
