@@ -186,7 +186,8 @@ class Ours:
     clock = self._tf.constant(0, self._tf.int64)
     start = time.perf_counter()
     for _ in range(amount):
-      self._learn(transitions, clock)["kl"].numpy()
+      metrics, _ = self._learn(transitions, clock)
+      metrics["kl"].numpy()
     seconds = time.perf_counter() - start
     self._set(self._trained)
     return amount * steps * len(self._env) / seconds
