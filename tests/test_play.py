@@ -1,5 +1,7 @@
 """The same episodes for every policy, however long each makes them."""
 
+import pytest
+
 from agents import build
 from agents import config as config_lib
 from agents import play
@@ -14,6 +16,7 @@ _CONFIG = config_lib.Config().override({
     "algorithm.learning_rate": 3e-3})
 
 
+@pytest.mark.slow
 def test_episodes_are_in_order_of_their_number(tmp_path):
   folder = run_folder.create(str(tmp_path), "x", _CONFIG)
   loop = loop_lib.Loop(build.trainer(_CONFIG, None), folder, bool)

@@ -56,6 +56,7 @@ def test_film_goes_to_the_run_folder_and_a_gif_comes_back(tmp_path, capfd):
   assert not capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_long_films_are_short_in_tensorboard(tmp_path):
   made, videos = _begin(tmp_path, 100, 50.0)
   _, gif = _finish(made)
@@ -64,6 +65,7 @@ def test_long_films_are_short_in_tensorboard(tmp_path):
   assert len(frames) == 100
 
 
+@pytest.mark.slow
 def test_in_a_hurry_there_are_no_pauses(tmp_path):
   made, _ = _begin(tmp_path, 150, 75.0)
   start = time.monotonic()
@@ -75,6 +77,7 @@ def test_in_a_hurry_there_are_no_pauses(tmp_path):
   made.close()
 
 
+@pytest.mark.slow
 def test_very_long_episodes_are_shortened(tmp_path):
   made, videos = _begin(tmp_path, 2_500, 1250.0)
   assert _finish(made)
