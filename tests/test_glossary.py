@@ -38,7 +38,8 @@ def test_what_every_run_shows_is_explained(finished, finished_paper):
   # TensorBoard's own, which are pages rather than tags.
   shown -= {tag for tag in shown if tag.startswith("_hparams_")
             or tag == "custom_scalars__config__"}
-  assert _explained() == shown | {"films/training", "reward_parts/..."}
+  assert _explained() == shown | {
+      "films/training", "health/warnings", "reward_parts/..."}
 
 
 @pytest.mark.slow

@@ -75,6 +75,19 @@ class Target(gymnasium.Env):
     return np.array([self._target], np.float32)
 
 
+class Inflation(Target):
+  """Each step's reward is larger than that of the step before."""
+
+  def __init__(self):
+    super().__init__()
+    self._prices = 1.0
+
+  def step(self, action):
+    self._prices *= 1.1
+    observ, reward, *rest = super().step(action)
+    return observ, self._prices * reward, *rest
+
+
 class Uneven(Target):
   """Lasts 1 to `most` steps, as the seed of the episode says.
 

@@ -116,6 +116,8 @@ class BatchPPO:
     metrics = {
         "learning_rate": rate,
         "action_std": masked.mean(self._head.std(policy), weight),
+        "action_saturation": masked.mean(
+            self._head.saturation(memory.action), weight),
         "value_mean": masked.mean(value, weight),
         "explained_variance": 1 - masked.variance(advantage, weight) / (
             masked.variance(value + advantage, weight) + 1e-8)}
@@ -231,11 +233,16 @@ class BatchPPO:
     if not moments:
       return {}
     batch = minibatches.everything(memory.observ, memory.valid)
+    def clipped(chunk):
+      observ, weight = chunk
+      return masked.mean(self.features.clipped(observ), weight)
+    metrics = {"observ_clipped": chunks.total(
+        clipped, (batch.data, batch.weight), batch.amount)}
     def update(index, state):
       self.features.update(*chunks.take((batch.data, batch.weight > 0), index))
       return state
     loops.repeat(batch.amount, update, ())
-    return {"observ_mean": tf.reduce_mean(moments.mean),
+    return {**metrics, "observ_mean": tf.reduce_mean(moments.mean),
             "observ_std": tf.reduce_mean(moments.std)}
 
   def variables(self) -> dict[str, Any]:

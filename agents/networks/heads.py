@@ -26,6 +26,7 @@ class Gaussian:
   """
 
   def __init__(self, space: gymnasium.spaces.Box):
+    self._space = space
     self._shape = space.shape
     self.actions = math.prod(space.shape)
     self.size = 2 * self.actions
@@ -64,6 +65,12 @@ class Gaussian:
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """Mean over the dimensions, of shape [...]; actions span [-1, 1]."""
     return tf.reduce_mean(tf.exp(tf.split(parameters, 2, -1)[1]), -1)
+
+  def saturation(self, action: tf.Tensor) -> tf.Tensor:
+    """Share of the dimensions that the environment clips, of shape [N]."""
+    clipped = (action < self._space.low) | (action > self._space.high)
+    flat = tf.reshape(clipped, [-1, self.actions])
+    return tf.reduce_mean(tf.cast(flat, tf.float32), -1)
 
   def _unflatten(self, flat: tf.Tensor) -> tf.Tensor:
     return tf.reshape(flat, [-1, *self._shape])
@@ -113,6 +120,10 @@ class Categorical:
     """Mean over the choice as a one-hot vector, of shape [...]."""
     probability = tf.nn.softmax(parameters)
     return tf.reduce_mean(tf.sqrt(probability * (1 - probability)), -1)
+
+  def saturation(self, action: tf.Tensor) -> tf.Tensor:
+    """Zeros of shape [N]: no choice is clipped."""
+    return tf.zeros_like(action, tf.float32)
 
 
 def make(space: gymnasium.Space) -> Gaussian | Categorical:

@@ -41,6 +41,11 @@ class Features:
       return tf.cast(flat, tf.float32) / 255
     return self.moments.normalize(flat, self._clip) if self.moments else flat
 
+  def clipped(self, observ: tf.Tensor) -> tf.Tensor:
+    """Return which share of their features is clipped, of shape [N]."""
+    at_bound = tf.abs(self(observ)) >= self._clip
+    return tf.reduce_mean(tf.cast(at_bound, tf.float32), -1)
+
   def update(self, observ: tf.Tensor, valid: tf.Tensor):
     """Add observations of shape [N, ...], where `valid`, to the moments."""
     if self.moments:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import gymnasium
 import numpy as np
 
 from agents import config as config_lib
@@ -15,6 +16,7 @@ from agents import errors
 from agents.training import checkpoint
 from agents.training import filming
 from agents.training import forecast
+from agents.training import health as health_lib
 from agents.training import ledger as ledger_lib
 from agents.training import metrics as metrics_lib
 from agents.training import progress as progress_lib
@@ -55,6 +57,9 @@ class Loop:
     self._lengths: list[int] = []
     self._reward_parts: list[dict[str, float]] = []
     self._recorder = recorded.Recorder()
+    self._health = health_lib.Health(
+        self._config, isinstance(
+            trainer.train_env.batch_env.action_space, gymnasium.spaces.Box))
     self._filming = filming.Filming(folder, drawing or {})
     self._compiled = False  # A process's first epoch compiles; it isn't timed.
     self._seconds = 0.0  # Of the run, up to the checkpoint it resumed from.
@@ -86,6 +91,7 @@ class Loop:
     self._scores, self._lengths = facts["scores"], facts["lengths"]
     self._reward_parts = facts["reward_parts"]
     self._seconds = facts["seconds"]
+    self._health.state = facts["health"]
     self._recorder.load(recorded.recorded_arrays(arrays))
     self._metrics = metrics_lib.Metrics(self._folder.path, facts["files"])
 
@@ -169,7 +175,9 @@ class Loop:
     """Write a row of training."""
     time_spent = self._ledger.row()
     self._ledger = ledger_lib.Ledger()
-    row = {**self._row("train", self._scores, self._lengths), **time_spent}
+    warnings = self._health.examine(epoch.metrics)
+    row = {**self._row("train", self._scores, self._lengths), **time_spent,
+           "warnings": warnings}
     scalars = _grouped(epoch.metrics)
     for name, value in time_spent.items():
       if value is not None:
@@ -178,6 +186,9 @@ class Loop:
       scalars[f"reward_parts/{name.removeprefix('reward_')}"] = float(
           np.mean([parts.get(name, 0.0) for parts in self._reward_parts]))
     self._write(row, scalars)
+    for warning in warnings:
+      self._progress.warn(f"step {self.step:,}: {warning}")
+      self._metrics.write_text("health/warnings", warning, self.step)
     self._scores, self._lengths, self._reward_parts = [], [], []
     self._done["report_every"] = self.step
 
@@ -234,6 +245,7 @@ class Loop:
         self._folder.checkpoints, self.step, arrays, {
             "step": self.step, "done": self._done, "scores": self._scores,
             "lengths": self._lengths, "reward_parts": self._reward_parts,
+            "health": self._health.state,
             "seconds": self._elapsed(),
             "files": self._metrics.lengths()})
 
@@ -260,6 +272,7 @@ def _grouped(values: dict[str, float]) -> dict[str, float]:
       "policy_loss": "losses", "value_loss": "losses", "grad_norm": "losses",
       "explained_variance": "losses", "learning_rate": "losses",
       "value_mean": "losses", "observ_mean": "normalization",
-      "observ_std": "normalization", "reward_scale": "normalization"}
+      "observ_std": "normalization", "observ_clipped": "normalization",
+      "reward_scale": "normalization"}
   return {f"{groups.get(name, 'policy')}/{name}": value
           for name, value in values.items()}

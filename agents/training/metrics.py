@@ -85,6 +85,11 @@ class Metrics:
       for name, values in histograms.items():
         tf.summary.histogram(f"histograms/{name}", values)
 
+  def write_text(self, tag: str, text: str, step: int):
+    """Say something of training, in Markdown."""
+    with self._writers["train"].as_default(step=step):
+      tf.summary.text(tag, text)
+
   def write_film(self, tag: str, film: film_lib.Gif, step: int):
     """Show a moving picture among TensorBoard's images."""
     data = tf.constant([str(film.width), str(film.height), film.data])

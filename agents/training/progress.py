@@ -45,6 +45,13 @@ class Progress:
     else:
       print(text, flush=True)
 
+  def warn(self, text: str):
+    """Tell of something that seems wrong."""
+    if self._bar is not None:
+      self._bar.write(f"Warning, {text}", file=sys.stderr)
+    else:
+      print(f"Warning, {text}", file=sys.stderr, flush=True)
+
   def phase(self, name: str):
     if self._bar is not None:
       self._bar.set_description(name)

@@ -44,6 +44,10 @@ class Gaussian:
     return np.exp(parameters[1]).mean()
 
   @staticmethod
+  def saturation(action):
+    return (np.abs(action) > 1).mean()
+
+  @staticmethod
   def take(parameters, rows):
     return parameters[0][rows], parameters[1][rows]
 
@@ -98,6 +102,10 @@ class Categorical:
   def std(cls, logits):
     p = np.exp(cls.log_probs(logits))
     return np.sqrt(p * (1 - p)).mean()
+
+  @staticmethod
+  def saturation(action):
+    return 0.0
 
   @staticmethod
   def take(logits, rows):
@@ -222,7 +230,8 @@ def learn(state: dict[str, np.ndarray], memory: list[Sequence],
       "explained_variance": 1 - advantage.var() / (
           (value + advantage).var() + 1e-8),
       "value_mean": value.mean(), "learning_rate": rate,
-      "action_std": head.std(before)}
+      "action_std": head.std(before),
+      "action_saturation": head.saturation(action)}
 
   parts = []
   for order in orders:
@@ -262,6 +271,7 @@ def learn(state: dict[str, np.ndarray], memory: list[Sequence],
     _add(state, "return", (value + advantage) * reward_scale())
   metrics["reward_scale"] = reward_scale()
   if config.normalize_observ:
+    metrics["observ_clipped"] = (np.abs(inputs) == config.observ_clip).mean()
     _add(state, "observ", observ.reshape(len(observ), -1))
     metrics["observ_mean"] = state["observ/mean:0"].mean()
     metrics["observ_std"] = _std(state, "observ").mean()

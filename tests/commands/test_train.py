@@ -125,6 +125,7 @@ def test_tensorboard_events(finished):
       "losses/value_loss", "losses/grad_norm", "losses/explained_variance",
       "losses/learning_rate", "losses/value_mean", "policy/kl",
       "policy/entropy", "policy/clip_fraction", "policy/action_std",
+      "policy/action_saturation", "normalization/observ_clipped",
       "normalization/observ_mean", "normalization/observ_std",
       "normalization/reward_scale", "performance/steps_per_second",
       "performance/stepping_share", "performance/crossing_share",

@@ -229,3 +229,14 @@ def test_the_divergence_is_from_the_first_to_the_second(head):
   error = np.std(ratio) / np.sqrt(40_000)
   assert abs(np.mean(ratio) - forth[0]) < 5 * error
   assert abs(np.mean(ratio) - back[0]) > 5 * error
+
+
+def test_saturation_is_the_share_of_dimensions_out_of_bounds():
+  head = _gaussian((2, 2))
+  action = tf.constant([[[0.0, 1.0], [-1.0, 0.5]], [[1.1, 0], [-3, 0]],
+                        [[5, 5], [5, 5]]])
+  np.testing.assert_array_equal(head.saturation(action), [0, 0.5, 1])
+  unbounded = heads.make(gymnasium.spaces.Box(-np.inf, np.inf, (2, 2)))
+  np.testing.assert_array_equal(unbounded.saturation(action), [0, 0, 0])
+  np.testing.assert_array_equal(
+      _categorical(3).saturation(tf.constant([0, 2], tf.int64)), [0, 0])

@@ -103,3 +103,10 @@ def test_features_do_not_move_between_updates():
   np.testing.assert_array_equal(function(first), before)
   function.update(*_all([[100.0, 200.0]]))
   assert (function(first).numpy() != before).all()
+
+
+def test_clipped_share_counts_dimensions_at_the_bound():
+  function = features.Features(_box((2,)), normalized=True, clip=1.5)
+  function.update(*_all([[-1.0, -1.0], [1.0, 1.0]]))
+  observ = tf.constant([[0.0, 0.0], [1.6, 0.0], [-9.0, 9.0]])
+  np.testing.assert_array_equal(function.clipped(observ), [0, 0.5, 1])
