@@ -1,0 +1,49 @@
+import pytest
+
+from agents import configs
+from benchmarks import ablation
+from benchmarks import learning
+from benchmarks import runs
+
+
+@pytest.mark.parametrize("name", ["cheetah", "hopper", "ant"])
+def test_every_variant_is_one_change_that_can_be_trained(name):
+  base = runs.Job(name, 1_000_000, 5)
+  jobs = {job.variant: job for job in ablation.jobs([base])}
+  assert jobs.pop("") == base
+  paper = jobs.pop(ablation.PAPER)
+  assert paper.config.algorithm.update_every and paper.config.seed == 5
+  assert len(jobs) >= 7
+  assert len({repr(job.config) for job in jobs.values()}) == len(jobs)
+  for job in jobs.values():
+    assert job.config != base.config and job.config.env == base.config.env
+
+
+def test_variants_that_change_nothing_are_left_out():
+  adaptive = runs.Job("cheetah", 1_000, 0, changes={})
+  names = {job.variant for job in ablation.jobs([adaptive])}
+  held = configs.load("cheetah")[1].algorithm.lr_schedule == "kl_adaptive"
+  assert ("step size held by the KL" in names) != held
+
+
+def test_the_table_has_a_line_a_variant_and_a_column_a_config():
+  def row(config, variant, score):
+    return {"config": config, "variant": variant, "mean_action": str(score)}
+  rows = [row("cheetah", "", 6000), row("hopper", "", 3000),
+          row("cheetah", "initial std 1", 1000),
+          row("cheetah", ablation.PAPER, 100),
+          row("hopper", ablation.PAPER, 60)]
+  assert ablation.table(rows).splitlines() == [
+      "| mean action    | cheetah | hopper |",
+      "| -------------- | ------: | -----: |",
+      "| the config     |    6000 |   3000 |",
+      "| initial std 1  |    1000 |  as is |",
+      "| --preset paper |     100 |     60 |"]
+
+
+def test_jobs_are_each_config_with_each_seed():
+  args = learning.options("", "cheetah,pendulum", "x.csv").parse_args(
+      ["--seeds", "5-6"])
+  assert learning.jobs(args) == [
+      runs.Job("cheetah", 1_000_000, 5), runs.Job("pendulum", 300_000, 5),
+      runs.Job("cheetah", 1_000_000, 6), runs.Job("pendulum", 300_000, 6)]

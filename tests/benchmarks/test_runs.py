@@ -1,0 +1,109 @@
+import json
+import signal
+
+import pytest
+
+from benchmarks import runs
+from tests import command
+
+# As small as `command.SMALL`, in settings.
+_JOB = runs.Job("pendulum", 1_000, 3, "small", None, {
+    "num_envs": 4, "algorithm.segment_length": 50,
+    "algorithm.minibatch_size": 50, "eval_episodes": 2})
+
+
+@pytest.mark.parametrize("text, numbers", [
+    ("0-4", [0, 1, 2, 3, 4]), ("7", [7]), ("1,3,5-6", [1, 3, 5, 6])])
+def test_seeds_are_lists_and_ranges(text, numbers):
+  assert runs.seeds(text) == numbers
+
+
+@pytest.mark.parametrize("values, text", [
+    ([6000.4], "6000"), ([5900.0, 6100.0], "6000 ± 141"),
+    ([-4.0, -4.2], "-4.1 ± 0.1")])
+def test_spreads_have_as_many_digits_as_they_need(values, text):
+  assert runs.spread(values) == text
+
+
+def test_a_jobs_arguments_lead_to_its_config():
+  assert _JOB.config.num_envs == 4 and _JOB.config.seed == 3
+  assert _JOB.args == [
+      "--config", "pendulum", "--steps", "1000", "--seed", "3", "--set",
+      "num_envs=4", "--set", "algorithm.segment_length=50", "--set",
+      "algorithm.minibatch_size=50", "--set", "eval_episodes=2"]
+  paper = runs.Job("pendulum", 500, 0, preset="paper")
+  assert paper.args[-2:] == ["--preset", "paper"]
+  assert paper.config.algorithm.update_every == 30
+
+
+def _row(seed, mean_action, sampled, **more):
+  return {"config": "cheetah", "variant": "", "steps": "1000000",
+          "settings": "", "seed": str(seed), "mean_action": str(mean_action),
+          "sampled": str(sampled), **more}
+
+
+def test_the_summary_has_a_line_for_each_config_variant_and_budget():
+  rows = [_row(0, 5000, 4000), _row(0, 1, 2, steps="3000000"),
+          _row(1, 7000, 4000), _row(0, 8, 9, variant="x=1", settings="x=1")]
+  assert runs.summary(rows).splitlines()[2:] == [
+      "| cheetah     | 1,000,000 |     2 | 6000 ± 1414 | 4000 ± 0 |",
+      "| cheetah     | 3,000,000 |     1 |         1.0 |      2.0 |",
+      "| cheetah x=1 | 1,000,000 |     1 |         8.0 |      9.0 |"]
+
+
+@pytest.mark.slow
+def test_runs_are_resumed_evaluated_and_not_repeated(tmp_path, capsys):
+  logdir, results = tmp_path / "logdir", tmp_path / "results" / "some.csv"
+  name = "pendulum-small-1000-seed3"
+  # One that was interrupted, and one with other settings, which isn't touched.
+  other = _JOB._replace(changes={**_JOB.changes, "num_envs": 2})
+  def saved():
+    return {path.parent for path in logdir.glob("*/*/*/*.npz")}
+  for amount, job in enumerate((_JOB, other), 1):
+    process = command.start(
+        "train.py", *job.args, "--logdir", logdir / name, cwd=tmp_path)
+    code, _ = command.interrupt(
+        process, signal.SIGINT, lambda amount=amount: len(saved()) == amount)
+    assert code != 0
+  begun = {path.parent: path.stat().st_mtime_ns
+           for path in logdir.glob("*/*/metrics.jsonl")}
+  rows = runs.run([_JOB, _JOB._replace(seed=4)], logdir, results, 2, 6)
+  assert {path.parent for path in logdir.glob(f"{name}/*/metrics.jsonl")} == (
+      set(begun))
+  changed = [path for path, when in begun.items()
+             if (path / "metrics.jsonl").stat().st_mtime_ns != when]
+  assert [runs.run_folder.RunFolder(path).config for path in changed] == (
+      [_JOB.config])
+  assert runs.read(results) == rows
+  assert sorted(row["seed"] for row in rows) == ["3", "4"]
+  for row in rows:
+    assert row["task"] == "Pendulum-v1" and row["episodes"] == "6"
+    assert -2000 < float(row["mean_action"]) < 0 < float(row["sampled_std"])
+    assert "num_envs=4" in row["settings"] and "seed" not in row["settings"]
+    assert "tensorflow=" in row["versions"] and row["commit"]
+  # Again: they are done, and alone they end with the same scores.
+  capsys.readouterr()
+  assert runs.run([_JOB], logdir, results, 1, 6) == [
+      row for row in rows if row["seed"] == "3"]
+  assert "1 runs, 1 of them done before." in capsys.readouterr().out
+  alone, = runs.run([_JOB], tmp_path / "again", tmp_path / "again.csv", 1, 6)
+  resumed = next(row for row in rows if row["seed"] == "3")
+  times = "seconds", "at_once"
+  assert {key: value for key, value in alone.items() if key not in times} == {
+      key: value for key, value in resumed.items() if key not in times}
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_says_why_and_is_not_recorded(tmp_path):
+  job = _JOB._replace(changes={"env.id": "tests.toy:Faulty", "env.kwargs": {
+      "fault": "raise"}, "env.max_length": 5})
+  with pytest.raises(Exception, match="faulty step"):
+    runs.run([job], tmp_path / "logdir", tmp_path / "some.csv", 1, 2)
+  assert not runs.read(tmp_path / "some.csv")
+
+
+def test_settings_tell_what_differs_from_the_defaults():
+  about = runs._about(runs.Job("swimmer", 1_000, 0))
+  told = dict(item.split("=", 1) for item in about["settings"].split(" "))
+  assert json.loads(told["algorithm.discount"]) == 0.9999
+  assert about["task"] == "Swimmer-v5"
