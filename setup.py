@@ -23,10 +23,12 @@ setuptools.setup(
         "cloudpickle>=3.0",
         "gymnasium[classic-control,mujoco]>=1.1,<2",
         "imageio-ffmpeg>=0.5",
+        "matplotlib>=3.8",
         "mujoco>=3.2,<5",
         "numpy>=1.26,<3",
         "pillow>=10.1",
         "pyyaml>=6.0",
+        "scipy>=1.15",
         "tensorboard>=2.18,<3",
         "tensorflow>=2.18,<2.22",
         "tensorflow-probability[tf]>=0.25,<0.26",
@@ -37,7 +39,7 @@ setuptools.setup(
         "dev": [*_TEST, "mypy>=1.10", "ruff>=0.6", "types-PyYAML",
                 "types-tqdm"],
         "benchmarks": [
-            "envpool>=1.1; platform_system == 'Linux'", "matplotlib>=3.8",
+            "envpool>=1.1; platform_system == 'Linux'",
             "stable-baselines3>=2.4"],
     },
 )

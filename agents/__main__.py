@@ -6,15 +6,18 @@ import sys
 
 from agents.commands import check
 from agents.commands import program
+from agents.commands import report
 from agents.commands import train
 from agents.commands import visualize
 
-_COMMANDS = {"train": train, "visualize": visualize, "check": check}
+_COMMANDS = {"train": train, "visualize": visualize, "report": report,
+             "check": check}
 _USAGE = """\
 usage: {name} COMMAND ...
 
   train      train a named config, or go on with a run
   visualize  film a learned policy
+  report     write learning curves of runs, with all numbers, as HTML
   check      see whether an environment can be trained in
 
 `{name} COMMAND --help` says more.

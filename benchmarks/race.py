@@ -42,7 +42,7 @@ class Curve(NamedTuple):
 
 def main(argv: list[str] | None = None):
   args = _parser().parse_args(argv)
-  machine.require("matplotlib", "stable_baselines3")
+  machine.require("stable_baselines3")
   name, config = configs.load(args.config)
   config = config.override({"steps": args.steps, "seed": args.seed})
   if not config.algorithm.segment_length:

@@ -33,7 +33,6 @@ PARTS = ("envs", "workers", "width", "minibatch", "memory", "advice")
 
 def main(argv: list[str] | None = None):
   args = _parser().parse_args(argv)
-  machine.require("matplotlib")
   machine.warn_if_busy()
   _, config = configs.load(args.config)
   cores = workers_lib.cores()

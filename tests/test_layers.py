@@ -40,6 +40,7 @@ _ARROWS = {
     "agents.play": {
         "agents.build", "agents.environments", "agents.ops",
         "agents.simulation", "agents.training"},
+    "agents.reports": {"agents.config", "agents.training"},
     "agents.rehearsal": {
         "agents.build", "agents.config", "agents.training"},
     "agents.configs": {"agents.config"},
@@ -47,7 +48,7 @@ _ARROWS = {
     "agents.commands": {
         "agents.build", "agents.config", "agents.configs",
         "agents.environments", "agents.errors", "agents.films", "agents.play",
-        "agents.rehearsal", "agents.training"},
+        "agents.rehearsal", "agents.reports", "agents.training"},
     "agents.__main__": {"agents.commands"},
     "train": {"agents.commands"},
     "visualize": {"agents.commands"},
@@ -160,10 +161,12 @@ def test_nothing_imports_the_command_line(layer):
 @pytest.mark.parametrize("module", sorted(
     module for module in _sources() if _layer(module) in (
         "agents", "agents.errors", "agents.config", "agents.environments",
-        "agents.films", "agents.configs", "agents.configs.presets",
-        "agents.__main__", "train", "visualize") or module in (
+        "agents.films", "agents.reports", "agents.configs",
+        "agents.configs.presets", "agents.__main__", "train", "visualize")
+    or module in (
             f"agents.commands.{name}" for name in (
-                "train", "visualize", "check", "settings", "listing"))))
+                "train", "visualize", "check", "report", "settings", "listing"
+            ))))
 def test_what_workers_and_command_lines_load_is_free_of_tensorflow(module):
   assert not _loads_tensorflow(module), sorted(_loads(module))
 

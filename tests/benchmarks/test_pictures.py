@@ -2,8 +2,6 @@ import pytest
 
 from benchmarks import pictures
 
-pytest.importorskip("matplotlib")
-
 
 def test_a_race_without_any_points_of_one_can_be_drawn(tmp_path):
   point = {"seconds": 1.0, "return": 2.0}

@@ -78,7 +78,6 @@ def test_a_missing_package_is_told_before_anything_is_trained(monkeypatch):
 
 @pytest.mark.slow
 def test_all_files_are_written(tmp_path):
-  pytest.importorskip("matplotlib")
   pytest.importorskip("stable_baselines3")
   output = machine.python(
       "-m", "benchmarks.race", "--config", "cartpole", "--steps", "4096",

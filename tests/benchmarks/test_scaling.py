@@ -40,7 +40,6 @@ def test_parts_are_named_with_commas():
 
 @pytest.mark.slow
 def test_all_files_are_written(tmp_path):
-  pytest.importorskip("matplotlib")
   machine.python(
       "-m", "benchmarks.scaling", "--config", "pendulum", "--quick",
       "--only", "workers,advice", "--repeats", "1", "--seconds", "0.1",

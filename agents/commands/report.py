@@ -1,0 +1,64 @@
+"""Reports on runs as one HTML file; see --help."""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import sys
+
+from agents import config as config_lib
+from agents.commands import program
+from agents.reports import results
+
+_EXAMPLES = """\
+examples:
+  {0} ~/logdir
+  {0} ~/logdir/*-cheetah ~/logdir/*-hopper --out both.html
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+  name = program.command("report")
+  parser = argparse.ArgumentParser(
+      prog=name, description="Report on runs: return against steps and hours, "
+      "over seeds and beside what is published, speed, and settings. Writes "
+      "one HTML file that needs no other, and the points as CSV.",
+      epilog=_EXAMPLES.format(name), allow_abbrev=False,
+      formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument(
+      "runs", metavar="RUN_DIR", nargs="+", help="run folder, or a folder with "
+      "run folders in it at any depth")
+  parser.add_argument(
+      "--out", metavar="PATH", default="report.html", help="file to write; the "
+      "CSV stands beside it (default: report.html)")
+  args = parser.parse_args(argv)
+  out = pathlib.Path(args.out).expanduser()
+  if out.suffix == ".csv":
+    parser.error(f"--out {out}: name the HTML file; the CSV stands beside it.")
+  try:
+    _report(results.find(args.runs), out)
+  except config_lib.ConfigError as error:
+    parser.exit(2, f"{name}: error: {error}\n")
+  except OSError as error:
+    parser.exit(1, f"{name}: {error}\n")
+  return 0
+
+
+def _report(paths: list[pathlib.Path], out: pathlib.Path):
+  runs = [results.read(path) for path in paths]
+  for run in runs:
+    if not run.rows:
+      print(f"Note: {run.path} has no scores yet and is left out.",
+            file=sys.stderr)
+  runs = [run for run in runs if run.rows]
+  if not runs:
+    raise config_lib.ConfigError("no run has any scores yet.")
+  from agents.reports import page  # Takes a second, which errors need not.
+  groups = results.group(runs)
+  tasks = ", ".join(dict.fromkeys(group.task for group in groups))
+  out.parent.mkdir(parents=True, exist_ok=True)
+  out.write_text(page.page(groups, f"Runs of {tasks}"))
+  table = out.with_suffix(".csv")
+  table.write_text(page.points(groups))
+  print(f"Written: {out}, {table} ({len(runs)} "
+        f"run{'s' * (len(runs) != 1)})")

@@ -1,0 +1,1 @@
+"""Reports on runs, from their folders alone."""

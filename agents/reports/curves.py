@@ -1,0 +1,82 @@
+"""Interquartile means over seeds, with bootstrap intervals.
+
+What to report of few runs, and why: Agarwal et al. 2021, "Deep Reinforcement
+Learning at the Edge of the Statistical Precipice".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from agents.reports import results
+
+_POINTS = 60  # Of a curve.
+_RESAMPLES = 2000
+
+
+class Estimate(NamedTuple):
+  """Interquartile mean and its 95 % interval, of any shape [...]."""
+
+  mean: np.ndarray
+  low: np.ndarray
+  high: np.ndarray
+
+
+class Curve(NamedTuple):
+  """How the score of a group of runs rises."""
+
+  x: np.ndarray  # [P] steps or hours.
+  score: Estimate  # [P]
+
+
+def estimate(scores: np.ndarray) -> Estimate:
+  """Estimate what a further seed would score.
+
+  Args:
+    scores: Of S runs, of shape [S, ...].
+  """
+  def interquartile(values, axis):
+    return stats.trim_mean(values, 0.25, axis=axis)
+  mean = interquartile(scores, 0)
+  if len(scores) < 2:
+    return Estimate(mean, mean, mean)
+  low, high = stats.bootstrap(
+      (scores,), interquartile, axis=0, n_resamples=_RESAMPLES,
+      method="percentile", rng=np.random.default_rng(0)).confidence_interval
+  return Estimate(mean, low, high)
+
+
+def curve(runs: Sequence[results.Run], phase: str, unit: str) -> Curve | None:
+  """Return score against steps or hours, as far as all runs have come.
+
+  Scores between two reports are interpolated.
+
+  Args:
+    runs: That differ in their seeds.
+    phase: "eval" for the mean action, "train" for sampled ones.
+    unit: "steps" or "hours".
+  Returns:
+    The curve, or None where a run has no score yet.
+  """
+  series = []
+  for run in runs:
+    rows = run.phase(phase)
+    if not rows:
+      return None
+    x = [row["step"] if unit == "steps" else row["seconds"] / 3600
+         for row in rows]
+    series.append((x, [row["return_mean"] for row in rows]))
+  first, last = max(x[0] for x, _ in series), min(x[-1] for x, _ in series)
+  grid = np.linspace(first, max(first, last), _POINTS)
+  return Curve(grid, estimate(np.array(
+      [np.interp(grid, x, scores) for x, scores in series])))
+
+
+def final(runs: Sequence[results.Run], phase: str) -> np.ndarray:
+  """Return the last score of each run that has any, of shape [S]."""
+  return np.array([run.phase(phase)[-1]["return_mean"] for run in runs
+                   if run.phase(phase)])

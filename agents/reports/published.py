@@ -1,0 +1,55 @@
+"""What PPO is published to score on MuJoCo tasks, to compare with.
+
+Each is a mean over seeds unless it says otherwise. Protocols differ: Tianshou
+evaluates sampled actions and takes the best of the mean curve, the zoo of
+Stable-Baselines3 the mean action of one run's final model.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Anchor(NamedTuple):
+  """A published score."""
+
+  steps: int
+  score: float
+  source: str
+
+
+_TIANSHOU = "Tianshou, v3, 10 seeds"
+_ZOO = "SB3 zoo, v3, 1 run"
+_RL_GAMES = "rl_games, v4, 1 run"
+_MILLION = 1_000_000
+
+_ANCHORS = {
+    "HalfCheetah": [
+        Anchor(_MILLION, 5819, _ZOO), Anchor(3 * _MILLION, 7337, _TIANSHOU)],
+    "Ant": [Anchor(_MILLION, 3258, _TIANSHOU),
+            Anchor(3 * _MILLION, 4079, _TIANSHOU)],
+    "Hopper": [Anchor(_MILLION, 2609, _TIANSHOU),
+               Anchor(3 * _MILLION, 3128, _TIANSHOU)],
+    "Walker2d": [Anchor(_MILLION, 3589, _TIANSHOU),
+                 Anchor(3 * _MILLION, 4896, _TIANSHOU)],
+    "Humanoid": [Anchor(_MILLION, 787, _TIANSHOU),
+                 Anchor(_MILLION, 3149, _RL_GAMES),
+                 Anchor(3 * _MILLION, 1418, _TIANSHOU),
+                 Anchor(3 * _MILLION, 6862, _RL_GAMES)],
+    "Swimmer": [Anchor(_MILLION, 282, _ZOO)],
+    "Reacher": [Anchor(_MILLION, -4.1, _TIANSHOU)],
+    "InvertedPendulum": [Anchor(_MILLION, 1000, _TIANSHOU)],
+    "InvertedDoublePendulum": [Anchor(_MILLION, 9231, _TIANSHOU)]}
+
+
+def anchors(task: str, steps: int) -> list[Anchor]:
+  """Return what is published of a task for budgets up to this one.
+
+  Args:
+    task: Gymnasium id; versions are taken as one, see the traps in
+      docs/results.md.
+    steps: Budget; a tenth more is taken as the same.
+  """
+  name, _, _ = task.partition("-v")
+  return [anchor for anchor in _ANCHORS.get(name, [])
+          if anchor.steps <= 1.1 * steps]

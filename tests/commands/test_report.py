@@ -1,0 +1,62 @@
+import csv
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from agents.commands import report
+from tests import command
+from tests.reports import folders
+
+
+def _report(cwd, *args):
+  return subprocess.run(
+      [sys.executable, "-m", "agents", "report", *map(str, args)], cwd=cwd,
+      capture_output=True, text=True, timeout=120,
+      env={**os.environ, "PYTHONPATH": str(command.ROOT)})
+
+
+def test_a_real_run_is_reported(finished, tmp_path):
+  folder, _, _ = finished
+  done = _report(tmp_path, folder)
+  assert done.returncode == 0, done.stderr
+  assert done.stdout == "Written: report.html, report.csv (1 run)\n"
+  text = (tmp_path / "report.html").read_text()
+  assert "Runs of Pendulum-v1" in text and "<svg" in text
+  with open(tmp_path / "report.csv") as file:
+    points = list(csv.DictReader(file))
+  told = [row for row in command.rows(folder) if row["return_mean"] is not None]
+  assert len(points) == len(told) > 10
+  assert {point["return"] for point in points} == {
+      f"{row['return_mean']:.6g}" for row in told}
+
+
+def test_runs_without_scores_are_left_out_and_told(tmp_path, capsys):
+  good = folders.make(tmp_path / "runs" / "1-cheetah", [1.0])
+  empty = shutil.copytree(good, tmp_path / "runs" / "2-cheetah")
+  (empty / "metrics.jsonl").write_text("")
+  out = tmp_path / "new" / "page.html"
+  assert report.main([str(tmp_path / "runs"), "--out", str(out)]) == 0
+  told = capsys.readouterr()
+  assert "2-cheetah has no scores yet" in told.err
+  assert "(1 run)" in told.out and out.exists()
+  assert out.with_suffix(".csv").exists()
+
+
+@pytest.mark.parametrize("args, code, words", [
+    (["nowhere"], 2, "nowhere: there is no run folder"),
+    (["empty"], 2, "no run has any scores yet"),
+    (["good", "--out", "x.csv"], 2, "name the HTML file"),
+    (["good", "--out", "good"], 1, "good")])
+def test_what_can_not_be_is_told_in_a_line(
+    args, code, words, tmp_path, capsys, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  folders.make(tmp_path / "good" / "1-cheetah", [1.0])
+  empty = folders.make(tmp_path / "empty" / "1-cheetah", [1.0])
+  (empty / "metrics.jsonl").write_text("")
+  with pytest.raises(SystemExit) as error:
+    report.main(args)
+  assert error.value.code == code
+  assert words in capsys.readouterr().err.splitlines()[-1]

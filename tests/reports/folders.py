@@ -1,0 +1,39 @@
+"""Run folders, written as training writes them."""
+
+import json
+
+from agents import config as config_lib
+
+
+def make(path, scores, changes=None, sampled=(), warnings=()):
+  """Write a run folder; every report is 100 steps and 36 seconds later.
+
+  Args:
+    path: Its name is <time>-<config>.
+    scores: Of the evaluations; None where no episode ended.
+    changes: To the config.
+    sampled: Scores of training.
+    warnings: Of the last row of training.
+  """
+  path.mkdir(parents=True)
+  config = config_lib.Config().override({
+      "env.id": "HalfCheetah-v5", "steps": 100 * len(scores),
+      **(changes or {})})
+  (path / "config.yaml").write_text(config_lib.dump(config))
+  rows = []
+  for phase, values in (("train", sampled), ("eval", scores)):
+    for number, score in enumerate(values, 1):
+      row = {"phase": phase, "step": 100 * number, "seconds": 36.0 * number,
+             "episodes": 0 if score is None else 2, "return_mean": score}
+      if phase == "train":
+        row |= {"steps_per_second": 1000.0, "step_limit": 2000.0, "warnings": (
+            list(warnings) if number == len(values) else [])}
+        row |= {f"{name}_share": share for name, share in (
+            ("stepping", 0.5), ("crossing", 0.1), ("inference", 0.1),
+            ("learning", 0.2), ("evaluation", 0.05), ("compiling", 0.0),
+            ("rest", 0.05))}
+      rows.append(row)
+  rows.sort(key=lambda row: (row["step"], row["phase"] == "eval"))
+  (path / "metrics.jsonl").write_text(
+      "".join(json.dumps(row) + "\n" for row in rows))
+  return path

@@ -1,0 +1,129 @@
+"""The report is one page that holds, shows and loads what it should."""
+
+import csv
+import html.parser
+import io
+import re
+import xml.etree.ElementTree
+
+import pytest
+
+from agents.reports import page
+from agents.reports import results
+from tests.reports import folders
+
+_VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+class _Checked(html.parser.HTMLParser):
+  """Fails on tags that are not closed in order; collects texts by tag."""
+
+  def __init__(self, text):
+    super().__init__()
+    self.open, self.texts, self.ids, self.links = [], [], [], []
+    self.feed(text)
+    assert not self.open, self.open
+
+  def handle_starttag(self, tag, attrs):
+    if tag not in _VOID:
+      self.open.append(tag)
+    for name, value in attrs:
+      if name == "id":
+        self.ids.append(value)
+      if name in ("src", "href", "xlink:href") and value:
+        self.links.append(value)
+
+  def handle_startendtag(self, tag, attrs):
+    self.handle_starttag(tag, attrs)
+    if tag not in _VOID:
+      self.open.pop()
+
+  def handle_endtag(self, tag):
+    assert self.open and self.open.pop() == tag, tag
+
+  def handle_data(self, data):
+    if data.strip():
+      self.texts.append((self.open[-1] if self.open else "", data.strip()))
+
+
+@pytest.fixture(scope="module")
+def groups(tmp_path_factory):
+  logdir = tmp_path_factory.mktemp("logdir")
+  runs = [
+      folders.make(logdir / f"{seed}-cheetah", [1000.0, 2000.0 + seed * 1000],
+                   {"seed": seed, "steps": 1_000_000}, sampled=[900.0, 1800.0])
+      for seed in range(3)]
+  runs.append(folders.make(
+      logdir / "4-hopper", [5.0, 6.0], {"env.id": "Hopper-v5"},
+      sampled=[None, 4.0], warnings=["Too <wild>."]))
+  runs.append(folders.make(
+      logdir / "5-hopper", [7.0], {"env.id": "Hopper-v5", "num_envs": 2}))
+  return results.group([results.read(path) for path in runs])
+
+
+@pytest.fixture(scope="module")
+def text(groups):
+  return page.page(groups, "Runs of <all>")
+
+
+def test_the_page_is_well_formed_and_needs_no_other_file(text):
+  checked = _Checked(text)
+  assert len(checked.ids) == len(set(checked.ids)) > 20
+  local = {f"#{name}" for name in checked.ids}
+  assert checked.links and set(checked.links) <= local
+  assert set(re.findall(r"url\((#[^)]*)\)", text)) <= local
+  assert "@import" not in text and "<script" not in text
+  for url in re.findall(r"https?://[^\"' <]+", text):
+    assert "www.w3.org" in url, url  # Names, not links.
+
+
+def test_the_page_follows_light_and_dark(text):
+  assert "color-scheme: light dark" in text
+  figures = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+  assert len(figures) == 2
+  for figure in figures:
+    xml.etree.ElementTree.fromstring(figure)
+    assert "currentColor" in figure
+    colors = set(re.findall(r"(?:fill|stroke): (#\w+)", figure))
+    assert colors and not colors & {"#000000", "#ffffff", "#010203"}
+
+
+def test_tables_tell_scores_seeds_and_what_is_published(text):
+  cells = [content for tag, content in _Checked(text).texts if tag == "td"]
+  assert "0, 1, 2" in cells
+  assert "3,000 ± 1,000" in cells  # The last of 2000, 3000 and 4000.
+  assert any(cell.startswith("3,000 [2,") for cell in cells)
+  assert "5,819 after 1M (SB3 zoo, v3, 1 run)" in cells
+  assert "6.0" in cells and "cheetah" in cells
+  # Speed, its limit, and where the time went.
+  assert {"1,000", "2,000", "0.50", "50%", "20%"} <= set(cells)
+
+
+def test_differing_settings_and_warnings_are_told(text):
+  texts = [content for _, content in _Checked(text).texts]
+  assert "Settings that differ" in texts and "num_envs" in texts
+  assert "algorithm.discount" not in texts
+  assert any("Too <wild>." in content for content in texts)
+  assert "Runs of <all>" in texts
+
+
+def test_unfinished_runs_are_told(text):
+  assert "3 of them have not come to the end" in text
+
+
+def test_one_run_makes_a_report_too(groups):
+  alone = page.page([groups[-1]._replace(runs=groups[-1].runs[:1])], "One")
+  _Checked(alone)
+  assert "1 run, " in alone and "Settings that differ" not in alone
+  assert "Warnings" not in alone or "wild" in alone
+
+
+def test_all_points_are_in_the_csv(groups):
+  rows = list(csv.DictReader(io.StringIO(page.points(groups))))
+  assert len(rows) == 3 * 4 + 3 + 1
+  last = [row for row in rows if row["actions"] == "mean"
+          and row["seed"] == "2"][-1]
+  assert last == {
+      "task": "HalfCheetah-v5", "group": "cheetah", "seed": "2",
+      "run": "2-cheetah", "actions": "mean", "step": "200",
+      "hours": "0.020000", "episodes": "2", "return": "4000"}

@@ -1,0 +1,13 @@
+from agents.reports import published
+
+
+def test_anchors_are_those_of_budgets_up_to_this_one():
+  million = published.anchors("HalfCheetah-v5", 1_001_472)
+  assert [(anchor.steps, anchor.score) for anchor in million] == [
+      (1_000_000, 5819)]
+  assert len(published.anchors("HalfCheetah-v4", 3_000_000)) == 2
+  assert not published.anchors("HalfCheetah-v5", 300_000)
+
+
+def test_other_tasks_have_none():
+  assert not published.anchors("Mine-v0", 10 ** 9)

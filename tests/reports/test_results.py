@@ -1,0 +1,82 @@
+import pytest
+
+from agents import config as config_lib
+from agents.reports import results
+from tests.reports import folders
+
+
+def test_runs_are_found_at_any_depth_once(tmp_path):
+  first = folders.make(tmp_path / "a" / "1-cheetah", [1.0])
+  second = folders.make(tmp_path / "a" / "b" / "2-cheetah", [1.0])
+  found = results.find([str(tmp_path), str(first)])
+  assert sorted(found) == sorted([first, second])
+
+
+@pytest.mark.parametrize("name", ["empty", "missing"])
+def test_a_folder_without_runs_is_an_error(name, tmp_path):
+  (tmp_path / "empty").mkdir()
+  folders.make(tmp_path / "some" / "1-cheetah", [1.0])
+  with pytest.raises(config_lib.ConfigError, match=f"{name}: there is no run"):
+    results.find([str(tmp_path / "some"), str(tmp_path / name)])
+
+
+def test_a_line_that_is_being_written_does_not_count(tmp_path):
+  path = folders.make(tmp_path / "1-cheetah", [1.0, 2.0])
+  with open(path / "metrics.jsonl", "a") as file:
+    file.write('{"phase": "eval", "st')
+  assert [row["return_mean"] for row in results.read(path).rows] == [1.0, 2.0]
+
+
+def test_damage_is_told(tmp_path):
+  path = folders.make(tmp_path / "1-cheetah", [1.0])
+  (path / "metrics.jsonl").write_text("{]\n")
+  with pytest.raises(config_lib.ConfigError, match="metrics.jsonl is damaged"):
+    results.read(path)
+
+
+def test_a_run_without_any_rows_can_be_read(tmp_path):
+  path = folders.make(tmp_path / "1-cheetah", [1.0])
+  (path / "metrics.jsonl").unlink()
+  assert results.read(path).rows == []
+
+
+def test_rows_without_a_score_are_left_out(tmp_path):
+  run = results.read(folders.make(
+      tmp_path / "1-cheetah", [1.0], sampled=[None, 3.0]))
+  assert [row["return_mean"] for row in run.phase("train")] == [3.0]
+  assert [row["return_mean"] for row in run.phase("eval")] == [1.0]
+
+
+def _group(tmp_path, **runs):
+  return results.group([results.read(folders.make(
+      tmp_path / f"{number}-{name.partition('_')[0]}", [1.0], changes))
+      for number, (name, changes) in enumerate(runs.items())])
+
+
+def test_seeds_and_what_is_incidental_make_one_group(tmp_path):
+  groups = _group(tmp_path, cheetah={}, cheetah_b={"seed": 3}, cheetah_c={
+      "num_workers": 1, "double_buffering": True, "eval_every": 7})
+  assert [(group.task, group.label, len(group.runs)) for group in groups] == [
+      ("HalfCheetah-v5", "cheetah", 3)]
+  assert not results.differences(groups)
+
+
+def test_labels_tell_groups_of_a_task_apart(tmp_path):
+  groups = _group(
+      tmp_path, cheetah={}, cheetah_b={"algorithm.discount": 0.9},
+      quick={"steps": 10}, hopper={"env.id": "Hopper-v5"})
+  assert [(group.task, group.label) for group in groups] == [
+      ("HalfCheetah-v5", "cheetah, discount=0.9"),
+      ("HalfCheetah-v5", "cheetah, discount=0.99"),
+      ("HalfCheetah-v5", "quick"), ("Hopper-v5", "hopper")]
+  assert results.differences(groups) == {
+      "env.id": ["HalfCheetah-v5"] * 3 + ["Hopper-v5"],
+      "algorithm.discount": [0.9, 0.99, 0.99, 0.99],
+      "steps": [100, 100, 10, 100]}
+
+
+def test_tasks_differ_by_arguments_too(tmp_path):
+  groups = _group(tmp_path, ant={"env.id": "Ant-v5"}, ant_b={
+      "env.id": "Ant-v5", "env.kwargs": {"contact_cost_weight": 0}})
+  assert [group.task for group in groups] == [
+      "Ant-v5", "Ant-v5 contact_cost_weight=0"]
