@@ -92,9 +92,11 @@ def trainer(config: config_lib.Config,
             workers: workers_lib.Workers | None) -> trainer_lib.Trainer:
   """Build environments, networks and algorithm, ready for the first epoch."""
   constructor = make.MakeEnv(config.env)
+  constructors = [constructor] * config.num_envs
+  if config.stagger and config.algorithm.segment_length:
+    constructors = make.staggered(config.env, config.num_envs, config.seed)
   train_env = batch_env.BatchEnv(
-      [constructor] * config.num_envs, workers, config.seed,
-      groups(config))
+      constructors, workers, config.seed, groups(config))
   eval_env = batch_env.BatchEnv(
       [constructor] * min(config.eval_episodes, _MOST_EVAL_ENVS), workers,
       random.stream(config.seed, "eval"))

@@ -134,6 +134,7 @@ class Config:
   steps: int = 1_000_000  # Budget; learning-rate schedules follow it.
   seed: int = 0  # Everything random in the run follows from it.
   num_envs: int = 64  # Environments stepped together as one batch.
+  stagger: bool = True  # Truncate first episodes, so that not all end together.
   num_workers: int | None = None  # Processes stepping them; None: one a core.
   double_buffering: bool = False  # Half step while the others act, see build.
   env_processes: bool = True  # False steps them in this process, for debugging.

@@ -14,7 +14,8 @@ ROOT = pathlib.Path(__file__).parent.parent
 # Pendulum in four environments; episodes end after every fourth update.
 SMALL = ("--config", "pendulum", "--set", "num_envs=4", "--set",
          "algorithm.segment_length=50", "--set", "algorithm.minibatch_size=50",
-         "--set", "algorithm.update_epochs=2", "--set", "eval_episodes=3")
+         "--set", "algorithm.update_epochs=2", "--set", "eval_episodes=3",
+         "--set", "stagger=false")
 SMALL_STEPS = 2_000
 # Likewise by the algorithm of 2017; six episodes of 20 steps an update. Eager,
 # because compiling would take longer than so few updates.

@@ -100,3 +100,33 @@ def test_memory_stays_within_two_percent_over_200_epochs():
       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
   used = [float(line) for line in done.stdout.split()]
   assert max(used[30:]) <= 1.02 * used[29]
+
+
+def _pendulums(**changes):
+  """A trainer whose updates have 50 steps of each of four pendulums."""
+  config = configs.load("pendulum")[1].override({
+      "num_envs": 4, "algorithm.segment_length": 50,
+      "algorithm.minibatch_size": 200, "algorithm.update_epochs": 1,
+      "eval_episodes": 1, **changes})
+  return build.trainer(config, None)
+
+
+@pytest.mark.parametrize("stagger, lengths", [
+    (True, [[50], [100], [150], [200], [200]]),
+    (False, [[], [], [], [200] * 4, []])])
+def test_first_episodes_end_one_after_the_other(stagger, lengths):
+  trainer = _pendulums(stagger=stagger)
+  trainer.start()
+  assert [trainer.epoch(0.0).lengths for _ in lengths] == lengths
+
+
+def test_short_episodes_are_continued_by_another_process():
+  whole, rest = _pendulums(), _pendulums()
+  whole.start()
+  for _ in range(2):
+    whole.epoch(0.0)
+  rest.load(whole.state())
+  for _ in range(3):
+    expected, found = whole.epoch(0.0), rest.epoch(0.0)
+    assert found.episodes == expected.episodes
+    assert found.metrics == expected.metrics

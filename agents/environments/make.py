@@ -11,6 +11,7 @@ import traceback
 import gymnasium
 
 from agents import config as config_lib
+from agents.environments import episodes
 from agents.environments import layout
 from agents.environments import mujoco_log
 from agents.environments import wrappers
@@ -24,6 +25,7 @@ class MakeEnv:
 
   config: config_lib.Env
   render_mode: str | None = None
+  short: tuple[int, int] | None = None  # Seed and length of one to truncate.
 
   def __str__(self) -> str:
     return self.config.id
@@ -55,7 +57,30 @@ class MakeEnv:
       env = wrappers.FrameDelta(env)
     if config.max_length:
       env = gymnasium.wrappers.TimeLimit(env, config.max_length)
+    if self.short:
+      env = wrappers.ShortEpisode(env, *self.short)
     return env
+
+
+def staggered(config: config_lib.Env, amount: int, seed: int) -> list[MakeEnv]:
+  """Return constructors of environments that do not end together.
+
+  Of episodes that all last as long, updates from short segments would see but
+  one part at a time. So the first ones are truncated, after 1 / amount, 2 /
+  amount, ... of the time limit; where there is none, they end as they like.
+
+  Args:
+    config: Which environment.
+    amount: How many of them.
+    seed: Of the run, from which the seeds of the episodes are derived.
+  """
+  try:
+    longest = max_length(config)
+  except config_lib.ConfigError:
+    return [MakeEnv(config)] * amount
+  return [MakeEnv(config, short=(
+      episodes.episode_seed(seed, index, 0),
+      -(-longest * (index + 1) // amount))) for index in range(amount)]
 
 
 def check(config: config_lib.Env, filmed: bool = False) -> list[str]:

@@ -73,6 +73,36 @@ class RandomStart(gymnasium.Wrapper):
     return observ, info
 
 
+class ShortEpisode(gymnasium.Wrapper):
+  """Truncates one episode, the one that begins with a certain seed.
+
+  Args:
+    env: Whose other episodes stay as they are.
+    seed: Of the reset that begins it.
+    length: Its steps.
+  """
+
+  def __init__(self, env: gymnasium.Env, seed: int, length: int):
+    super().__init__(env)
+    self._seed = seed
+    self._length = length
+    self._left = 0
+
+  def reset(self, *, seed: int | None = None, options: dict | None = None
+            ) -> tuple[Any, dict]:
+    self._left = self._length
+    # Other episodes are not to cost anything.
+    self.step = (  # type: ignore[method-assign]
+        self._step if seed == self._seed else self.env.step)
+    return self.env.reset(seed=seed, options=options)
+
+  def _step(self, action):
+    observ, reward, terminated, truncated, info = self.env.step(action)
+    self._left -= 1
+    truncated = truncated or (not self._left and not terminated)
+    return observ, reward, terminated, truncated, info
+
+
 class FrameDelta(gymnasium.Wrapper):
   """Observes the change since the last observation; the first is as it is."""
 

@@ -1,7 +1,7 @@
 """Is a run sick? Plain words, from figures that are computed anyway.
 
 Bounds are far beyond what the named configs show while they learn, so that
-there is no warning without a cause; docs/results.md has what they show.
+there is no warning without a cause.
 """
 
 from __future__ import annotations

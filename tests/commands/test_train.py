@@ -80,7 +80,8 @@ def test_metrics_rows(finished):
       "stepping", "crossing", "inference", "learning", "evaluation",
       "compiling", "rest")}
   assert all(set(row) == common | parts | {
-      "steps_per_second", "step_limit", "limit_share"} for row in train)
+      "steps_per_second", "step_limit", "limit_share", "warnings"}
+             for row in train)
   assert all(set(row) == common for row in evals)
   # Four environments end an episode of 200 steps at steps 800 and 1600.
   assert [row["episodes"] for row in train] == [0, 0, 0, 4, 0, 0, 0, 4, 0, 0]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from agents import config as config_lib
+from agents.environments import episodes
 from agents.environments import make
 from tests import toy
 from tests.environments import odd
@@ -191,3 +192,30 @@ def test_registered_environments_keep_their_spaces():
   assert env.action_space.shape == (6,)
   env.close()
   assert odd.Inside().observation_space.shape == (2,)
+
+
+def _first_lengths(constructors, seed):
+  """Return the steps of the first two episodes of each environment."""
+  lengths = []
+  for index, constructor in enumerate(constructors):
+    env = constructor()
+    lengths.append([
+        len(_play(env, seed=episodes.episode_seed(seed, index, number))[0])
+        for number in range(2)])
+  return lengths
+
+
+def test_first_episodes_of_a_staggered_batch_end_one_after_the_other():
+  constructors = make.staggered(
+      config_lib.Env("Pendulum-v1", action_repeat=2), 4, 7)
+  assert _first_lengths(constructors, 7) == [
+      [25, 100], [50, 100], [75, 100], [100, 100]]
+  constructors = make.staggered(config_lib.Env("Pendulum-v1", max_length=3),
+                                5, 7)
+  assert [first for first, _ in _first_lengths(constructors, 7)] == [
+      1, 2, 2, 3, 3]
+
+
+def test_what_has_no_limit_is_not_staggered():
+  config = config_lib.Env("tests.toy:Counter")
+  assert make.staggered(config, 3, 7) == [make.MakeEnv(config)] * 3

@@ -154,3 +154,35 @@ def test_numbers_are_pythons_own():
       "bool": True, "numpy_bool": False, "int": 3, "kind": 1, "numpy_int": 4,
       "float": 0.5, "own": 2.5, "numpy_float": 1.5}
   assert {type(value) for value in numbers.values()} == {bool, int, float}
+
+
+def _ends(env, seed):
+  """Return the length of an episode, and how it ended."""
+  observ, _ = env.reset(seed=seed)
+  assert observ.tolist() == [seed, 0]
+  for length in range(1, 100):
+    observ, _, terminated, truncated, _ = env.step(0)
+    assert observ.tolist() == [seed, length]
+    if terminated or truncated:
+      return length, terminated, truncated
+
+
+@pytest.mark.parametrize("truncates", [False, True])
+def test_the_episode_of_one_seed_is_short_and_others_are_not(truncates):
+  env = wrappers.ShortEpisode(toy.Counter(7, truncates), seed=5, length=3)
+  for seed in (4, 5, 6, 5, 5, 4):
+    assert _ends(env, seed) == (
+        (3, False, True) if seed == 5 else (7, not truncates, truncates))
+
+
+@pytest.mark.parametrize("length", [7, 8])
+def test_what_ends_by_itself_is_not_truncated_too(length):
+  env = wrappers.ShortEpisode(toy.Counter(7), seed=5, length=length)
+  assert _ends(env, 5) == (7, True, False)
+
+
+def test_other_episodes_pass_by_the_wrapper():
+  inner = toy.Counter()
+  env = wrappers.ShortEpisode(inner, seed=5, length=3)
+  env.reset(seed=4)
+  assert env.step == inner.step

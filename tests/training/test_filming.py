@@ -1,5 +1,6 @@
 """A film is drawn beside training, by real processes."""
 
+import contextlib
 import io
 import os
 import pathlib
@@ -133,9 +134,13 @@ def test_it_takes_only_the_time_that_nobody_else_wants(tmp_path):
   made, _ = _begin(tmp_path, 20_000, 10_000.0)
   session = made._process.pid
   _wait_until(lambda: len(_processes_of(session)) >= 2)  # With ffmpeg.
+  seen = 0
   for pid in _processes_of(session):
-    assert os.getpriority(os.PRIO_PROCESS, pid) == 19
-    assert os.sched_getscheduler(pid) == os.SCHED_IDLE
+    with contextlib.suppress(ProcessLookupError):  # It has just ended.
+      assert os.getpriority(os.PRIO_PROCESS, pid) == 19
+      assert os.sched_getscheduler(pid) == os.SCHED_IDLE
+      seen += 1
+  assert seen >= 2
   made.close()
   _wait_until(lambda: not _processes_of(session))  # ffmpeg ends by itself.
 
