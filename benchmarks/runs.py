@@ -21,6 +21,7 @@ import yaml
 
 from agents import config as config_lib
 from agents.commands import settings as settings_lib
+from agents.reports import published
 from agents.training import run_folder
 from benchmarks import machine
 from benchmarks import tables
@@ -116,11 +117,14 @@ def summary(rows: Iterable[dict[str, str]]) -> str:
   for (config, variant, steps, _), group in groups.items():
     cells = [spread([float(row[name]) for row in group])
              for name in ("mean_action", "sampled")]
+    best = published.best(group[0]["task"], int(steps))
+    beside = f"{best.score:g} ({best.source})" if best else "-"
     lines.append([
         f"{config} {variant}".strip(), f"{int(steps):,}", str(len(group)),
-        *cells])
+        *cells, beside])
   return tables.markdown(
-      ["config", "steps", "seeds", "mean action", "sampled"], lines)
+      ["config", "steps", "seeds", "mean action", "sampled", "best published"],
+      lines)
 
 
 def spread(values: Sequence[float]) -> str:

@@ -130,14 +130,10 @@ def _final(group: results.Group, phase: str) -> list[str]:
 
 
 def _beside(task: str, steps: int) -> str:
-  anchors = published.anchors(task, steps)
-  if not anchors:
-    return "-"
-  latest = max(anchor.steps for anchor in anchors)
-  best = max((anchor for anchor in anchors if anchor.steps == latest),
-             key=lambda anchor: anchor.score)
+  best = published.best(task, steps)
   return html.escape(
-      f"{_number(best.score)} after {best.steps / 1e6:g}M ({best.source})")
+      f"{_number(best.score)} after {best.steps / 1e6:g}M ({best.source})"
+      ) if best else "-"
 
 
 def _speed(groups: Sequence[results.Group]) -> str:

@@ -53,3 +53,9 @@ def anchors(task: str, steps: int) -> list[Anchor]:
   name, _, _ = task.partition("-v")
   return [anchor for anchor in _ANCHORS.get(name, [])
           if anchor.steps <= 1.1 * steps]
+
+
+def best(task: str, steps: int) -> Anchor | None:
+  """Return the highest score of the largest of these budgets."""
+  return max(anchors(task, steps), default=None,
+             key=lambda anchor: (anchor.steps, anchor.score))

@@ -37,8 +37,9 @@ def test_a_jobs_arguments_lead_to_its_config():
 
 
 def _row(seed, mean_action, sampled, **more):
-  return {"config": "cheetah", "variant": "", "steps": "1000000",
+  return {"config": "ant", "variant": "", "steps": "1000000",
           "settings": "", "seed": str(seed), "mean_action": str(mean_action),
+          "task": "Ant-v5",
           "sampled": str(sampled), **more}
 
 
@@ -46,9 +47,12 @@ def test_the_summary_has_a_line_for_each_config_variant_and_budget():
   rows = [_row(0, 5000, 4000), _row(0, 1, 2, steps="3000000"),
           _row(1, 7000, 4000), _row(0, 8, 9, variant="x=1", settings="x=1")]
   assert runs.summary(rows).splitlines()[2:] == [
-      "| cheetah     | 1,000,000 |     2 | 6000 ± 1414 | 4000 ± 0 |",
-      "| cheetah     | 3,000,000 |     1 |         1.0 |      2.0 |",
-      "| cheetah x=1 | 1,000,000 |     1 |         8.0 |      9.0 |"]
+      "| ant     | 1,000,000 |     2 | 6000 ± 1414 | 4000 ± 0 | "
+      "3258 (Tianshou, v3, 10 seeds) |",
+      "| ant     | 3,000,000 |     1 |         1.0 |      2.0 | "
+      "4079 (Tianshou, v3, 10 seeds) |",
+      "| ant x=1 | 1,000,000 |     1 |         8.0 |      9.0 | "
+      "3258 (Tianshou, v3, 10 seeds) |"]
 
 
 @pytest.mark.slow

@@ -11,3 +11,10 @@ def test_anchors_are_those_of_budgets_up_to_this_one():
 
 def test_other_tasks_have_none():
   assert not published.anchors("Mine-v0", 10 ** 9)
+
+
+def test_the_best_is_that_of_the_largest_budget():
+  best = published.best("Humanoid-v5", 3_000_000)
+  assert best == published.Anchor(3_000_000, 6862, "rl_games, v4, 1 run")
+  assert published.best("Humanoid-v5", 1_000_000).score == 3149
+  assert published.best("Mine-v0", 1_000_000) is None
