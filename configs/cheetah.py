@@ -1,9 +1,9 @@
 """HalfCheetah-v5: never falls, so all episodes last 1000 steps."""
 
 from agents import configs
-from agents.configs import default
+from agents.configs import locomotion
 
-CONFIG = default.CONFIG.override({
+CONFIG = locomotion.CONFIG.override({
     "env.id": "HalfCheetah-v5",
 })
 

@@ -1,9 +1,9 @@
 """Hopper-v5: one leg, ends when it falls."""
 
 from agents import configs
-from agents.configs import default
+from agents.configs import locomotion
 
-CONFIG = default.CONFIG.override({
+CONFIG = locomotion.CONFIG.override({
     "env.id": "Hopper-v5",
     "double_buffering": True,
 })

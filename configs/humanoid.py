@@ -4,12 +4,13 @@ A step size held by the KL divergence decides whether it learns at all: 3200
 after 1M steps, against 756 with a linear schedule."""
 
 from agents import configs
-from agents.configs import default
+from agents.configs import locomotion
 
-CONFIG = default.CONFIG.override({
+CONFIG = locomotion.CONFIG.override({
     "env.id": "Humanoid-v5",
     "double_buffering": True,
     "algorithm.lr_schedule": "kl_adaptive",
+    "algorithm.minibatch_size": 64,
 })
 
 EXPECTED = configs.Expected(

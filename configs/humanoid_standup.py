@@ -1,9 +1,10 @@
 """HumanoidStandup-v5: as humanoid, but starts lying on the ground."""
 
-from agents.configs import default
+from agents.configs import locomotion
 
-CONFIG = default.CONFIG.override({
+CONFIG = locomotion.CONFIG.override({
     "env.id": "HumanoidStandup-v5",
     "double_buffering": True,
     "algorithm.lr_schedule": "kl_adaptive",
+    "algorithm.minibatch_size": 64,
 })

@@ -1,9 +1,9 @@
 """Walker2d-v5: two legs, ends when it falls."""
 
 from agents import configs
-from agents.configs import default
+from agents.configs import locomotion
 
-CONFIG = default.CONFIG.override({
+CONFIG = locomotion.CONFIG.override({
     "env.id": "Walker2d-v5",
     "double_buffering": True,
 })

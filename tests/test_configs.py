@@ -23,6 +23,9 @@ _ENVS = {
     "pusher": "Pusher-v5", "reacher": "Reacher-v5", "swimmer": "Swimmer-v5",
     "walker": "Walker2d-v5"}
 
+# What others begin with; these name no environment.
+_BASES = "default", "locomotion"
+
 _OWN = """
 from agents.configs import default
 CONFIG = default.CONFIG.override({"env.id": "CartPole-v1", "seed": 7})
@@ -30,7 +33,7 @@ CONFIG = default.CONFIG.override({"env.id": "CartPole-v1", "seed": 7})
 
 
 def test_names():
-  assert configs.names() == sorted([*_ENVS, "default"])
+  assert configs.names() == sorted([*_ENVS, *_BASES])
 
 
 @pytest.mark.parametrize("name", _ENVS)
@@ -66,16 +69,19 @@ def test_text_alone_rebuilds_it(name):
   assert "!" not in text
 
 
-@pytest.mark.parametrize("name", _ENVS)
+@pytest.mark.parametrize("name", [*_ENVS, "locomotion"])
 def test_states_only_what_differs(name):
   tree = ast.parse(pathlib.Path(f"{configs.__path__[0]}/{name}.py").read_text())
   assert ast.get_docstring(tree)
   settings, = (ast.literal_eval(node) for node in ast.walk(tree)
                if isinstance(node, ast.Dict))
-  default = config_lib.Config()
+  imported = {alias.name for node in ast.walk(tree)
+              if isinstance(node, ast.ImportFrom) for alias in node.names}
+  base_name, = imported & set(_BASES)
+  base = configs.load(base_name)[1]
   for key, value in settings.items():
-    assert default.override({key: value}) != default, key
-  assert default.override(settings) == configs.load(name)[1]
+    assert base.override({key: value}) != base, key
+  assert base.override(settings) == configs.load(name)[1]
 
 
 @pytest.mark.parametrize("name", _ENVS)
@@ -89,9 +95,10 @@ def test_default_is_the_default():
   assert configs.load("default") == ("default", config_lib.Config())
 
 
-def test_default_alone_names_no_environment():
+@pytest.mark.parametrize("name", _BASES)
+def test_bases_alone_name_no_environment(name):
   with pytest.raises(config_lib.ConfigError, match="env.id is empty"):
-    make.check(configs.load("default")[1].env)
+    make.check(configs.load(name)[1].env)
 
 
 def test_no_tensorflow_is_needed():

@@ -72,7 +72,7 @@ def _paper(name):
 
 
 def test_every_config_is_here():
-  assert sorted([*_TASKS, "default"]) == configs.names()
+  assert sorted([*_TASKS, "default", "locomotion"]) == configs.names()
   assert presets.names() == ["paper"]
 
 
