@@ -37,7 +37,8 @@ def options(description: str, configs_default: str, results: str
   parser.add_argument("--episodes", type=int, default=100,
                       help="of an evaluation")
   parser.add_argument("--logdir", type=pathlib.Path,
-                      default=pathlib.Path("~/logdir/learning"))
+                      default=pathlib.Path("~/logdir") / (
+                          pathlib.Path(results).stem))
   parser.add_argument("--results", type=pathlib.Path,
                       default=_RESULTS / results, help="CSV to append to")
   return parser

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import concurrent.futures
 import csv
+import itertools
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -22,6 +24,7 @@ import yaml
 from agents import config as config_lib
 from agents.commands import settings as settings_lib
 from agents.reports import published
+from agents.reports import results as results_lib
 from agents.training import run_folder
 from benchmarks import machine
 from benchmarks import tables
@@ -31,8 +34,6 @@ _FIELDS = [
     "config", "variant", "task", "steps", "seed", "mean_action", "sampled",
     "mean_action_std", "sampled_std", "episodes", "seconds", "at_once",
     "commit", "versions", "settings"]
-# One core for each run: its environments in its own process, no other thread.
-_ONE_CORE = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
 
 
 class Job(NamedTuple):
@@ -52,6 +53,13 @@ class Job(NamedTuple):
         **self.changes, "steps": self.steps, "seed": self.seed}).config
 
   @property
+  def title(self) -> str:
+    """For people and for folders."""
+    name = pathlib.Path(self.name).stem
+    parts = name, self.variant, str(self.steps), f"seed{self.seed}"
+    return "-".join(filter(None, parts)).replace(" ", "_").replace("/", "_")
+
+  @property
   def args(self) -> list[str]:
     """Arguments of `train.py`."""
     args = ["--config", self.name, "--steps", str(self.steps), "--seed",
@@ -59,7 +67,9 @@ class Job(NamedTuple):
     if self.preset:
       args += ["--preset", self.preset]
     for key, value in self.changes.items():
-      args += ["--set", f"{key}={json.dumps(value)}"]
+      # As --set reads it: in YAML, 1e-05 would be a text.
+      text = yaml.safe_dump(value, default_flow_style=True, width=1e9)
+      args += ["--set", f"{key}={text.partition(chr(10))[0]}"]
     return args
 
 
@@ -76,27 +86,40 @@ def run(jobs: Sequence[Job], logdir: pathlib.Path, results: pathlib.Path,
     episodes: Of an evaluation.
   Returns:
     All rows of the jobs.
+  Raises:
+    Failed: If some of them failed, after all others are done.
   """
-  before = {_key(row) for row in read(results)}
-  left = [job for job in jobs if _key(_about(job)) not in before]
+  wanted = [_about(job, episodes) for job in jobs]
+  before = read(results)
+  left = [job for job, about in zip(jobs, wanted, strict=True)
+          if not any(_same(row, about) for row in before)]
   print(f"{len(jobs)} runs, {len(jobs) - len(left)} of them done before.",
         flush=True)
-  with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-    futures = [pool.submit(_run, job, logdir, at_once, episodes)
-               for job in left]
+  commit, cores, failures = _commit(), itertools.count(), []
+  with concurrent.futures.ThreadPoolExecutor(
+      at_once, initializer=lambda: _keep_to_a_core(next(cores), at_once)
+      ) as pool:
+    futures = {pool.submit(_run, job, logdir, at_once, episodes): job
+               for job in left}
     try:
       for future in concurrent.futures.as_completed(futures):
-        row = future.result()
+        try:
+          row = {**future.result(), "commit": commit}
+        except machine.Failed as error:
+          failures.append(f"{futures[future].title}: {error}")
+          print(failures[-1], flush=True)
+          continue
         _append(results, row)
-        print(f"{row['config']} {row['variant']} seed {row['seed']}: mean "
-              f"action {row['mean_action']}, sampled {row['sampled']}",
-              flush=True)
+        print(f"{futures[future].title}: mean action {row['mean_action']}, "
+              f"sampled {row['sampled']}", flush=True)
     except BaseException:
-      for future in futures:
-        future.cancel()
+      pool.shutdown(wait=False, cancel_futures=True)
       raise
-  wanted = {_key(_about(job)) for job in jobs}
-  return [row for row in read(results) if _key(row) in wanted]
+  if failures:
+    raise machine.Failed("\n".join(
+        [f"{len(failures)} of {len(jobs)} runs failed:", *failures]))
+  return [row for row in read(results)
+          if any(_same(row, about) for about in wanted)]
 
 
 def read(path: pathlib.Path) -> list[dict[str, str]]:
@@ -129,7 +152,8 @@ def summary(rows: Iterable[dict[str, str]]) -> str:
 
 def spread(values: Sequence[float]) -> str:
   """Return mean and standard deviation, such as "6000 ± 100"."""
-  digits = 0 if max(map(abs, values)) >= 50 else 1
+  largest = max(map(abs, values))
+  digits = 0 if largest >= 50 else 1 if largest >= 1 else 3
   text = f"{statistics.fmean(values):.{digits}f}"
   if len(values) > 1:
     text += f" ± {statistics.stdev(values):.{digits}f}"
@@ -145,27 +169,31 @@ def seeds(text: str) -> list[int]:
   return found
 
 
+def _keep_to_a_core(number: int, at_once: int):
+  """Give this thread, and the processes it starts, one core of several."""
+  if at_once > 1 and hasattr(os, "sched_setaffinity"):
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[number % len(cores)]})
+
+
 def _run(job: Job, logdir: pathlib.Path, at_once: int, episodes: int
          ) -> dict[str, Any]:
-  """Train, or go on training, and evaluate; return a row."""
-  name = "-".join(filter(None, (job.name, job.variant.replace(" ", "_"),
-                                str(job.steps), f"seed{job.seed}")))
-  alone = at_once == 1
-  variables = None if alone else _ONE_CORE
-  flags = [] if alone else ["--noenv_processes"]
-  folder = _find(logdir / name, job.config)
+  """Train, or go on training, and evaluate; return a row without commit."""
+  # One that was begun under other conditions would not tell how long it takes.
+  place = logdir / f"{job.title}-{at_once}_at_once"
+  folder = _find(place, job.config)
   begin = (["--resume", str(folder.path)] if folder else
-           [*job.args, "--logdir", str(logdir / name)])
-  machine.python(
-      str(_ROOT / "train.py"), *begin, *flags, variables=variables)
-  folder = _find(logdir / name, job.config)
+           [*job.args, "--logdir", str(place)])
+  machine.python(str(_ROOT / "train.py"), *begin,
+                 *(["--noenv_processes"] if at_once > 1 else []))
+  folder = _find(place, job.config)
   assert folder, "There is a run folder after a run."
   scores = json.loads(machine.python(
       "-m", "benchmarks.evaluation", str(folder.path), "--episodes",
-      str(episodes), variables=variables).splitlines()[-1])
+      str(episodes)).splitlines()[-1])
   last = (folder.path / "metrics.jsonl").read_text().splitlines()[-1]
-  row = {**_about(job), "episodes": episodes, "at_once": at_once,
-         "seconds": round(json.loads(last)["seconds"]), "commit": _commit(),
+  row = {**_about(job, episodes), "at_once": at_once,
+         "seconds": round(json.loads(last)["seconds"]),
          "versions": _versions(folder)}
   for kind, score in scores.items():
     row[kind] = f"{score['mean']:.6g}"
@@ -183,19 +211,24 @@ def _find(logdir: pathlib.Path, config: config_lib.Config
   return None
 
 
-def _about(job: Job) -> dict[str, Any]:
-  config = job.config
-  usual = config_lib.flat(config_lib.Config())
-  changed = [f"{key}={json.dumps(value)}" for key, value in
-             config_lib.flat(config).items() if usual.get(key) != value
-             and key not in ("steps", "seed", "env.id")]
-  return {"config": job.name, "variant": job.variant, "task": config.env.id,
-          "steps": job.steps, "seed": job.seed, "settings": " ".join(changed)}
+def _about(job: Job, episodes: int) -> dict[str, Any]:
+  """Return what a row says of a run before it is done."""
+  run = results_lib.Run(job.name, pathlib.Path(), job.config, [])
+  settings = {key: value for key, value in run.settings.items()
+              if key != "steps"}
+  return {"config": pathlib.Path(job.name).stem, "variant": job.variant,
+          "task": results_lib.task(job.config.env), "steps": job.steps,
+          "seed": job.seed, "episodes": episodes,
+          "settings": json.dumps(settings)}
 
 
-def _key(row: dict[str, Any]) -> tuple[str, ...]:
-  return tuple(str(row[name]) for name in (
-      "config", "variant", "task", "steps", "seed", "settings"))
+def _same(row: dict[str, Any], about: dict[str, Any]) -> bool:
+  """Whether a row is of this run; settings it does not know are younger."""
+  settings, wanted = (json.loads(each["settings"]) for each in (row, about))
+  return all(
+      str(row[name]) == str(value) for name, value in about.items()
+      if name != "settings") and all(
+          wanted.get(key) == value for key, value in settings.items())
 
 
 def _append(path: pathlib.Path, row: dict[str, Any]):
@@ -210,10 +243,14 @@ def _append(path: pathlib.Path, row: dict[str, Any]):
 
 def _commit() -> str:
   """Return the checkout's commit, marked if there are changes beside it."""
-  done = subprocess.run(
-      ["git", "describe", "--always", "--abbrev=8", "--dirty"], cwd=_ROOT,
-      capture_output=True, text=True)
-  return done.stdout.strip() or "unknown"
+  def git(*args):
+    done = subprocess.run(
+        ["git", *args], cwd=_ROOT, capture_output=True, text=True)
+    return done.stdout.strip()
+  # What is written here is no change of what runs.
+  changes = git("status", "--porcelain", "--", ".", ":!docs")
+  commit = git("rev-parse", "--short=8", "HEAD") or "unknown"
+  return f"{commit}-dirty" if changes else commit
 
 
 def _versions(folder: run_folder.RunFolder) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from agents import build
 from agents import configs
+from agents.environments import workers as workers_lib
 from tests import command
 
 # Prints this process's memory in MB after each of many epochs.
@@ -49,7 +50,7 @@ def test_every_config_is_built(name):
     ({"double_buffering": True, "num_envs": 63,
       "algorithm.minibatch_size": None}, 1),
     ({"double_buffering": True, "algorithm.segment_length": None,
-      "algorithm.update_every": 64}, 1)])
+      "algorithm.update_every": 128}, 1)])
 def test_halves_are_those_of_an_even_number_that_never_waits(changes, groups):
   config = configs.load("cheetah")[1].override(changes)
   assert build.groups(config) == groups
@@ -102,13 +103,13 @@ def test_memory_stays_within_two_percent_over_200_epochs():
   assert max(used[30:]) <= 1.02 * used[29]
 
 
-def _pendulums(**changes):
+def _pendulums(workers=None, **changes):
   """A trainer whose updates have 50 steps of each of four pendulums."""
   config = configs.load("pendulum")[1].override({
       "num_envs": 4, "algorithm.segment_length": 50,
       "algorithm.minibatch_size": 200, "algorithm.update_epochs": 1,
       "eval_episodes": 1, **changes})
-  return build.trainer(config, None)
+  return build.trainer(config, workers)
 
 
 @pytest.mark.parametrize("stagger, lengths", [
@@ -117,10 +118,17 @@ def _pendulums(**changes):
 def test_first_episodes_end_one_after_the_other(stagger, lengths):
   trainer = _pendulums(stagger=stagger)
   trainer.start()
-  assert [trainer.epoch(0.0).lengths for _ in lengths] == lengths
+  epochs = [trainer.epoch(0.0) for _ in lengths]
+  assert [[episode.length for episode in epoch.episodes]
+          for epoch in epochs] == lengths
+  # Those that were cut are no scores.
+  assert {length for epoch in epochs for length in epoch.lengths} == {200}
+  assert sum(len(epoch.scores) for epoch in epochs) == (2 if stagger else 4)
+  assert sum(len(epoch.reward_parts) for epoch in epochs) == (
+      2 if stagger else 4)
 
 
-def test_short_episodes_are_continued_by_another_process():
+def test_cut_episodes_are_continued_from_a_checkpoint():
   whole, rest = _pendulums(), _pendulums()
   whole.start()
   for _ in range(2):
@@ -130,3 +138,17 @@ def test_short_episodes_are_continued_by_another_process():
     expected, found = whole.epoch(0.0), rest.epoch(0.0)
     assert found.episodes == expected.episodes
     assert found.metrics == expected.metrics
+
+
+def test_cut_episodes_are_the_same_in_workers_and_halves():
+  epochs = []
+  with workers_lib.Workers(2) as workers:
+    for processes, halves in ((None, False), (workers, False), (workers, True)):
+      trainer = _pendulums(processes, double_buffering=halves)
+      trainer.start()
+      epochs.append([trainer.epoch(0.0) for _ in range(3)])
+      trainer.close()
+  for others in epochs[1:]:
+    for expected, found in zip(epochs[0], others, strict=True):
+      assert found.episodes == expected.episodes
+      assert found.metrics == expected.metrics

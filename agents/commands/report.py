@@ -30,11 +30,12 @@ def main(argv: list[str] | None = None) -> int:
       "run folders in it at any depth")
   parser.add_argument(
       "--out", metavar="PATH", default="report.html", help="file to write; the "
-      "CSV stands beside it (default: report.html)")
+      "points stand beside it as CSV (default: report.html)")
   args = parser.parse_args(argv)
   out = pathlib.Path(args.out).expanduser()
   if out.suffix == ".csv":
-    parser.error(f"--out {out}: name the HTML file; the CSV stands beside it.")
+    parser.error(f"--out {out}: name the HTML file; the points stand beside "
+                 "it, as CSV.")
   try:
     _report(results.find(args.runs), out)
   except config_lib.ConfigError as error:
@@ -45,20 +46,25 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _report(paths: list[pathlib.Path], out: pathlib.Path):
-  runs = [results.read(path) for path in paths]
-  for run in runs:
-    if not run.rows:
-      print(f"Note: {run.path} has no scores yet and is left out.",
-            file=sys.stderr)
-  runs = [run for run in runs if run.rows]
+  runs = []
+  for path in paths:
+    try:
+      run = results.read(path)
+    except config_lib.ConfigError as error:
+      print(f"Note: left out: {error}", file=sys.stderr)
+      continue
+    if run.phase("eval") or run.phase("train"):
+      runs.append(run)
+    else:
+      print(f"Note: left out: {path} has no scores yet.", file=sys.stderr)
   if not runs:
     raise config_lib.ConfigError("no run has any scores yet.")
   from agents.reports import page  # Takes a second, which errors need not.
   groups = results.group(runs)
   tasks = ", ".join(dict.fromkeys(group.task for group in groups))
+  table = out.with_name(f"{out.stem}-points.csv")
   out.parent.mkdir(parents=True, exist_ok=True)
   out.write_text(page.page(groups, f"Runs of {tasks}"))
-  table = out.with_suffix(".csv")
   table.write_text(page.points(groups))
   print(f"Written: {out}, {table} ({len(runs)} "
         f"run{'s' * (len(runs) != 1)})")

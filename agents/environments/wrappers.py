@@ -76,6 +76,8 @@ class RandomStart(gymnasium.Wrapper):
 class ShortEpisode(gymnasium.Wrapper):
   """Truncates one episode, the one that begins with a certain seed.
 
+  The info of its last step says so under "cut_short".
+
   Args:
     env: Whose other episodes stay as they are.
     seed: Of the reset that begins it.
@@ -90,16 +92,18 @@ class ShortEpisode(gymnasium.Wrapper):
 
   def reset(self, *, seed: int | None = None, options: dict | None = None
             ) -> tuple[Any, dict]:
+    started = self.env.reset(seed=seed, options=options)
     self._left = self._length
     # Other episodes are not to cost anything.
     self.step = (  # type: ignore[method-assign]
         self._step if seed == self._seed else self.env.step)
-    return self.env.reset(seed=seed, options=options)
+    return started
 
   def _step(self, action):
     observ, reward, terminated, truncated, info = self.env.step(action)
     self._left -= 1
-    truncated = truncated or (not self._left and not terminated)
+    if not self._left and not (terminated or truncated):
+      truncated, info = True, {**info, "cut_short": True}
     return observ, reward, terminated, truncated, info
 
 

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import gymnasium
+import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
@@ -26,7 +27,10 @@ class Gaussian:
   """
 
   def __init__(self, space: gymnasium.spaces.Box):
-    self._space = space
+    # Bounds of the agent's actions, which the environment rescales.
+    bounded = np.isfinite(space.low) & np.isfinite(space.high)
+    self._low = np.where(bounded, -1, space.low)
+    self._high = np.where(bounded, 1, space.high)
     self._shape = space.shape
     self.actions = math.prod(space.shape)
     self.size = 2 * self.actions
@@ -68,7 +72,7 @@ class Gaussian:
 
   def saturation(self, action: tf.Tensor) -> tf.Tensor:
     """Share of the dimensions that the environment clips, of shape [N]."""
-    clipped = (action < self._space.low) | (action > self._space.high)
+    clipped = (action < self._low) | (action > self._high)
     flat = tf.reshape(clipped, [-1, self.actions])
     return tf.reduce_mean(tf.cast(flat, tf.float32), -1)
 

@@ -60,23 +60,32 @@ def curve(runs: Sequence[results.Run], phase: str, unit: str) -> Curve | None:
     phase: "eval" for the mean action, "train" for sampled ones.
     unit: "steps" or "hours".
   Returns:
-    The curve, or None where a run has no score yet.
+    The curve of those that have any scores, None if there is none.
   """
   series = []
   for run in runs:
-    rows = run.phase(phase)
-    if not rows:
-      return None
-    x = [row["step"] if unit == "steps" else row["seconds"] / 3600
-         for row in rows]
-    series.append((x, [row["return_mean"] for row in rows]))
+    if rows := run.phase(phase):
+      x = [row["step"] if unit == "steps" else row["seconds"] / 3600
+           for row in rows]
+      series.append((x, [row["return_mean"] for row in rows]))
+  if not series:
+    return None
   first, last = max(x[0] for x, _ in series), min(x[-1] for x, _ in series)
   grid = np.linspace(first, max(first, last), _POINTS)
   return Curve(grid, estimate(np.array(
       [np.interp(grid, x, scores) for x, scores in series])))
 
 
-def final(runs: Sequence[results.Run], phase: str) -> np.ndarray:
-  """Return the last score of each run that has any, of shape [S]."""
-  return np.array([run.phase(phase)[-1]["return_mean"] for run in runs
-                   if run.phase(phase)])
+def final(runs: Sequence[results.Run], phase: str) -> tuple[int, np.ndarray]:
+  """Return the last step that all runs have come to, and their scores there.
+
+  Args:
+    runs: That differ in their seeds.
+    phase: "eval" or "train".
+  Returns:
+    The step, and the score of each run that has any until then, of shape [S].
+  """
+  step = min(run.rows[-1]["step"] for run in runs)
+  scores = [[row["return_mean"] for row in run.phase(phase)
+             if row["step"] <= step][-1:] for run in runs]
+  return step, np.array([score for found in scores for score in found])

@@ -16,8 +16,10 @@ from agents.reports import published
 from agents.reports import results
 
 _INK = "#010203"  # Becomes the color of the text around the figure.
-# Distinct for all eyes, and on white as well as on black (Okabe and Ito 2008).
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9")
+# Distinct on white as well as on black; the first ones (Okabe and Ito 2008) for
+# all eyes.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9",
+          "#8c6bb1", "#a65628", "#7f7f7f", "#e41a1c", "#6a9f00", "#17a2a2")
 _STYLE: Any = {  # Matplotlib lists all keys there are in its type.
     "svg.fonttype": "none", "svg.hashsalt": "report", "font.size": 10,
     "font.family": "sans-serif", "text.color": _INK, "axes.edgecolor": _INK,

@@ -107,7 +107,7 @@ def _task(task: str, groups: list[results.Group]) -> str:
         f"{_swatch(number)}{html.escape(group.label)}",
         ", ".join(str(seed) for seed in sorted(
             each.config.seed for each in group.runs)),
-        f"{min(each.rows[-1]['step'] for each in group.runs):,}",
+        f"{curves.final(group.runs, 'eval')[0]:,}",
         *_final(group, "eval"), *_final(group, "train"),
         f"{np.mean(hours):.3g}", _beside(task, run.config.steps)])
   table = _table([
@@ -118,14 +118,16 @@ def _task(task: str, groups: list[results.Group]) -> str:
 
 
 def _final(group: results.Group, phase: str) -> list[str]:
-  scores = curves.final(group.runs, phase)
+  _, scores = curves.final(group.runs, phase)
   if not len(scores):
     return ["-", "-"]
   found = curves.estimate(scores)
   spread = f" ± {_number(scores.std(ddof=1))}" if len(scores) > 1 else ""
   interval = (f" [{_number(found.low)}, {_number(found.high)}]"
               if len(scores) > 1 else "")
-  return [f"{_number(scores.mean())}{spread}",
+  missing = len(group.runs) - len(scores)
+  count = f" ({len(scores)} of {len(group.runs)})" if missing else ""
+  return [f"{_number(scores.mean())}{spread}{count}",
           f"{_number(found.mean)}{interval}"]
 
 
@@ -191,4 +193,4 @@ def _swatch(number: int) -> str:
 
 
 def _number(value: Any) -> str:
-  return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"
+  return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

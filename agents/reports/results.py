@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 from collections.abc import Iterable
@@ -92,9 +93,9 @@ def group(runs: Sequence[Run]) -> list[Group]:
   groups = list(by_settings.values())
   found = []
   for members in groups:
-    task = _task(members[0])
-    rivals = [other for other in groups if _task(other[0]) == task]
-    found.append(Group(task, _label(members[0], rivals), members))
+    name = task(members[0].config.env)
+    rivals = [other for other in groups if task(other[0].config.env) == name]
+    found.append(Group(name, _label(members[0], rivals), members))
   return sorted(found, key=lambda each: (each.task, each.label))
 
 
@@ -106,9 +107,13 @@ def differences(groups: Sequence[Group]) -> dict[str, list[Any]]:
           if len({repr(each.get(key)) for each in settings}) > 1}
 
 
-def _task(run: Run) -> str:
-  env = run.config.env
+def task(env: config_lib.Env) -> str:
+  """Return an environment's id, and what is not as it is registered."""
   changed = [f"{key}={value}" for key, value in env.kwargs.items()]
+  changed += [f"{field.name}={getattr(env, field.name)}"
+              for field in dataclasses.fields(env)
+              if field.name not in ("id", "kwargs")
+              and getattr(env, field.name) != field.default]
   return " ".join([env.id, *changed])
 
 

@@ -1,7 +1,7 @@
 """Is a run sick? Plain words, from figures that are computed anyway.
 
-Bounds are far beyond what the named configs show while they learn, so that
-there is no warning without a cause.
+Bounds lie beyond what the named configs show while they learn, and what is
+seen must last, so that there is no warning without a cause.
 """
 
 from __future__ import annotations
@@ -59,18 +59,22 @@ class Health:
 def _symptoms(config: config_lib.Algorithm, continuous: bool) -> list[Symptom]:
   """Return all there can be with these settings."""
   target = config.kl_target
+  held = config.lr_schedule == "kl_adaptive"
+  hold = "" if held else ", or set algorithm.lr_schedule=kl_adaptive"
   found = [
       Symptom(
           "kl_high", 3, lambda x: x["kl"] > 30 * target,
           "Each update moves the policy far: a KL divergence of {kl:.2g}, "
           "where algorithm.kl_target is {settings[algorithm.kl_target]:g}. "
-          "Lower algorithm.learning_rate, or set "
-          "algorithm.lr_schedule=kl_adaptive."),
+          f"Lower algorithm.learning_rate{hold}."),
       Symptom(
-          "value_useless", 10, lambda x: x["explained_variance"] <= 0,
+          # Of returns that are all alike there is nothing to explain.
+          "value_useless", 10, lambda x: (
+              x["explained_variance"] <= 0 and x["value_loss"] > 1e-3),
           "The value explains nothing of the returns: explained variance "
           "{explained_variance:.2f}. If rewards are not noise, raise "
-          "algorithm.value_coef or network.value_layers."),
+          "algorithm.update_epochs or network.value_layers, or lower "
+          "algorithm.learning_rate."),
       Symptom(
           "observ_clipped", 3, lambda x: x.get("observ_clipped", 0.0) > 0.05,
           "{observ_clipped:.0%} of the normalized observations are clipped. "
@@ -82,7 +86,7 @@ def _symptoms(config: config_lib.Algorithm, continuous: bool) -> list[Symptom]:
         "The value diverges: its squared error is {value_loss:.3g}, where "
         "returns are scaled to a variance of 1. Lower algorithm.learning_rate, "
         "or bound the rewards by algorithm.reward_clip."))
-  if config.lr_schedule == "kl_adaptive" or config.kl_penalty:
+  if held or config.kl_penalty:
     found.append(Symptom(
         "kl_low", 10, lambda x: x["kl"] < target / 30,
         "Updates hardly move the policy: a KL divergence of {kl:.2g}, where "
@@ -93,16 +97,15 @@ def _symptoms(config: config_lib.Algorithm, continuous: bool) -> list[Symptom]:
         Symptom(
             "std_collapsed", 3, lambda x: x["action_std"] < 0.01,
             "The policy no longer explores: its actions' standard deviation is "
-            "{action_std:.2g}, in a range of [-1, 1]. Raise "
+            "{action_std:.2g}; bounded actions span [-1, 1]. Raise "
             "algorithm.entropy_coef, or lower algorithm.learning_rate."),
         Symptom(
             "std_explodes", 3, lambda x: x["action_std"] > 3,
             "The policy is mostly noise: its actions' standard deviation is "
-            "{action_std:.2g}, in a range of [-1, 1]. Lower "
+            "{action_std:.2g}; bounded actions span [-1, 1]. Lower "
             "algorithm.entropy_coef or network.init_std."),
         Symptom(
             "actions_saturated", 3, lambda x: x["action_saturation"] > 0.9,
             "{action_saturation:.0%} of the actions lie beyond their bounds. "
-            "Lower network.init_std or algorithm.learning_rate, or set "
-            "network.mean_activation=tanh.")]
+            "Lower network.init_std or algorithm.learning_rate.")]
   return found

@@ -91,7 +91,12 @@ class Loop:
     self._scores, self._lengths = facts["scores"], facts["lengths"]
     self._reward_parts = facts["reward_parts"]
     self._seconds = facts["seconds"]
-    self._health.state = facts["health"]
+    try:
+      self._health.state = facts["health"]
+    except KeyError as error:
+      raise config_lib.ConfigError(
+          f"The checkpoint lacks {error}; another version of this program "
+          "made it.") from None
     self._recorder.load(recorded.recorded_arrays(arrays))
     self._metrics = metrics_lib.Metrics(self._folder.path, facts["files"])
 
@@ -188,7 +193,9 @@ class Loop:
     self._write(row, scalars)
     for warning in warnings:
       self._progress.warn(f"step {self.step:,}: {warning}")
-      self._metrics.write_text("health/warnings", warning, self.step)
+    if warnings:  # As one, as TensorBoard keeps one text a step.
+      self._metrics.write_text(
+          "health/warnings", "\n\n".join(warnings), self.step)
     self._scores, self._lengths, self._reward_parts = [], [], []
     self._done["report_every"] = self.step
 

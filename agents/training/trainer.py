@@ -64,19 +64,25 @@ class Epoch(NamedTuple):
   samples: Samples
 
   @property
+  def whole(self) -> list[episodes_lib.Episode]:
+    """Episodes to be scored; others were only cut to stagger the next ones."""
+    return [episode for episode in self.episodes
+            if not episode.info.get("cut_short")]
+
+  @property
   def scores(self) -> list[float]:
-    """Of the episodes."""
-    return [episode.score for episode in self.episodes]
+    """Of the whole episodes."""
+    return [episode.score for episode in self.whole]
 
   @property
   def lengths(self) -> list[int]:
-    """Of the episodes."""
-    return [episode.length for episode in self.episodes]
+    """Of the whole episodes."""
+    return [episode.length for episode in self.whole]
 
   @property
   def reward_parts(self) -> list[dict[str, float]]:
-    """Of the episodes."""
-    return [episode.info["reward_parts"] for episode in self.episodes]
+    """Of the whole episodes."""
+    return [episode.info["reward_parts"] for episode in self.whole]
 
 
 class Trainer:

@@ -3,6 +3,7 @@ import signal
 
 import pytest
 
+from benchmarks import machine
 from benchmarks import runs
 from tests import command
 
@@ -31,6 +32,10 @@ def test_a_jobs_arguments_lead_to_its_config():
       "--config", "pendulum", "--steps", "1000", "--seed", "3", "--set",
       "num_envs=4", "--set", "algorithm.segment_length=50", "--set",
       "algorithm.minibatch_size=50", "--set", "eval_episodes=2"]
+  small = runs.Job("pendulum", 500, 0, changes={
+      "env.kwargs": {"g": 1e-5}, "algorithm.clip_ratio": None})
+  assert small.args[-4:] == ["--set", "env.kwargs={g: 1.0e-05}", "--set",
+                             "algorithm.clip_ratio=null"]
   paper = runs.Job("pendulum", 500, 0, preset="paper")
   assert paper.args[-2:] == ["--preset", "paper"]
   assert paper.config.algorithm.update_every == 30
@@ -50,7 +55,7 @@ def test_the_summary_has_a_line_for_each_config_variant_and_budget():
       "| ant     | 1,000,000 |     2 | 6000 ± 1414 | 4000 ± 0 | "
       "3258 (Tianshou, v3, 10 seeds) |",
       "| ant     | 3,000,000 |     1 |         1.0 |      2.0 | "
-      "4079 (Tianshou, v3, 10 seeds) |",
+      "   4958 (rl_games, v4, 1 run) |",
       "| ant x=1 | 1,000,000 |     1 |         8.0 |      9.0 | "
       "3258 (Tianshou, v3, 10 seeds) |"]
 
@@ -58,7 +63,7 @@ def test_the_summary_has_a_line_for_each_config_variant_and_budget():
 @pytest.mark.slow
 def test_runs_are_resumed_evaluated_and_not_repeated(tmp_path, capsys):
   logdir, results = tmp_path / "logdir", tmp_path / "results" / "some.csv"
-  name = "pendulum-small-1000-seed3"
+  name = "pendulum-small-1000-seed3-2_at_once"
   # One that was interrupted, and one with other settings, which isn't touched.
   other = _JOB._replace(changes={**_JOB.changes, "num_envs": 2})
   def saved():
@@ -83,7 +88,7 @@ def test_runs_are_resumed_evaluated_and_not_repeated(tmp_path, capsys):
   for row in rows:
     assert row["task"] == "Pendulum-v1" and row["episodes"] == "6"
     assert -2000 < float(row["mean_action"]) < 0 < float(row["sampled_std"])
-    assert "num_envs=4" in row["settings"] and "seed" not in row["settings"]
+    assert json.loads(row["settings"])["num_envs"] == 4
     assert "tensorflow=" in row["versions"] and row["commit"]
   # Again: they are done, and alone they end with the same scores.
   capsys.readouterr()
@@ -101,13 +106,32 @@ def test_runs_are_resumed_evaluated_and_not_repeated(tmp_path, capsys):
 def test_a_run_that_fails_says_why_and_is_not_recorded(tmp_path):
   job = _JOB._replace(changes={"env.id": "tests.toy:Faulty", "env.kwargs": {
       "fault": "raise"}, "env.max_length": 5})
-  with pytest.raises(Exception, match="faulty step"):
-    runs.run([job], tmp_path / "logdir", tmp_path / "some.csv", 1, 2)
-  assert not runs.read(tmp_path / "some.csv")
+  with pytest.raises(
+      machine.Failed, match="(?s)1 of 2 runs failed:.*faulty step"):
+    runs.run([job, _JOB], tmp_path / "logdir", tmp_path / "some.csv", 1, 2)
+  assert [row["config"] for row in runs.read(tmp_path / "some.csv")] == [
+      "pendulum"]
 
 
-def test_settings_tell_what_differs_from_the_defaults():
-  about = runs._about(runs.Job("swimmer", 1_000, 0))
-  told = dict(item.split("=", 1) for item in about["settings"].split(" "))
-  assert json.loads(told["algorithm.discount"]) == 0.9999
+def test_a_row_is_of_a_run_if_all_settings_that_it_knows_are_the_same():
+  job = runs.Job("swimmer", 1_000, 0)
+  about = runs._about(job, 100)
   assert about["task"] == "Swimmer-v5"
+  settings = json.loads(about["settings"])
+  assert settings["algorithm.discount"] == 0.9999
+  assert "seed" not in settings and "steps" not in settings
+  row = {key: str(value) for key, value in about.items()}
+  assert runs._same(row, about)
+  del settings["stagger"]  # As if it were younger than the row.
+  assert runs._same({**row, "settings": json.dumps(settings)}, about)
+  settings["algorithm.discount"] = 0.99  # As if the config had changed.
+  assert not runs._same({**row, "settings": json.dumps(settings)}, about)
+  for changed in (job._replace(seed=1), job._replace(steps=2_000),
+                  job._replace(variant="x"), job._replace(name="walker")):
+    assert not runs._same(row, runs._about(changed, 100))
+  assert not runs._same(row, runs._about(job, 10))
+
+
+def test_titles_name_folders():
+  job = runs.Job("/some/where/robot.py", 1_000, 2, "a/b c")
+  assert job.title == "robot-a_b_c-1000-seed2"

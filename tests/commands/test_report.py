@@ -22,10 +22,10 @@ def test_a_real_run_is_reported(finished, tmp_path):
   folder, _, _ = finished
   done = _report(tmp_path, folder)
   assert done.returncode == 0, done.stderr
-  assert done.stdout == "Written: report.html, report.csv (1 run)\n"
+  assert done.stdout == "Written: report.html, report-points.csv (1 run)\n"
   text = (tmp_path / "report.html").read_text()
   assert "Runs of Pendulum-v1" in text and "<svg" in text
-  with open(tmp_path / "report.csv") as file:
+  with open(tmp_path / "report-points.csv") as file:
     points = list(csv.DictReader(file))
   told = [row for row in command.rows(folder) if row["return_mean"] is not None]
   assert len(points) == len(told) > 10
@@ -37,12 +37,16 @@ def test_runs_without_scores_are_left_out_and_told(tmp_path, capsys):
   good = folders.make(tmp_path / "runs" / "1-cheetah", [1.0])
   empty = shutil.copytree(good, tmp_path / "runs" / "2-cheetah")
   (empty / "metrics.jsonl").write_text("")
+  foreign = tmp_path / "runs" / "other"
+  foreign.mkdir()
+  (foreign / "config.yaml").write_text("a: 1")
   out = tmp_path / "new" / "page.html"
   assert report.main([str(tmp_path / "runs"), "--out", str(out)]) == 0
   told = capsys.readouterr()
   assert "2-cheetah has no scores yet" in told.err
+  assert "has no field 'a'" in told.err
   assert "(1 run)" in told.out and out.exists()
-  assert out.with_suffix(".csv").exists()
+  assert (tmp_path / "new" / "page-points.csv").exists()
 
 
 @pytest.mark.parametrize("args, code, words", [

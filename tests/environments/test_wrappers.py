@@ -181,6 +181,24 @@ def test_what_ends_by_itself_is_not_truncated_too(length):
   assert _ends(env, 5) == (7, True, False)
 
 
+@pytest.mark.parametrize("seed", [4, 5])
+def test_only_a_cut_is_told(seed):
+  env = wrappers.ShortEpisode(toy.Counter(7), seed=5, length=3)
+  env.reset(seed=seed)
+  told = [env.step(0)[4].get("cut_short") for _ in range(3)]
+  assert told == [None, None, True if seed == 5 else None]
+
+
+def test_what_rebinds_its_step_is_called_by_the_new_one():
+  class Env(toy.Counter):
+    def reset(self, **kwargs):
+      self.step = lambda action: "rebound"
+      return super().reset(**kwargs)
+  env = wrappers.ShortEpisode(Env(), seed=5, length=3)
+  env.reset(seed=4)
+  assert env.step(0) == "rebound"
+
+
 def test_other_episodes_pass_by_the_wrapper():
   inner = toy.Counter()
   env = wrappers.ShortEpisode(inner, seed=5, length=3)

@@ -231,12 +231,20 @@ def test_the_divergence_is_from_the_first_to_the_second(head):
   assert abs(np.mean(ratio) - back[0]) > 5 * error
 
 
-def test_saturation_is_the_share_of_dimensions_out_of_bounds():
-  head = _gaussian((2, 2))
+@pytest.mark.parametrize("low, high", [(-1, 1), (-0.4, 0.4), (5, 10)])
+def test_saturation_is_the_share_of_dimensions_out_of_bounds(low, high):
+  # Bounded actions span [-1, 1] for the agent, whatever the environment's do.
+  head = heads.make(gymnasium.spaces.Box(low, high, (2, 2)))
   action = tf.constant([[[0.0, 1.0], [-1.0, 0.5]], [[1.1, 0], [-3, 0]],
                         [[5, 5], [5, 5]]])
   np.testing.assert_array_equal(head.saturation(action), [0, 0.5, 1])
+
+
+def test_what_has_no_bounds_is_not_saturated():
+  action = tf.constant([[[0.0, 9.0], [-9.0, 0.5]]] * 3)
   unbounded = heads.make(gymnasium.spaces.Box(-np.inf, np.inf, (2, 2)))
   np.testing.assert_array_equal(unbounded.saturation(action), [0, 0, 0])
+  half = heads.make(gymnasium.spaces.Box(0, np.inf, (2, 2)))
+  np.testing.assert_array_equal(half.saturation(action), [0.25] * 3)
   np.testing.assert_array_equal(
       _categorical(3).saturation(tf.constant([0, 2], tf.int64)), [0, 0])

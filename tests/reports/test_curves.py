@@ -63,13 +63,21 @@ def test_curves_go_over_steps_or_hours_and_between_reports(tmp_path):
 def test_curves_end_where_the_first_run_does(tmp_path):
   runs = _runs(tmp_path, [10.0, 20.0, 30.0], [10.0, 20.0])
   assert curves.curve(runs, "eval", "steps").x[-1] == 200
-  assert curves.final(runs, "eval").tolist() == [30.0, 20.0]
+  step, scores = curves.final(runs, "eval")
+  assert step == 200 and scores.tolist() == [20.0, 20.0]
+
+
+def test_runs_without_scores_do_not_take_away_those_of_others(tmp_path):
+  runs = _runs(tmp_path, [10.0, 20.0], [None, 30.0], [None, None])
+  curve = curves.curve(runs, "eval", "steps")
+  assert set(curve.x) == {200} and set(curve.score.mean) == {25.0}
+  assert curves.final(runs, "eval")[1].tolist() == [20.0, 30.0]
 
 
 def test_without_scores_there_is_no_curve(tmp_path):
   runs = _runs(tmp_path, [1.0, 2.0], sampled=[None, None])
   assert curves.curve(runs, "train", "steps") is None
-  assert not len(curves.final(runs, "train"))
+  assert not len(curves.final(runs, "train")[1])
 
 
 def test_a_single_report_is_a_point(tmp_path):

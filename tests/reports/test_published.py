@@ -10,7 +10,8 @@ def test_anchors_are_those_of_budgets_up_to_this_one():
 
 
 def test_other_tasks_have_none():
-  assert not published.anchors("Mine-v0", 10 ** 9)
+  for task in ("Mine-v0", "Ant-variant-v0", "Ant-v5 max_length=10", "Ant"):
+    assert not published.anchors(task, 10 ** 9)
 
 
 def test_the_best_is_that_of_the_largest_budget():

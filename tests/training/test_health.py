@@ -31,7 +31,7 @@ def test_healthy_runs_are_left_alone():
 
 @pytest.mark.parametrize("metrics, patience, words", [
     ({"kl": 0.31}, 3, ["0.31", "is 0.01", "algorithm.learning_rate"]),
-    ({"explained_variance": -0.2}, 10, ["-0.20", "algorithm.value_coef"]),
+    ({"explained_variance": -0.2}, 10, ["-0.20", "algorithm.update_epochs"]),
     ({"value_loss": 11.0}, 3, ["11", "algorithm.learning_rate"]),
     ({"observ_clipped": 0.06}, 3, ["6%", "algorithm.observ_clip"]),
     ({"action_std": 0.005}, 3, ["0.005", "algorithm.entropy_coef"]),
@@ -70,6 +70,18 @@ def test_small_updates_are_no_illness_where_nothing_holds_the_kl(
     changes, warned):
   patient = health.Health(_CONFIG.override(changes), True)
   assert bool(_examine(patient, 20, kl=1e-4)) == warned
+
+
+def test_there_is_nothing_to_explain_where_returns_are_alike():
+  patient = health.Health(_CONFIG, True)
+  assert not _examine(patient, 20, explained_variance=-6.0, value_loss=1e-4)
+
+
+def test_nobody_is_told_to_do_what_is_done():
+  adaptive = _CONFIG.override({"algorithm.lr_schedule": "kl_adaptive"})
+  for config, told in ((_CONFIG, True), (adaptive, False)):
+    (text,), = _examine(health.Health(config, True), 3, kl=0.5).values()
+    assert ("lr_schedule" in text) == told
 
 
 def test_choices_may_become_certain():
