@@ -7,18 +7,16 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import math
-import types
 import typing
 from typing import Any
 
 import yaml
 
+from agents import plain
 
-class ConfigError(ValueError):
-  """A setting is unknown, has the wrong type, or can't work."""
+ConfigError = plain.ConfigError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,40 +179,22 @@ class Config:
 
   def override(self, changes: dict[str, Any]) -> Config:
     """Return a copy with dotted keys such as "env.id" set to new values."""
-    data = to_data(self)
+    data = plain.to_data(self)
     for key, value in changes.items():
       *parents, leaf = key.split(".")
       place: Any = data
       kind: Any = Config
       for part in parents:
         if dataclasses.is_dataclass(kind):
-          _check_known(kind, part, key)
+          plain.check_known(kind, part, key)
           kind = typing.get_type_hints(kind)[part]
         place = place.setdefault(part, {})
         if not isinstance(place, dict):
           raise ConfigError(f"{key}: '{part}' has no fields of its own.")
       if dataclasses.is_dataclass(kind):
-        _check_known(kind, leaf, key)
+        plain.check_known(kind, leaf, key)
       place[leaf] = value
     return from_data(data)
-
-
-def to_data(config: Config) -> dict[str, Any]:
-  """Return the config as dicts, lists and scalars."""
-  scalars = (bool, int, float, str, type(None))
-  def plain(value):
-    if dataclasses.is_dataclass(value):
-      return {field.name: plain(getattr(value, field.name))
-              for field in dataclasses.fields(value)}
-    if isinstance(value, dict) and all(type(key) in scalars for key in value):
-      return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-      return [plain(item) for item in value]
-    if type(value) in scalars:
-      return value
-    raise ConfigError("The config must be plain data: numbers, texts, lists "
-                      f"and dicts. Received: {value!r}.")
-  return plain(config)
 
 
 def flat(config: Config) -> dict[str, bool | int | float | str]:
@@ -227,18 +207,18 @@ def flat(config: Config) -> dict[str, bool | int | float | str]:
       else:
         scalar = isinstance(value, (bool, int, float, str))
         values[f"{prefix}{key}"] = value if scalar else json.dumps(value)
-  add(to_data(config), "")
+  add(plain.to_data(config), "")
   return values
 
 
 def from_data(data: Any) -> Config:
   """Build a config from plain data, checking every name, type and value."""
-  return _convert(Config, data, "")
+  return plain.convert(Config, data, "")
 
 
 def dump(config: Config) -> str:
   """Return the YAML text that `load` reads back."""
-  return yaml.safe_dump(to_data(config), sort_keys=False)
+  return yaml.safe_dump(plain.to_data(config), sort_keys=False)
 
 
 def load(text: str, source: str) -> Config:
@@ -260,60 +240,6 @@ def parse_setting(text: str) -> tuple[str, Any]:
   except (ValueError, yaml.YAMLError) as error:
     raise ConfigError(f"--set {text}: the value can't be read: {error}"
                       ) from None
-
-
-def did_you_mean(name: str, known: typing.Iterable[str]) -> str:
-  """Return a hint such as " Did you mean 'x'?", or nothing."""
-  close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-  return f" Did you mean '{close[0]}'?" if close else ""
-
-
-def _check_known(kind: Any, name: str, key: str):
-  names = [field.name for field in dataclasses.fields(kind)]
-  if name not in names:
-    hint = did_you_mean(name, names) or f" It has: {', '.join(names)}."
-    raise ConfigError(f"{key}: {kind.__name__} has no field '{name}'.{hint}")
-
-
-def _convert(kind: Any, value: Any, key: str) -> Any:
-  """Check `value` against a type hint; only lossless conversions happen."""
-  where = key or "config"
-  if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-    if not isinstance(value, dict):
-      raise ConfigError(f"{where}: expected fields. Received: {value!r}.")
-    hints = typing.get_type_hints(kind)
-    fields = {}
-    for name, item in value.items():
-      path = f"{key}.{name}" if key else str(name)
-      _check_known(kind, str(name), path)
-      fields[name] = _convert(hints[name], item, path)
-    return kind(**fields)
-  origin, args = typing.get_origin(kind), typing.get_args(kind)
-  if origin in (types.UnionType, typing.Union):
-    return None if value is None else _convert(args[0], value, key)
-  if origin is tuple and isinstance(value, (list, tuple)):
-    return tuple(_convert(args[0], item, key) for item in value)
-  if origin is dict and isinstance(value, dict):
-    return dict(value)
-  if isinstance(value, str) and kind in (int, float):
-    # YAML reads 3e-4 as text: it wants 3.0e-4.
-    for number_type in (int, float):
-      try:
-        value = number_type(value)
-        break
-      except ValueError:
-        pass
-  if isinstance(value, kind if isinstance(kind, type) else ()):
-    if not (kind is int and isinstance(value, bool)):
-      return value
-  number = isinstance(value, (int, float)) and not isinstance(value, bool)
-  if kind is float and number:
-    return float(value)
-  if kind is int and number and math.isfinite(value) and value == int(value):
-    return int(value)
-  expected = getattr(origin or kind, "__name__", str(kind))
-  raise ConfigError(f"`{where}` must be of type {expected}. "
-                    f"Received: {value!r}.")
 
 
 def _require(config: Any, name: str, rule: str, holds: typing.Callable):

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from agents import config as config_lib
+from agents import plain
 
 # The keys that users meet in commands and in documentation.
 _KEYS = """
@@ -69,13 +70,13 @@ def config():
 
 @pytest.mark.parametrize("key", _KEYS)
 def test_keys_are_there(key):
-  _look_up(config_lib.to_data(config_lib.Config()), key)
+  _look_up(plain.to_data(config_lib.Config()), key)
 
 
 def test_fixture_differs_everywhere(config):
-  default = config_lib.to_data(config_lib.Config())
+  default = plain.to_data(config_lib.Config())
   same = [key for key, value in _leaves(default)
-          if _look_up(config_lib.to_data(config), key) == value]
+          if _look_up(plain.to_data(config), key) == value]
   assert not same
 
 
@@ -84,7 +85,7 @@ def test_fixture_differs_everywhere(config):
 
 def test_round_trips(config):
   for original in (config, config_lib.Config()):
-    data = config_lib.to_data(original)
+    data = plain.to_data(original)
     assert config_lib.from_data(data) == original
     text = config_lib.dump(original)
     assert config_lib.load(text, "here") == original
@@ -95,7 +96,7 @@ def test_round_trips(config):
 
 
 def test_data_is_complete_and_plain(config):
-  data = config_lib.to_data(config)
+  data = plain.to_data(config)
   def check(kind, part):
     assert list(part) == [field.name for field in dataclasses.fields(kind)]
   check(config_lib.Config, data)
@@ -152,7 +153,7 @@ def test_override_changes_what_it_names_and_nothing_else(config):
   changed = config.override({
       "steps": 100, "env.id": "Hopper-v5", "env.kwargs.a": 5,
       "env.kwargs.new": [1], "algorithm.discount": 0.75})
-  before, after = (dict(_leaves(config_lib.to_data(x)))
+  before, after = (dict(_leaves(plain.to_data(x)))
                    for x in (config, changed))
   assert config.steps == 12 and "new" not in config.env.kwargs
   assert {key: value for key, value in after.items()

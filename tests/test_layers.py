@@ -15,7 +15,8 @@ _TENSORFLOW = {"tensorflow", "keras", "tf_keras", "tensorflow_probability"}
 _ARROWS = {
     "agents": set(),
     "agents.errors": set(),
-    "agents.config": set(),
+    "agents.plain": set(),
+    "agents.config": {"agents.plain"},
     "agents.structs": set(),
     "agents.ops": {"agents.structs"},
     "agents.environments": {"agents.config", "agents.errors"},
@@ -43,8 +44,8 @@ _ARROWS = {
     "agents.reports": {"agents.config", "agents.training"},
     "agents.rehearsal": {
         "agents.build", "agents.config", "agents.training"},
-    "agents.configs": {"agents.config"},
-    "agents.configs.presets": {"agents.config"},
+    "agents.configs": {"agents.config", "agents.plain"},
+    "agents.configs.presets": {"agents.config", "agents.plain"},
     "agents.commands": {
         "agents.build", "agents.config", "agents.configs",
         "agents.environments", "agents.errors", "agents.films", "agents.play",
@@ -160,9 +161,10 @@ def test_nothing_imports_the_command_line(layer):
 
 @pytest.mark.parametrize("module", sorted(
     module for module in _sources() if _layer(module) in (
-        "agents", "agents.errors", "agents.config", "agents.environments",
-        "agents.films", "agents.reports", "agents.configs",
-        "agents.configs.presets", "agents.__main__", "train", "visualize")
+        "agents", "agents.errors", "agents.config", "agents.plain",
+        "agents.environments", "agents.films", "agents.reports",
+        "agents.configs", "agents.configs.presets", "agents.__main__", "train",
+        "visualize")
     or module in (
             f"agents.commands.{name}" for name in (
                 "train", "visualize", "check", "report", "settings", "listing"

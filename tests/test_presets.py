@@ -8,6 +8,7 @@ import pytest
 from agents import build
 from agents import config as config_lib
 from agents import configs
+from agents import plain
 from agents.configs import presets
 from tests import modes
 
@@ -84,7 +85,7 @@ def test_every_setting_is_here():
 
 @pytest.mark.parametrize("name", _TASKS)
 def test_settings_of_2017(name):
-  data = config_lib.to_data(_paper(name))
+  data = plain.to_data(_paper(name))
   assert data["algorithm"] == {**_ALGORITHM, **_TASKS[name]}
   assert data["network"] == _NETWORK
   assert data["num_envs"] == 30
@@ -96,8 +97,8 @@ def test_all_else_is_left_alone(name):
          "env.max_length": 77, "env.kwargs.width": 4, "env.frame_delta": True}
   _, config = configs.load(name)
   for before in (config, config.override(own)):
-    after = config_lib.to_data(presets.apply("paper", before))
-    expected = config_lib.to_data(before)
+    after = plain.to_data(presets.apply("paper", before))
+    expected = plain.to_data(before)
     for key in ("algorithm", "network", "num_envs"):
       expected[key] = after[key]
     assert after == expected
@@ -118,7 +119,7 @@ def test_text_alone_rebuilds_it(name):
 def test_tasks_are_known_by_their_name_in_any_version(env_id, special):
   config = presets.apply(
       "paper", config_lib.Config(env=config_lib.Env(env_id)))
-  assert config_lib.to_data(config)["algorithm"] == {**_ALGORITHM, **special}
+  assert plain.to_data(config)["algorithm"] == {**_ALGORITHM, **special}
 
 
 def test_settings_of_a_config_do_not_shine_through():
