@@ -1,10 +1,14 @@
-"""HalfCheetah-v5: never falls, so all episodes last 1000 steps."""
+"""HalfCheetah-v5: never falls, so all episodes last 1000 steps.
+
+Minibatches of 128 learn as well as smaller ones here, in less time.
+"""
 
 from agents import configs
-from agents.configs import locomotion
+from agents.configs import short_segments
 
-CONFIG = locomotion.CONFIG.override({
+CONFIG = short_segments.CONFIG.override({
     "env.id": "HalfCheetah-v5",
+    "algorithm.minibatch_size": 128,
 })
 
 EXPECTED = configs.Expected(

@@ -1,9 +1,9 @@
 """Hopper-v5: one leg, ends when it falls."""
 
 from agents import configs
-from agents.configs import locomotion
+from agents.configs import default
 
-CONFIG = locomotion.CONFIG.override({
+CONFIG = default.CONFIG.override({
     "env.id": "Hopper-v5",
     "double_buffering": True,
 })

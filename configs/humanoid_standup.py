@@ -1,10 +1,9 @@
 """HumanoidStandup-v5: as humanoid, but starts lying on the ground."""
 
-from agents.configs import locomotion
+from agents.configs import short_segments
 
-CONFIG = locomotion.CONFIG.override({
+CONFIG = short_segments.CONFIG.override({
     "env.id": "HumanoidStandup-v5",
     "double_buffering": True,
     "algorithm.lr_schedule": "kl_adaptive",
-    "algorithm.minibatch_size": 64,
 })

@@ -1,9 +1,9 @@
 """Walker2d-v5: two legs, ends when it falls."""
 
 from agents import configs
-from agents.configs import locomotion
+from agents.configs import default
 
-CONFIG = locomotion.CONFIG.override({
+CONFIG = default.CONFIG.override({
     "env.id": "Walker2d-v5",
     "double_buffering": True,
 })

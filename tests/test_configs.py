@@ -24,7 +24,7 @@ _ENVS = {
     "walker": "Walker2d-v5"}
 
 # What others begin with; these name no environment.
-_BASES = "default", "locomotion"
+_BASES = "default", "short_segments"
 
 _OWN = """
 from agents.configs import default
@@ -69,7 +69,7 @@ def test_text_alone_rebuilds_it(name):
   assert "!" not in text
 
 
-@pytest.mark.parametrize("name", [*_ENVS, "locomotion"])
+@pytest.mark.parametrize("name", [*_ENVS, "short_segments"])
 def test_states_only_what_differs(name):
   tree = ast.parse(pathlib.Path(f"{configs.__path__[0]}/{name}.py").read_text())
   assert ast.get_docstring(tree)

@@ -73,7 +73,7 @@ def _paper(name):
 
 
 def test_every_config_is_here():
-  assert sorted([*_TASKS, "default", "locomotion"]) == configs.names()
+  assert sorted([*_TASKS, "default", "short_segments"]) == configs.names()
   assert presets.names() == ["paper"]
 
 
