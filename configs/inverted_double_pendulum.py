@@ -8,4 +8,4 @@ CONFIG = default.CONFIG.override({
 })
 
 EXPECTED = configs.Expected(
-    score=4730, std=None, seeds=1, minutes=1.7)
+    score=7551, std=None, seeds=1, minutes=1.7)
