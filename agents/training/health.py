@@ -68,9 +68,10 @@ def _symptoms(config: config_lib.Algorithm, continuous: bool) -> list[Symptom]:
           "where algorithm.kl_target is {settings[algorithm.kl_target]:g}. "
           f"Lower algorithm.learning_rate{hold}."),
       Symptom(
-          # Of returns that are all alike there is nothing to explain.
+          # Where returns are all alike, as in a task that is mastered, there is
+          # nothing to explain, and errors are small.
           "value_useless", 10, lambda x: (
-              x["explained_variance"] <= 0 and x["value_loss"] > 1e-3),
+              x["explained_variance"] <= 0 and x["value_loss"] > 0.05),
           "The value explains nothing of the returns: explained variance "
           "{explained_variance:.2f}. If rewards are not noise, raise "
           "algorithm.update_epochs or network.value_layers, or lower "
