@@ -29,9 +29,9 @@ def test_each_value_names_who_set_it():
 
 
 def test_without_changes_all_is_default_or_the_configs():
-  origins = _origins("cheetah", None, {})
+  origins = _origins("hopper", None, {})
   assert {key for key, origin in origins.items() if origin != "default"} == {
-      "env.id"}
+      "env.id", "double_buffering"}
 
 
 def test_of_a_run_folder():
