@@ -114,7 +114,7 @@ def _pendulums(workers=None, **changes):
 
 @pytest.mark.parametrize("stagger, lengths", [
     (True, [[50], [100], [150], [200], [200]]),
-    (False, [[], [], [], [200] * 4, []])])
+    pytest.param(False, [[], [], [], [200] * 4, []], marks=pytest.mark.slow)])
 def test_first_episodes_end_one_after_the_other(stagger, lengths):
   trainer = _pendulums(stagger=stagger)
   trainer.start()
@@ -140,6 +140,7 @@ def test_cut_episodes_are_continued_from_a_checkpoint():
     assert found.metrics == expected.metrics
 
 
+@pytest.mark.slow
 def test_cut_episodes_are_the_same_in_workers_and_halves():
   epochs = []
   with workers_lib.Workers(2) as workers:

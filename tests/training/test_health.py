@@ -122,7 +122,9 @@ _SICK = {
     "inflation": ({"env.id": "tests.toy:Inflation"}, ["value diverges"])}
 
 
-@pytest.mark.parametrize("illness", list(_SICK))
+@pytest.mark.parametrize("illness", ["leaps", *(
+    pytest.param(illness, marks=pytest.mark.slow)
+    for illness in _SICK if illness != "leaps")])
 def test_runs_made_sick_on_purpose_are_told(illness, tmp_path, capsys):
   changes, expected = _SICK[illness]
   loop, folder = test_loop.make(tmp_path, {
