@@ -57,7 +57,8 @@ def test_halves_are_those_of_an_even_number_that_never_waits(changes, groups):
 
 
 @pytest.mark.parametrize("name", [
-    "walker", pytest.param("humanoid", marks=pytest.mark.slow),
+    pytest.param("walker", marks=pytest.mark.slow),
+    pytest.param("humanoid", marks=pytest.mark.slow),
     pytest.param("ant", marks=pytest.mark.slow)])
 def test_halves_learn_the_same_bits(name):
   states = []
@@ -128,6 +129,7 @@ def test_first_episodes_end_one_after_the_other(stagger, lengths):
       2 if stagger else 4)
 
 
+@pytest.mark.slow
 def test_cut_episodes_are_continued_from_a_checkpoint():
   whole, rest = _pendulums(), _pendulums()
   whole.start()
