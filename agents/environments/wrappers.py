@@ -88,18 +88,16 @@ class ShortEpisode(gymnasium.Wrapper):
     super().__init__(env)
     self._seed = seed
     self._length = length
-    self._left = 0
+    self._left: int | None = None  # Steps, in that episode alone.
 
   def reset(self, *, seed: int | None = None, options: dict | None = None
             ) -> tuple[Any, dict]:
-    started = self.env.reset(seed=seed, options=options)
-    self._left = self._length
-    # Other episodes are not to cost anything.
-    self.step = (  # type: ignore[method-assign]
-        self._step if seed == self._seed else self.env.step)
-    return started
+    self._left = self._length if seed == self._seed else None
+    return self.env.reset(seed=seed, options=options)
 
-  def _step(self, action):
+  def step(self, action):
+    if self._left is None:
+      return self.env.step(action)
     observ, reward, terminated, truncated, info = self.env.step(action)
     self._left -= 1
     if not self._left and not (terminated or truncated):

@@ -86,12 +86,12 @@ class Loop:
         raise  # An environment's own, while its episode was replayed.
       raise config_lib.ConfigError(
           f"config.yaml and checkpoint do not fit: {error}") from error
-    self.step = facts["step"]
-    self._done |= facts["done"]
-    self._scores, self._lengths = facts["scores"], facts["lengths"]
-    self._reward_parts = facts["reward_parts"]
-    self._seconds = facts["seconds"]
     try:
+      self.step = facts["step"]
+      self._done |= facts["done"]
+      self._scores, self._lengths = facts["scores"], facts["lengths"]
+      self._reward_parts = facts["reward_parts"]
+      self._seconds = facts["seconds"]
       self._health.state = facts["health"]
     except KeyError as error:
       raise config_lib.ConfigError(

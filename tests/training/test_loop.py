@@ -131,3 +131,16 @@ def test_environment_that_fails_in_its_replay_is_blamed_itself(tmp_path):
   with pytest.raises(ValueError, match="faulty reset") as caught:
     loop.resume()
   assert isinstance(caught.value.__cause__, block.EnvironmentFailure)
+
+
+@pytest.mark.parametrize("missing", ["health", "reward_parts"])
+def test_checkpoints_of_other_versions_are_told(missing, finished, tmp_path):
+  shutil.copytree(finished[1].path, tmp_path / "copy")
+  folder = run_folder.RunFolder(tmp_path / "copy")
+  arrays, facts = checkpoint.load(checkpoint.newest(folder.checkpoints))
+  del facts[missing]
+  checkpoint.save(folder.checkpoints, facts["step"], arrays, facts)
+  loop = loop_lib.Loop(build.trainer(folder.config, None), folder, bool)
+  with pytest.raises(config_lib.ConfigError,
+                     match=f"lacks '{missing}'; another version"):
+    loop.resume()
