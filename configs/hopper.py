@@ -1,4 +1,8 @@
-"""Hopper-v5: one leg, ends when it falls."""
+"""Hopper-v5: one leg, ends when it falls.
+
+Normalized advantages leave some seeds near 1000, where it only stands: 2142 over
+three seeds, against 3148 over four with advantages as they are.
+"""
 
 from agents import configs
 from agents.configs import default
@@ -6,7 +10,8 @@ from agents.configs import default
 CONFIG = default.CONFIG.override({
     "env.id": "Hopper-v5",
     "double_buffering": True,
+    "algorithm.normalize_advantage": False,
 })
 
 EXPECTED = configs.Expected(
-    score=2142, std=1122, seeds=3, minutes=2.3)
+    score=3148, std=474, seeds=4, minutes=2.3)

@@ -1,11 +1,17 @@
-"""Reacher-v5: a two-joint arm; episodes of 50 steps."""
+"""Reacher-v5: a two-joint arm; episodes of 50 steps.
+
+Advantages as they are, and little noise at first, bring it nearer: -3.6 against
+-4.3 (two seeds each).
+"""
 
 from agents import configs
 from agents.configs import default
 
 CONFIG = default.CONFIG.override({
     "env.id": "Reacher-v5",
+    "algorithm.normalize_advantage": False,
+    "network.init_std": 0.3,
 })
 
 EXPECTED = configs.Expected(
-    score=-4.3, std=1.0, seeds=2, minutes=1.0)
+    score=-3.6, std=0.3, seeds=2, minutes=1.0)
