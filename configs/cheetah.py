@@ -1,6 +1,7 @@
 """HalfCheetah-v5: never falls, so all episodes last 1000 steps.
 
-Minibatches of 128 learn as well as smaller ones here, in less time.
+Minibatches of 128 learn as well as smaller ones here, in less time; advantages as
+they are, not normalized, make 8157 instead of 7075 (four seeds each).
 """
 
 from agents import configs
@@ -9,7 +10,8 @@ from agents.configs import short_segments
 CONFIG = short_segments.CONFIG.override({
     "env.id": "HalfCheetah-v5",
     "algorithm.minibatch_size": 128,
+    "algorithm.normalize_advantage": False,
 })
 
 EXPECTED = configs.Expected(
-    score=6398, std=1631, seeds=5, minutes=1.3)
+    score=8157, std=765, seeds=4, minutes=1.3)
