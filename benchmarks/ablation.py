@@ -25,6 +25,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no bootstrap at time limits": {"algorithm.bootstrap_truncation": False},
     "advantages computed once an update": {
         "algorithm.recompute_advantages": False},
+    "advantages normalized in each minibatch": {
+        "algorithm.normalize_advantage": True},
     "initial std 1": {"network.init_std": 1.0},
     "step size constant": {"algorithm.lr_schedule": "constant"},
     "step size held by the KL": {"algorithm.lr_schedule": "kl_adaptive"},
