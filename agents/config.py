@@ -135,6 +135,9 @@ class Config:
   stagger: bool = True  # Truncate first episodes, so that not all end together.
   num_workers: int | None = None  # Processes stepping them; None: one a core.
   double_buffering: bool = False  # Half step while the others act, see build.
+  on_env_error: str = "restart"  # Replace workers that die or hang, or "raise".
+  env_timeout: float = 300.0  # Seconds for a batched step; 0: any time.
+  max_env_restarts: int = 10  # In ten minutes; one more ends the run.
   env_processes: bool = True  # False steps them in this process, for debugging.
   device: str = "auto"  # That learns: "cpu", "gpu", or where it seems faster.
   eager: bool = False  # Run operation by operation, for debugging.
@@ -147,6 +150,9 @@ class Config:
 
   def __post_init__(self):
     _require_one_of(self, "device", "auto", "cpu", "gpu")
+    _require_one_of(self, "on_env_error", "restart", "raise")
+    _require(self, "env_timeout", "be at least 0", lambda x: 0 <= x < math.inf)
+    _require(self, "max_env_restarts", "be at least 0", _at_least(0))
     _require(self, "steps", "be at least 1", _at_least(1))
     _require(self, "seed", "be at least 0", _at_least(0))
     _require(self, "num_envs", "be at least 1", _at_least(1))

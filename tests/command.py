@@ -9,6 +9,10 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+
+from agents.training import checkpoint
+
 ROOT = pathlib.Path(__file__).parent.parent
 
 # Pendulum in four environments; episodes end after every fourth update.
@@ -64,3 +68,18 @@ def interrupt(process: subprocess.Popen, signum: signal.Signals,
   process.send_signal(signum)
   output, _ = process.communicate(timeout=patience)
   return process.returncode, output
+
+
+def assert_same_checkpoints(first: pathlib.Path, second: pathlib.Path):
+  """Compare the newest checkpoints bit for bit, times aside."""
+  first, second = (checkpoint.newest(folder / "checkpoints")
+                   for folder in (first, second))
+  assert first.name == second.name
+  (arrays, facts), (others, other_facts) = map(
+      checkpoint.load, (first, second))
+  assert arrays.keys() == others.keys()
+  for name in arrays:
+    np.testing.assert_array_equal(arrays[name], others[name], err_msg=name)
+    assert arrays[name].tobytes() == others[name].tobytes(), name
+  for name in ("step", "done", "scores", "lengths", "reward_parts"):
+    assert facts[name] == other_facts[name]

@@ -62,6 +62,7 @@ def config():
       "network.initializer": "glorot", "network.init_output_factor": 0.5,
       "network.init_std": 0.125, "steps": 12,
       "seed": 13, "num_envs": 8, "num_workers": 2, "env_processes": False,
+      "on_env_error": "raise", "env_timeout": 7.5, "max_env_restarts": 6,
       "double_buffering": True, "stagger": False,
       "device": "cpu", "eager": True, "report_every": 3, "eval_every": 4,
       "eval_episodes": 5, "checkpoint_every": 6, "histograms": False,

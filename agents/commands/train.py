@@ -183,8 +183,11 @@ def _train(folder: run_folder.RunFolder, resume: bool,
   try:
     if config.env_processes:
       # They get ready while TensorFlow is being imported.
+      replaced = config.on_env_error == "restart"
       workers = workers_lib.Workers(
-          config.workers(workers_lib.cores()), interrupts.give_up_fd)
+          config.workers(workers_lib.cores()), interrupts.give_up_fd,
+          supervision=workers_lib.Supervision(
+              config.max_env_restarts if replaced else 0, config.env_timeout))
     with quiet.quiet_imports():
       from agents import build
       from agents.commands import summary

@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents import errors
 from agents.environments import block as block_lib
 from agents.environments import episodes
+from agents.environments import group as group_lib
 from agents.environments import layout
 from agents.environments import memory
 from agents.environments import mujoco_log
+from agents.environments import process as process_lib
 from agents.environments import workers as workers_lib
 
 
@@ -30,21 +31,6 @@ class Step(NamedTuple):
   terminated: np.ndarray  # [B] bool, no future reward exists.
   truncated: np.ndarray  # [B] bool, stopped although it could go on.
   valid: np.ndarray  # [B] bool, false where the row must not be learned from.
-
-
-class ReplayError(errors.RunError):
-  """Replaying an episode's actions did not lead to its state again."""
-
-
-@dataclasses.dataclass
-class _Group:
-  """Environments that step at the same time."""
-
-  rows: slice  # Where they are within the batch.
-  arrays: dict[str, np.ndarray]  # Fields of `layout.batch_views`.
-  answers: np.ndarray  # Bytes of `layout.step_layout` among them.
-  block: block_lib.Block | workers_lib.RemoteBlock
-  stepping: bool = False  # Whether a step has begun whose end nobody has seen.
 
 
 class BatchEnv:
@@ -99,8 +85,10 @@ class BatchEnv:
     self.least_seconds = 0.0
     # How many of them step at the same time.
     self.parallel = 1 if workers is None else min(len(workers), self._size)
+    # Why workers had to be replaced, in order of time; yours to empty.
+    self.restarts: list[str] = [] if workers is None else workers.restarts
     self._turn = 0
-    self._groups: list[_Group] = []
+    self._groups: list[group_lib.Group] = []
     try:
       for first in range(0, self._size, size):
         self._groups.append(self._group(
@@ -110,8 +98,9 @@ class BatchEnv:
       raise
 
   def _group(self, constructors: list[block_lib.Constructor], first: int,
-             workers: workers_lib.Workers | None, seed: int) -> _Group:
+             workers: workers_lib.Workers | None, seed: int) -> group_lib.Group:
     spaces = self.observation_space, self.action_space
+    rows = slice(first, first + len(constructors))
     begin = self.action_layout.num_bytes
     end = begin + self.step_layout.num_bytes
     final = layout.final_layout(len(constructors), self.observation_space)
@@ -119,13 +108,14 @@ class BatchEnv:
     try:
       buffer = memory.attach(os.dup(descriptor))
       arrays = layout.batch_views(buffer, len(constructors), *spaces)
-      block: block_lib.Block | workers_lib.RemoteBlock
+      group = group_lib.Group(
+          self._name, rows, self._log, arrays, buffer[begin:end])
       if workers is None:
-        block = block_lib.Block(constructors, first, spaces, arrays, seed)
+        group.block = block_lib.Block(constructors, first, spaces, arrays, seed)
       else:
-        block = workers.open(constructors, first, spaces, descriptor, seed)
-      rows = slice(first, first + len(constructors))
-      return _Group(rows, arrays, buffer[begin:end], block)
+        group.block = workers.open(
+            constructors, first, spaces, descriptor, seed, group)
+      return group
     finally:
       os.close(descriptor)
 
@@ -148,7 +138,9 @@ class BatchEnv:
     self.final_observ.clear()
     seeds = self._log.begin(seeds)
     for group in self._opened:
+      group.observ = None
       group.block.reset(seeds[group.rows])
+      group.observ = group.arrays["observ"].copy()
     self._halfway = False
     return self._observ()
 
@@ -236,7 +228,7 @@ class BatchEnv:
       self._halfway = True
       raise
 
-  def _receive(self, group: _Group) -> np.ndarray:
+  def _receive(self, group: group_lib.Group) -> np.ndarray:
     """Wait until a group has stepped, and return its answers."""
     if not group.stepping:
       return group.answers.copy()
@@ -254,10 +246,11 @@ class BatchEnv:
           episode, info=infos[index]))
       self.final_observ.append(
           arrays["final_observ"][index - group.rows.start].copy())
+    group.observ = arrays["observ"].copy()
     return group.answers.copy()
 
   @property
-  def _in_flight(self) -> list[_Group]:
+  def _in_flight(self) -> list[group_lib.Group]:
     """Groups that are stepping, in the order in which they began."""
     groups = [*self._groups[self._turn:], *self._groups[:self._turn]]
     return [group for group in groups if group.stepping]
@@ -274,7 +267,7 @@ class BatchEnv:
       group.block.step_discard(seconds)
     self._turn = 0
 
-  def _check(self, group: _Group, active: np.ndarray):
+  def _check(self, group: group_lib.Group, active: np.ndarray):
     """Raise ValueError for a wrong choice of whom to step, [N]."""
     shape = group.arrays["active"].shape
     if np.shape(active) != shape:
@@ -317,14 +310,12 @@ class BatchEnv:
       group.block.replay(
           running.episode[group.rows].tolist(),
           running.seed[group.rows].tolist(), actions[group.rows])
-    for index, observ in enumerate(self._observ()):
-      if observ.tobytes() != running.observ[index].tobytes():
-        raise ReplayError(
-            f"Environment {index} ('{self._name}') is not deterministic: seed "
-            f"{running.seed[index]} and the same {len(actions[index])} "
-            "actions led to another observation, so its episodes can't be "
-            "continued in another process.")
+    group_lib.compare(
+        self._name, 0, self._observ(), running.observ, running.seed.tolist(),
+        actions)
     self._log.load(running)
+    for group in self._opened:
+      group.observ = running.observ[group.rows]
     self._halfway = False
 
   def call(self, name: str, *args, **kwargs) -> list[Any]:
@@ -338,7 +329,7 @@ class BatchEnv:
 
   def close(self):
     """Close every environment. Can be repeated."""
-    self._abandon_step(workers_lib.SECONDS_TO_CLOSE)
+    self._abandon_step(process_lib.SECONDS_TO_CLOSE)
     groups, self._groups = self._groups, []
     with contextlib.ExitStack() as stack:
       for group in reversed(groups):
@@ -355,14 +346,14 @@ class BatchEnv:
     return np.concatenate([group.arrays["observ"] for group in self._opened])
 
   @property
-  def _at_rest(self) -> list[_Group]:
+  def _at_rest(self) -> list[group_lib.Group]:
     """All groups, none of which is stepping."""
     if self._in_flight:
       raise RuntimeError("Some environments are in the middle of a step.")
     return self._opened
 
   @property
-  def _opened(self) -> list[_Group]:
+  def _opened(self) -> list[group_lib.Group]:
     if not self._groups:
       raise RuntimeError("The environments are closed.")
     return self._groups

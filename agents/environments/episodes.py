@@ -111,6 +111,7 @@ class EpisodeLog:
     self._run_seed = run_seed
     self._amount = amount
     self._running: Running | None = None
+    self._recorded = amount  # Environments that have recorded the last step.
 
   def begin(self, seeds: Sequence[int] | None = None) -> list[int]:
     """Return the seed of every environment's episode 0."""
@@ -120,6 +121,7 @@ class EpisodeLog:
     self._running = Running(
         np.zeros(amount, np.int64), np.array(seeds, np.int64), np.zeros(0),
         np.zeros(amount, np.float32), np.zeros(amount, np.int64), [])
+    self._recorded = amount
     return seeds
 
   def append(self, first: int, action: np.ndarray, active: np.ndarray,
@@ -144,6 +146,7 @@ class EpisodeLog:
       running.actions.append(
           np.empty((self._amount, *action.shape[1:]), action.dtype))
     running.actions[-1][rows] = action
+    self._recorded = rows.stop
     score = running.score[rows]
     score += reward
     finished = {}
@@ -163,6 +166,18 @@ class EpisodeLog:
       running.first[:] -= oldest
     return finished
 
+  def history(self, rows: slice
+              ) -> tuple[list[int], list[int], list[np.ndarray]]:
+    """Return number, seed and actions of the running episodes of some rows."""
+    running, range_ = self.running, range(self._amount)[rows]
+    actions = []
+    for index in range_:
+      taken = running.episode_actions(index)
+      # Others may be a step ahead.
+      actions.append(taken if index < self._recorded else taken[:-1])
+    return (running.episode[rows].tolist(), running.seed[rows].tolist(),
+            actions)
+
   @property
   def running(self) -> Running:
     """The present moment, without observations; changes with every step."""
@@ -181,3 +196,4 @@ class EpisodeLog:
   def load(self, running: Running):
     """Continue from a snapshot."""
     self._running = running.copy()
+    self._recorded = self._amount

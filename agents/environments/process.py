@@ -2,56 +2,90 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import time
 
 from agents import errors
 from agents.environments import messages
 
+SECONDS_TO_CLOSE = 3.0  # For the environments of a worker.
+_SECONDS_TO_DUMP = 1.0
+
 
 class WorkerDied(errors.EnvironmentsError):
-  """A worker process ended although nobody had asked it to."""
+  """A worker process ended, or had to be killed, before it was asked to."""
+
+  def __init__(self, message: str, number: int):
+    super().__init__(message)
+    self.number = number  # Of the worker.
 
 
 class Worker:
-  """One process, its socket, and the pipe whose closing ends it."""
+  """One process, its socket, and the pipe whose closing ends it.
 
-  def __init__(self, number: int, variables: dict[str, str]):
+  Args:
+    number: Of this worker among all.
+    variables: Environment variables beside those of this process.
+    interrupt_fd: A descriptor that ends waiting, for `poll`; None for none.
+  """
+
+  def __init__(self, number: int, variables: dict[str, str],
+               interrupt_fd: int | None):
     self.number = number
+    self._variables = variables
+    self._interrupt_fd = interrupt_fd
+    self._start()
+
+  def _start(self):
     self.connection, theirs = socket.socketpair()
+    self.poll = select.poll()
+    self.poll.register(self.connection, select.POLLIN)
+    if self._interrupt_fd is not None:
+      self.poll.register(self._interrupt_fd, select.POLLIN)
+    self._stacks = tempfile.TemporaryFile()  # Of a hang or a crash.
     lifeline, self._lifeline = os.pipe()
     # The worker inherits that SIGINT is blocked, so a Ctrl-C while it starts
     # does not end it; here it is only late by that much.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
+      descriptors = theirs.fileno(), lifeline, self._stacks.fileno()
       self.process = launch(
-          "agents.environments.worker", (theirs.fileno(), lifeline), variables,
-          stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(), lifeline))
+          "agents.environments.worker", descriptors, self._variables,
+          stdin=subprocess.DEVNULL, pass_fds=descriptors)
     finally:
       signal.pthread_sigmask(signal.SIG_SETMASK, mask)
       theirs.close()
       os.close(lifeline)
 
+  def replace(self):
+    """Begin anew with another process, whatever became of this one."""
+    self.hang_up()
+    self.process.kill()
+    self.process.wait()
+    self.let_go()
+    self._start()
+
   def send(self, byte: bytes):
-    try:
+    """Send a byte; who waits for the answer finds out if the worker is dead."""
+    with contextlib.suppress(OSError):
       self.connection.send(byte)
-    except OSError:
-      raise self._died() from None
 
   def request(self, number: int, name: str, arguments: tuple,
               descriptor: int | None = None):
-    """Ask for a method of block `number`, or to open it."""
-    try:
+    """Ask for a method of block `number`, or to open it, as `send` does."""
+    with contextlib.suppress(OSError):
       if descriptor is not None:
         self.connection.send(messages.DESCRIPTOR)
         socket.send_fds(self.connection, [b"\0"], [descriptor])
       self.connection.send(messages.REQUEST)
       messages.send(self.connection, (number, name, arguments))
-    except OSError:
-      raise self._died() from None
 
   def receive(self) -> messages.Answer:
     try:
@@ -74,6 +108,25 @@ class Worker:
     if self.process.poll() is not None:
       raise self._died()
 
+  def kill(self, seconds: float) -> WorkerDied:
+    """Kill a worker that does not answer for so long, once it says where it is.
+
+    Returns:
+      An error to raise.
+    """
+    with contextlib.suppress(OSError):
+      os.kill(self.process.pid, signal.SIGUSR2)
+    deadline, before = time.monotonic() + _SECONDS_TO_DUMP, -1
+    while (size := os.fstat(self._stacks.fileno()).st_size) != before or (
+        not size and time.monotonic() < deadline):
+      before = size
+      time.sleep(0.05)
+    self.process.kill()
+    self.process.wait()
+    return WorkerDied(
+        f"{self._name} gave no answer for {seconds:g} seconds (env_timeout) "
+        f"and was killed.{self._where()}", self.number)
+
   def hang_up(self):
     """Ask the process to close its environments and end."""
     self.connection.close()
@@ -81,12 +134,24 @@ class Worker:
   def let_go(self):
     """Leave what is left of the process to its guard."""
     os.close(self._lifeline)
+    self._stacks.close()
+
+  @property
+  def _name(self) -> str:
+    return f"Worker {self.number} (process {self.process.pid})"
+
+  def _where(self) -> str:
+    """Return what the process wrote of its stacks, if it did."""
+    size = os.fstat(self._stacks.fileno()).st_size
+    text = os.pread(self._stacks.fileno(), size, 0).decode(errors="replace")
+    return f" It was here:\n{text}" if text else ""
 
   def _died(self) -> WorkerDied:
     try:
       code = self.process.wait(timeout=5)
     except subprocess.TimeoutExpired:
-      return WorkerDied(f"Worker {self.number} closed its connection.")
+      return WorkerDied(
+          f"{self._name} closed its connection.", self.number)
     if code < 0:
       reason = f"was killed by {_signal_name(-code)}"
       if -code == signal.SIGKILL:
@@ -95,8 +160,8 @@ class Worker:
         reason += ": an environment's native code crashed."
     else:
       reason = f"exited with code {code}; see its messages above."
-    return WorkerDied(f"Worker {self.number} (process {self.process.pid}) "
-                      f"{reason}")
+    return WorkerDied(
+        f"{self._name} {reason}{self._where()}", self.number)
 
 
 def launch(module: str, arguments: tuple[int, ...], variables: dict[str, str],

@@ -7,6 +7,7 @@ user's `__main__`, and it ends soon after the trainer, however that ended.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import pickle
 import select
@@ -27,13 +28,17 @@ from agents.environments import mujoco_log
 _SECONDS_TO_CLOSE = 3.0
 
 
-def main(connection_fd: int, lifeline_fd: int):
+def main(connection_fd: int, lifeline_fd: int, stacks_fd: int):
   """Serve the trainer until it hangs up.
 
   Args:
     connection_fd: Socket that carries the messages.
     lifeline_fd: Read end of a pipe whose other end only the trainer holds.
+    stacks_fd: File for the stacks of a crash, and for those that it is asked
+      for by SIGUSR2.
   """
+  faulthandler.enable(stacks_fd)
+  faulthandler.register(signal.SIGUSR2, stacks_fd)
   signal.signal(signal.SIGINT, signal.SIG_IGN)  # The trainer decides.
   signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
   _guard(lifeline_fd)

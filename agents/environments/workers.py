@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import dataclasses
 import os
-import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
+from typing import NamedTuple
+from typing import Protocol
 
 import cloudpickle
 import gymnasium
@@ -22,13 +23,49 @@ from agents.environments import block as block_lib
 from agents.environments import messages
 from agents.environments import mujoco_log
 from agents.environments import process as process_lib
+from agents.environments import remote_block
 
-SECONDS_TO_CLOSE = 3.0
+RESTART_WINDOW = 600.0  # Seconds in which restarts are counted.
 _SECONDS_TO_CHECK = 1.0
 
 
 class Interrupted(errors.EnvironmentsError):
   """The user wants to stop and the environments take too long to answer."""
+
+
+class Supervision(NamedTuple):
+  """What becomes of a worker that dies or hangs."""
+
+  restarts: int = 0  # Most in RESTART_WINDOW; the next death is an error.
+  timeout: float = 0.0  # Seconds for an answer, then it is killed; 0: forever.
+
+
+UNSUPERVISED = Supervision()
+
+
+class History(Protocol):
+  """What a restarted worker needs to know of the environments of a block."""
+
+  def running(self) -> tuple[list[int], list[int], list[np.ndarray]] | None:
+    """Return number, seed and actions of each running episode, if there are.
+    """
+
+  def check(self, here: slice):
+    """Raise an error if replaying did not lead to the last observations."""
+
+
+@dataclasses.dataclass
+class _Question:
+  """What a block has asked its workers, and who has answered."""
+
+  block: remote_block.RemoteBlock
+  send: remote_block.Send
+  answers: dict[int, messages.Answer] = dataclasses.field(default_factory=dict)
+
+  @property
+  def waiting(self) -> list[process_lib.Worker]:
+    return [worker for worker in self.block.used
+            if worker.number not in self.answers]
 
 
 def cores() -> int:
@@ -53,34 +90,34 @@ class Workers:
     interrupt_fd: A descriptor that becomes readable when waiting for the
       environments must end with Interrupted.
     variables: Environment variables of the processes, beside those of this.
+    supervision: Whether those that die or hang are replaced. Their environments
+      are rebuilt by replay, so that nothing else changes.
   """
 
   def __init__(self, amount: int, interrupt_fd: int | None = None,
-               variables: dict[str, str] | None = None):
+               variables: dict[str, str] | None = None,
+               supervision: Supervision = UNSUPERVISED):
     if amount < 1:
       raise ValueError(f"`amount` must be at least 1. Received: {amount}.")
-    self._interrupt_fd = interrupt_fd
     if sys.platform == "win32":
       raise errors.RunError(
           "Workers inherit file descriptors, which Windows can't do; run this "
           "in WSL, or with --noenv_processes.")
+    self._supervision = supervision
     self._workers: list[process_lib.Worker] = []
-    self._polls: list[select.poll] = []  # One for each worker.
     self._num_blocks = 0
-    # Who is owed answers, in order of requests, and what came for others
-    # meanwhile.
-    self._owed: collections.deque[RemoteBlock] = collections.deque()
-    self._kept: dict[RemoteBlock, list[list[messages.Answer]]] = {}
+    self._open: dict[remote_block.RemoteBlock, History] = {}
+    # In order of time, and what came for others meanwhile.
+    self._questions: collections.deque[_Question] = collections.deque()
+    self._kept: dict[remote_block.RemoteBlock, list[list[messages.Answer]]] = {}
     self._given_up = False
+    # Why workers had to be replaced, in order of time; yours to empty.
+    self.restarts: list[str] = []
+    self._restarted: collections.deque[float] = collections.deque()  # When.
     try:
       for number in range(amount):
-        worker = process_lib.Worker(number, variables or {})
-        self._workers.append(worker)
-        poll = select.poll()
-        poll.register(worker.connection, select.POLLIN)
-        if interrupt_fd is not None:
-          poll.register(interrupt_fd, select.POLLIN)
-        self._polls.append(poll)
+        self._workers.append(
+            process_lib.Worker(number, variables or {}, interrupt_fd))
     except BaseException:
       self.close()
       raise
@@ -94,7 +131,7 @@ class Workers:
 
   def open(self, constructors: Sequence[block_lib.Constructor], first: int,
            spaces: tuple[gymnasium.Space, gymnasium.Space], descriptor: int,
-           run_seed: int) -> RemoteBlock:
+           run_seed: int, history: History) -> remote_block.RemoteBlock:
     """Build environments on all workers, an even share on each.
 
     Args:
@@ -103,6 +140,7 @@ class Workers:
       spaces: Observation and action space.
       descriptor: Shared memory of the size `layout.batch_views` needs.
       run_seed: Seed from which each episode's own seed is derived.
+      history: Of these environments, as far as their answers are known.
     """
     if self._num_blocks == messages.BLOCKS:
       raise RuntimeError(f"{self._num_blocks} batches were opened on these "
@@ -115,22 +153,26 @@ class Workers:
     workers = [*self._workers[turn:], *self._workers[:turn]]
     parts = [(worker, slice(*share)) for worker, share in zip(
         workers, shares(size, len(workers)), strict=True)]
-    block = RemoteBlock(self, self._num_blocks, parts)
-    with self.asking(block):
-      for worker, here in block.shares:
-        worker.request(self._num_blocks, "open", (
-            size, here.start, first, cloudpickle.dumps(constructors[here]),
-            spaces, run_seed), descriptor)
+    pickled = {here.start: cloudpickle.dumps(constructors[here])
+               for _, here in parts}
+    def build(worker, here):
+      worker.request(block.number, "open", (
+          size, here.start, first, pickled[here.start], spaces, run_seed),
+                     block.descriptor)
+    block = remote_block.RemoteBlock(
+        self, self._num_blocks, parts, os.dup(descriptor), build)
     self._num_blocks += 1
     try:
+      self.ask(block, build)
       self.wait(block)
     except Exception:
       with contextlib.suppress(Exception):
         block.close()  # Some workers have built theirs.
       raise
+    self._open[block] = history
     return block
 
-  def wait(self, block: RemoteBlock, seconds: float | None = None
+  def wait(self, block: remote_block.RemoteBlock, seconds: float | None = None
            ) -> list[Any]:
     """Wait for the answers to a block's oldest request and return the results.
 
@@ -149,13 +191,18 @@ class Workers:
     try:
       while not self._kept.get(block):
         # A worker answers in order of the requests.
-        asked = self._owed[0]
-        answers = []
-        for number, worker in enumerate(asked.used):
-          self._wait_for_first(asked.used[number:], deadline)
-          answers.append(worker.receive())
-        self._kept.setdefault(asked, []).append(answers)
-        self._owed.popleft()
+        question = self._questions[0]
+        while waiting := question.waiting:
+          try:
+            answer = self._answer(waiting, deadline)
+            question.answers[waiting[0].number] = answer
+          except process_lib.WorkerDied as death:
+            if deadline is not None:
+              raise
+            self._restart(death)
+        self._kept.setdefault(question.block, []).append(
+            [question.answers[worker.number] for worker in question.block.used])
+        self._questions.popleft()
     except BaseException:
       self._given_up = True
       raise
@@ -163,51 +210,96 @@ class Workers:
     for answer in answers:
       for warning in answer.warnings:
         mujoco_log.warn(warning)
-    for answer in answers:
-      if answer.error is not None:
-        if isinstance(answer.error, block_lib.EnvironmentFailure):
-          raise block_lib.EnvironmentFailure(answer.failure)
-        raise answer.error from block_lib.EnvironmentFailure(answer.failure)
+    _raise_error(answers)
     return [answer.result for answer in answers]
 
-  def _wait_for_first(self, workers: Sequence[process_lib.Worker],
-                      deadline: float | None):
-    """Wait until the first of some workers has something to say."""
-    descriptor = workers[0].connection.fileno()
-    poll = self._polls[workers[0].number]
+  def _answer(self, workers: Sequence[process_lib.Worker],
+              deadline: float | None) -> messages.Answer:
+    """Return what the first of some workers has to say."""
+    first, timeout = workers[0], self._supervision.timeout
+    descriptor, begun = first.connection.fileno(), time.monotonic()
     while True:
-      ready = [ready for ready, _ in poll.poll(1000 * _SECONDS_TO_CHECK)]
+      ready = [ready for ready, _ in first.poll.poll(1000 * _SECONDS_TO_CHECK)]
       if descriptor in ready:
-        return
+        return first.receive()
       if deadline is None and ready:
         raise Interrupted("Interrupted while environments were stepping.")
       if deadline is not None and time.monotonic() > deadline:
         raise TimeoutError("No answer in time.")
+      if timeout and time.monotonic() > begun + timeout:
+        raise first.kill(timeout)
       # What an environment forked may hold a dead worker's connection open.
       for worker in workers:
         worker.check_alive()
       if ready:
         time.sleep(0.001)  # The interrupt stays readable.
 
+  def _restart(self, death: process_lib.WorkerDied):
+    """Replace a worker, and bring the new one to where it was.
+
+    Raises:
+      process_lib.WorkerDied: If that has happened too often.
+    """
+    worker = self._workers[death.number]
+    while True:
+      now = time.monotonic()
+      while self._restarted and self._restarted[0] < now - RESTART_WINDOW:
+        self._restarted.popleft()
+      if len(self._restarted) >= self._supervision.restarts:
+        raise death
+      self._restarted.append(now)
+      self.restarts.append(str(death))
+      worker.replace()
+      try:
+        for block, history in self._open.items():
+          self._rebuild(block, history, worker)
+        for question in self._questions:
+          for waiting, here in question.block.shares:
+            if waiting is worker and worker in question.waiting:
+              question.send(worker, here)
+        return
+      except process_lib.WorkerDied as again:
+        death = again
+
+  def _rebuild(self, block: remote_block.RemoteBlock, history: History,
+               worker: process_lib.Worker):
+    """Build a worker's share of a block again, and replay its episodes."""
+    for here in [here for other, here in block.shares if other is worker]:
+      block.build(worker, here)
+      _raise_error([self._answer([worker], None)])
+      if running := history.running():
+        worker.request(block.number, "replay", tuple(
+            part[here] for part in running))
+        _raise_error([self._answer([worker], None)])
+        history.check(here)
+
   @property
   def usable(self) -> bool:
     """Whether workers still do what they are asked to."""
     return bool(self._workers) and not self._given_up
 
-  @contextlib.contextmanager
-  def asking(self, block: RemoteBlock):
-    """Context in which a block asks its workers for something.
+  def ask(self, block: remote_block.RemoteBlock,
+          send: remote_block.Send):
+    """Ask all workers of a block for something.
 
+    Args:
+      block: To which the answers belong.
+      send: Asks one worker, about its share of the environments.
     Raises:
       RuntimeError: If nothing can be asked of the workers any more.
     """
     self._check_usable()
     try:
-      yield
+      for worker, here in block.shares:
+        send(worker, here)
     except BaseException:
       self._given_up = True
       raise
-    self._owed.append(block)
+    self._questions.append(_Question(block, send))
+
+  def forget(self, block: remote_block.RemoteBlock):
+    """Don't build a block again that is being closed."""
+    self._open.pop(block, None)
 
   def _check_usable(self):
     if not self._workers:
@@ -216,7 +308,7 @@ class Workers:
       raise RuntimeError("A worker has died or was given up; all that can be "
                          "done with the workers is to close them.")
 
-  def close(self, patience: float = SECONDS_TO_CLOSE):
+  def close(self, patience: float = process_lib.SECONDS_TO_CLOSE):
     """Ask every process to end, wait, terminate, kill. Can be repeated.
 
     Args:
@@ -247,63 +339,10 @@ class Workers:
     self.close()
 
 
-class RemoteBlock:
-  """The same methods as `block.Block`, carried out by several workers."""
-
-  def __init__(self, workers: Workers, number: int,
-               shares: list[tuple[process_lib.Worker, slice]]):
-    self._workers = workers
-    self._number = number
-    self.shares = [(worker, here) for worker, here in shares
-                   if here.start < here.stop]
-    self.used = [worker for worker, _ in self.shares]
-    self._wake = bytes([number])
-
-  def reset(self, seeds: Sequence[int]):
-    self._request("reset", lambda here: (seeds[here],))
-
-  def step_async(self):
-    with self._workers.asking(self):
-      for worker in self.used:
-        worker.send(self._wake)
-
-  def step_wait(self) -> dict[int, dict[str, Any]]:
-    finished: dict[int, dict[str, Any]] = {}
-    for result in self._workers.wait(self):
-      finished.update(result or {})
-    return finished
-
-  def step_discard(self, seconds: float | None = None):
-    with contextlib.suppress(Exception):
-      self._workers.wait(self, seconds)
-
-  def replay(self, episode: Sequence[int], seeds: Sequence[int],
-             actions: Sequence[np.ndarray]):
-    self._request("replay", lambda here: (
-        episode[here], seeds[here], actions[here]))
-
-  def call(self, name: str, args: tuple, kwargs: dict) -> list[Any]:
-    return sum(self._request("call", lambda _: (name, args, kwargs)), [])
-
-  def get(self, name: str) -> list[Any]:
-    return sum(self._request("get", lambda _: (name,)), [])
-
-  def close(self):
-    try:
-      if self._workers.usable:
-        self._send("close", lambda _: ())
-        self._workers.wait(self, SECONDS_TO_CLOSE)
-        return
-    except (TimeoutError, process_lib.WorkerDied):
-      pass
-    self._workers.close()  # They are busy, or gone.
-
-  def _request(self, name: str, arguments: Callable[[slice], tuple]
-               ) -> list[Any]:
-    self._send(name, arguments)
-    return self._workers.wait(self)
-
-  def _send(self, name: str, arguments: Callable[[slice], tuple]):
-    with self._workers.asking(self):
-      for worker, here in self.shares:
-        worker.request(self._number, name, arguments(here))
+def _raise_error(answers: Sequence[messages.Answer]):
+  """Raise the first error there is among some answers."""
+  for answer in answers:
+    if answer.error is not None:
+      if isinstance(answer.error, block_lib.EnvironmentFailure):
+        raise block_lib.EnvironmentFailure(answer.failure)
+      raise answer.error from block_lib.EnvironmentFailure(answer.failure)

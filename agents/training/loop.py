@@ -56,6 +56,7 @@ class Loop:
     self._scores: list[float] = []  # Of training episodes, since the report.
     self._lengths: list[int] = []
     self._reward_parts: list[dict[str, float]] = []
+    self._restarts = 0  # Of workers, in the whole run.
     self._recorder = recorded.Recorder()
     self._health = health_lib.Health(
         self._config, isinstance(
@@ -97,6 +98,7 @@ class Loop:
       raise config_lib.ConfigError(
           f"The checkpoint lacks {error}; another version of this program "
           "made it.") from None
+    self._restarts = facts.get("restarts", 0)  # Younger than the others.
     self._recorder.load(recorded.recorded_arrays(arrays))
     self._metrics = metrics_lib.Metrics(self._folder.path, facts["files"])
 
@@ -156,6 +158,7 @@ class Loop:
         or self.step >= self._config.steps)
 
   def _add(self, epoch: trainer_lib.Epoch, seconds: float):
+    self._tell_restarts()
     for name, value in epoch.metrics.items():
       if not math.isfinite(value):
         raise TrainingDiverged(
@@ -182,8 +185,9 @@ class Loop:
     self._ledger = ledger_lib.Ledger()
     warnings = self._health.examine(epoch.metrics)
     row = {**self._row("train", self._scores, self._lengths), **time_spent,
-           "warnings": warnings}
+           "warnings": warnings, "restarts": self._restarts}
     scalars = _grouped(epoch.metrics)
+    scalars["reliability/restarts"] = self._restarts
     for name, value in time_spent.items():
       if value is not None:
         scalars[f"performance/{name}"] = value
@@ -204,6 +208,7 @@ class Loop:
     self._progress.phase("eval")
     start = time.monotonic()
     played = self._trainer.evaluate(self._config.eval_episodes, self._stop)
+    self._tell_restarts()
     if played:
       self._write(self._row("eval", *played), {})
       self._done["eval_every"] = self.step
@@ -211,6 +216,12 @@ class Loop:
         self._metrics.write_histograms(
             self._trainer.histograms(epoch.samples), self.step)
     self._ledger.spend("evaluation", time.monotonic() - start)
+
+  def _tell_restarts(self):
+    """Tell which workers were replaced, and count them."""
+    for reason in self._trainer.restarts():
+      self._restarts += 1
+      self._progress.warn(f"step {self.step:,}: restart: {reason}")
 
   def _film(self):
     """Begin a film if it is due, there is an episode, and no other is drawn."""
@@ -252,7 +263,7 @@ class Loop:
         self._folder.checkpoints, self.step, arrays, {
             "step": self.step, "done": self._done, "scores": self._scores,
             "lengths": self._lengths, "reward_parts": self._reward_parts,
-            "health": self._health.state,
+            "health": self._health.state, "restarts": self._restarts,
             "seconds": self._elapsed(),
             "files": self._metrics.lengths()})
 

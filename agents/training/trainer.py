@@ -185,6 +185,14 @@ class Trainer:
     return ([episode.score for episode in played],
             [episode.length for episode in played])
 
+  def restarts(self) -> list[str]:
+    """Return why workers were replaced since this was asked for the last time.
+    """
+    # Both batches have the same workers.
+    found = self.train_env.batch_env.restarts
+    told, found[:] = list(found), []
+    return told
+
   def state(self) -> dict[str, np.ndarray]:
     """Return everything of the last completed epoch, as arrays by name."""
     assert self._carry is not None and self._running is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pathlib
 import random
 import re
 import signal
@@ -11,7 +10,6 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
 import yaml
 from tensorboard.backend.event_processing import event_accumulator
@@ -80,7 +78,7 @@ def test_metrics_rows(finished):
       "stepping", "crossing", "inference", "learning", "evaluation",
       "compiling", "rest")}
   assert all(set(row) == common | parts | {
-      "steps_per_second", "step_limit", "limit_share", "warnings"}
+      "steps_per_second", "step_limit", "limit_share", "warnings", "restarts"}
              for row in train)
   assert all(set(row) == common for row in evals)
   # Four environments end an episode of 200 steps at steps 800 and 1600.
@@ -133,7 +131,7 @@ def test_tensorboard_events(finished):
       "performance/inference_share", "performance/learning_share",
       "performance/evaluation_share", "performance/compiling_share",
       "performance/rest_share", "performance/step_limit",
-      "performance/limit_share"}
+      "performance/limit_share", "reliability/restarts"}
   assert tags["train"]["policy/kl"] == list(range(200, STEPS + 1, 200))
   assert tags["train"]["score/return"] == [800, 1600]
 
@@ -181,7 +179,7 @@ def test_same_seed_repeats(finished, tmp_path):
   assert done.returncode == 0, done.stdout
   same = command.run_folder(tmp_path / "same")
   assert command.rows(same) == command.rows(finished[0])
-  assert_equal_checkpoints(same, finished[0])
+  command.assert_same_checkpoints(same, finished[0])
 
 
 def test_resume_extends_a_finished_run(finished, tmp_path):
@@ -234,7 +232,7 @@ def test_stopped_and_resumed_equals_uninterrupted(finished_paper, tmp_path):
       "train.py", "--resume", folder, "--noenv_processes", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
   assert command.rows(folder) == command.rows(finished_paper[0])
-  assert_equal_checkpoints(folder, finished_paper[0])
+  command.assert_same_checkpoints(folder, finished_paper[0])
 
 
 @pytest.mark.slow
@@ -387,7 +385,7 @@ def test_killed_and_resumed_equals_uninterrupted(config, args, tmp_path):
   output, _ = process.communicate()
   assert process.returncode == 0, output
   assert command.rows(killed) == command.rows(whole)
-  assert_equal_checkpoints(killed, whole)
+  command.assert_same_checkpoints(killed, whole)
 
 
 @pytest.mark.slow
@@ -403,7 +401,7 @@ def test_number_of_workers_changes_nothing(tmp_path):
     folders.append(command.run_folder(tmp_path / name))
   for folder in folders[1:]:
     assert command.rows(folder) == command.rows(folders[0])
-    assert_equal_checkpoints(folder, folders[0])
+    command.assert_same_checkpoints(folder, folders[0])
 
 
 @pytest.mark.slow
@@ -430,18 +428,3 @@ def test_cheetah_runs(tmp_path):
   assert max(score for step, score in returns.items()
              if step <= 500_000) >= 3500
   assert returns[max(returns)] >= 4500
-
-
-def assert_equal_checkpoints(first: pathlib.Path, second: pathlib.Path):
-  """Compare the newest checkpoints bit for bit, times aside."""
-  first, second = (checkpoint.newest(folder / "checkpoints")
-                   for folder in (first, second))
-  assert first.name == second.name
-  (arrays, facts), (others, other_facts) = map(
-      checkpoint.load, (first, second))
-  assert arrays.keys() == others.keys()
-  for name in arrays:
-    np.testing.assert_array_equal(arrays[name], others[name], err_msg=name)
-    assert arrays[name].tobytes() == others[name].tobytes(), name
-  for name in ("step", "done", "scores", "lengths", "reward_parts"):
-    assert facts[name] == other_facts[name]

@@ -298,3 +298,26 @@ class Forking(toy.Faulty):
       time.sleep(60)
       os._exit(0)
     return super().reset(seed=seed)
+
+
+class Once(toy.Counter):
+  """Fails in its second step, but only the first time that it gets there.
+
+  Args:
+    path: File that is made when it does.
+    fault: "hang", "stop" the whole process, or "crash" in native code.
+  """
+
+  def __init__(self, path: str, fault: str):
+    super().__init__()
+    self._path, self._fault = pathlib.Path(path), fault
+
+  def step(self, action):
+    if self._step == 1 and not self._path.exists():
+      self._path.touch()
+      if self._fault == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
+      if self._fault == "crash":
+        ctypes.string_at(0)
+      time.sleep(10_000)
+    return super().step(action)

@@ -8,6 +8,7 @@ import pytest
 
 from agents.environments import batch_env
 from agents.environments import episodes
+from agents.environments import group as group_lib
 from tests import toy
 from tests.environments import odd
 from tests.environments import rollouts
@@ -332,7 +333,7 @@ def test_needs_a_deterministic_environment(mode):
     batch.reset()
     batch.step(np.zeros((2, 1)))
     with pytest.raises(
-        batch_env.ReplayError, match="Environment 1 .*not deterministic"):
+        group_lib.ReplayError, match="Environment 1 .*not deterministic"):
       batch.restore(batch.snapshot())
 
 

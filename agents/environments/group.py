@@ -1,0 +1,74 @@
+"""Those environments of a batch that step at the same time."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from agents import errors
+from agents.environments import block as block_lib
+from agents.environments import episodes
+from agents.environments import remote_block
+
+
+class ReplayError(errors.RunError):
+  """Replaying an episode's actions did not lead to its state again."""
+
+
+@dataclasses.dataclass
+class Group:
+  """Environments that step at the same time."""
+
+  name: str  # Of the environments.
+  rows: slice  # Where they are within the batch.
+  log: episodes.EpisodeLog  # Of the batch.
+  arrays: dict[str, np.ndarray]  # Fields of `layout.batch_views`.
+  answers: np.ndarray  # Bytes of `layout.step_layout` among them.
+  observ: np.ndarray | None = None  # [N, ...], the latest that were received.
+  block: block_lib.Block | remote_block.RemoteBlock = dataclasses.field(
+      init=False)
+  stepping: bool = False  # Whether a step has begun whose end nobody has seen.
+
+  def running(self) -> tuple[list[int], list[int], list[np.ndarray]] | None:
+    """Return number, seed and actions of each running episode, if there are.
+    """
+    if not self.log.begun:
+      return None
+    numbers, seeds, actions = self.log.history(self.rows)
+    shape = self.arrays["action"].shape[1:]
+    return numbers, seeds, [taken.reshape((-1, *shape)) for taken in actions]
+
+  def check(self, here: slice):
+    """Raise ReplayError if a replay has not led to what was observed last.
+
+    Args:
+      here: Which of these environments.
+    """
+    if self.observ is not None and (running := self.running()):
+      _, seeds, actions = running
+      compare(self.name, self.rows.start + here.start,
+              self.arrays["observ"][here], self.observ[here], seeds[here],
+              actions[here])
+
+
+def compare(name: str, first: int, observ: np.ndarray, before: np.ndarray,
+            seeds: Sequence[int], actions: Sequence[np.ndarray]):
+  """Raise ReplayError if observations are not the same bits as before.
+
+  Args:
+    name: Of the environments.
+    first: Index of the first of them.
+    observ: After replaying their episodes, [N, ...].
+    before: What they should be, [N, ...].
+    seeds: Of their episodes.
+    actions: Of their episodes, each [steps, ...].
+  """
+  for index, (one, other) in enumerate(zip(observ, before, strict=True)):
+    if one.tobytes() != other.tobytes():
+      raise ReplayError(
+          f"Environment {first + index} ('{name}') is not deterministic: seed "
+          f"{seeds[index]} and the same {len(actions[index])} actions led to "
+          "another observation, so its episodes can't be continued in another "
+          "process.")

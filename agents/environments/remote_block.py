@@ -1,0 +1,112 @@
+"""A block of environments that several workers share."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+from typing import Protocol
+
+import numpy as np
+
+from agents.environments import process as process_lib
+
+Send = Callable[[process_lib.Worker, slice], None]
+
+
+class Pool(Protocol):
+  """What a block knows of all the workers there are; see `Workers`."""
+
+  @property
+  def usable(self) -> bool:
+    """Whether workers still do what they are asked to."""
+
+  def ask(self, block: RemoteBlock, send: Send):
+    """Ask all workers of a block for something."""
+
+  def wait(self, block: RemoteBlock, seconds: float | None = None
+           ) -> list[Any]:
+    """Wait for the answers to a block's oldest request."""
+
+  def forget(self, block: RemoteBlock):
+    """Don't build a block again that is being closed."""
+
+  def close(self):
+    """End all processes."""
+
+
+class RemoteBlock:
+  """The same methods as `block.Block`, carried out by several workers.
+
+  Args:
+    workers: That carry them out.
+    number: Of this block.
+    shares: Which worker has which environments.
+    descriptor: Of the shared memory; closed with the block.
+    build: Asks a worker to build its share.
+  """
+
+  def __init__(self, workers: Pool, number: int,
+               shares: list[tuple[process_lib.Worker, slice]], descriptor: int,
+               build: Send):
+    self._workers = workers
+    self.number = number
+    self.shares = [(worker, here) for worker, here in shares
+                   if here.start < here.stop]
+    self.used = [worker for worker, _ in self.shares]
+    self.descriptor = descriptor
+    self.build = build
+    wake = bytes([number])
+    self._step: Send = lambda worker, _: worker.send(wake)
+
+  def reset(self, seeds: Sequence[int]):
+    self._request("reset", lambda here: (seeds[here],))
+
+  def step_async(self):
+    self._workers.ask(self, self._step)
+
+  def step_wait(self) -> dict[int, dict[str, Any]]:
+    finished: dict[int, dict[str, Any]] = {}
+    for result in self._workers.wait(self):
+      finished.update(result or {})
+    return finished
+
+  def step_discard(self, seconds: float | None = None):
+    with contextlib.suppress(Exception):
+      self._workers.wait(self, seconds)
+
+  def replay(self, episode: Sequence[int], seeds: Sequence[int],
+             actions: Sequence[np.ndarray]):
+    self._request("replay", lambda here: (
+        episode[here], seeds[here], actions[here]))
+
+  def call(self, name: str, args: tuple, kwargs: dict) -> list[Any]:
+    return sum(self._request("call", lambda _: (name, args, kwargs)), [])
+
+  def get(self, name: str) -> list[Any]:
+    return sum(self._request("get", lambda _: (name,)), [])
+
+  def close(self):
+    self._workers.forget(self)
+    if self.descriptor >= 0:
+      os.close(self.descriptor)
+      self.descriptor = -1
+    try:
+      if self._workers.usable:
+        self._send("close", lambda _: ())
+        self._workers.wait(self, process_lib.SECONDS_TO_CLOSE)
+        return
+    except (TimeoutError, process_lib.WorkerDied):
+      pass
+    self._workers.close()  # They are busy, or gone.
+
+  def _request(self, name: str, arguments: Callable[[slice], tuple]
+               ) -> list[Any]:
+    self._send(name, arguments)
+    return self._workers.wait(self)
+
+  def _send(self, name: str, arguments: Callable[[slice], tuple]):
+    self._workers.ask(self, lambda worker, here: worker.request(
+        self.number, name, arguments(here)))

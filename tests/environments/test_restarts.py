@@ -1,0 +1,288 @@
+"""Workers that die or hang are replaced, and nothing else changes."""
+
+import contextlib
+import functools
+import gc
+import os
+import re
+import signal
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from agents.environments import batch_env
+from agents.environments import group as group_lib
+from agents.environments import process as process_lib
+from agents.environments import workers as workers_lib
+from tests import toy
+from tests.environments import odd
+from tests.environments import rollouts
+from tests.environments import scripts
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="Looks into /proc.")
+
+_MANY = workers_lib.Supervision(restarts=100)
+
+
+def _kill(workers, number):
+  os.kill(workers.pids[number], signal.SIGKILL)
+
+
+def _roll_and_kill(batch, workers, actions, at):
+  """Play while workers are killed: numbers by the step before which they are.
+  """
+  steps = []
+  for number, action in enumerate(actions):
+    for worker in at.get(number, ()):
+      _kill(workers, worker)
+    steps += rollouts.roll(batch, [action])
+  return steps
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("constructors", [
+    [rollouts.make_env("Hopper-v5")] * 4,
+    [rollouts.make_env("HalfCheetah-v5", max_length=25)] * 4,
+    [rollouts.make_env("tests.toy:Uneven", kwargs={"most": 9})] * 4,
+    [rollouts.make_env("FrozenLake-v1")] * 4,
+    [rollouts.make_env("Hopper-v5", max_length=9, random_start=4,
+                       action_repeat=2, frame_delta=True)] * 4],
+                         ids=["hopper", "cheetah", "uneven", "lake", "wrapped"])
+def test_same_bits_whenever_workers_die(constructors, groups):
+  first, steps = rollouts.play(constructors, None, seed=3, groups=groups)
+  with workers_lib.Workers(2, supervision=_MANY) as workers:
+    with batch_env.BatchEnv(constructors, workers, 3, groups) as batch:
+      _kill(workers, 1)
+      assert batch.reset().tobytes() == first.tobytes()
+      actions = rollouts.draw_actions(batch.action_space, 4, 60)
+      rollouts.assert_same_bits(_roll_and_kill(
+          batch, workers, actions, {0: [0], 7: [1], 20: [0, 1], 59: [1]}),
+                                steps)
+      assert len(workers.restarts) == 6
+      assert all("SIGKILL" in reason for reason in workers.restarts)
+      assert batch.restarts is workers.restarts
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_same_bits_although_a_worker_dies_in_the_middle_of_steps(groups):
+  constructors = [rollouts.make_env("Humanoid-v5")] * 8
+  _, steps = rollouts.play(constructors, None, steps=150, groups=groups)
+  with workers_lib.Workers(2, supervision=_MANY) as workers, \
+      batch_env.BatchEnv(constructors, workers, 0, groups) as batch:
+    batch.reset()
+    actions = rollouts.draw_actions(batch.action_space, 8, 150)
+    done = threading.Event()
+    def kill_now_and_then():
+      number = 0
+      while not done.wait(0.15 + 0.0137 * number):
+        with contextlib.suppress(ProcessLookupError):
+          _kill(workers, number % 2)
+        number += 1
+    thread = threading.Thread(target=kill_now_and_then)
+    thread.start()
+    try:
+      rolled = []
+      for action in actions:
+        rolled += rollouts.roll(batch, [action])
+        if len(workers.restarts) > 4:
+          done.set()
+    finally:
+      done.set()
+      thread.join()
+    rollouts.assert_same_bits(rolled, steps)
+    assert workers.restarts
+
+
+def test_same_bits_of_environments_that_wait():
+  constructors = [rollouts.make_env(
+      "tests.toy:Uneven", kwargs={"most": 4})] * 5
+  actions = np.zeros((30, 5, 1), np.float32)
+  with batch_env.BatchEnv(constructors) as batch:
+    batch.reset()
+    steps = rollouts.roll_with_pauses(batch, actions)
+  with workers_lib.Workers(2, supervision=_MANY) as workers, \
+      batch_env.BatchEnv(constructors, workers) as batch:
+    batch.reset()
+    killed = iter(range(1000))
+    step = batch.step
+    def step_and_kill(*args):
+      if next(killed) % 7 == 3:
+        _kill(workers, 0)
+      return step(*args)
+    batch.step = step_and_kill
+    rollouts.assert_same_bits(
+        rollouts.roll_with_pauses(batch, actions), steps)
+    assert len(workers.restarts) == 4
+
+
+@pytest.mark.parametrize("use", [
+    lambda batch, _: batch.reset().tolist(),
+    lambda batch, _: batch.get("observation_space"),
+    lambda batch, before: batch.restore(before)], ids=[
+        "reset", "get", "restore"])
+def test_any_other_request_survives_a_death(use):
+  constructors = [rollouts.make_env("Hopper-v5")] * 3
+  results = []
+  for kill in (False, True):
+    with workers_lib.Workers(2, supervision=_MANY) as workers, \
+        batch_env.BatchEnv(constructors, workers) as batch:
+      actions = rollouts.draw_actions(batch.action_space, 3, 20)
+      batch.reset()
+      rollouts.roll(batch, actions[:5])
+      before = batch.snapshot()
+      rollouts.roll(batch, actions[5:10])
+      if kill:
+        _kill(workers, 0)
+      answer = use(batch, before)
+      assert len(workers.restarts) == kill
+      results.append((answer, rollouts.roll(batch, actions[10:])))
+  (answer, steps), (other_answer, other_steps) = results
+  assert answer == other_answer
+  rollouts.assert_same_bits(steps, other_steps)
+
+
+def test_all_batches_of_a_worker_are_rebuilt_and_new_ones_can_follow():
+  def play(kill):
+    with workers_lib.Workers(2, supervision=_MANY) as workers:
+      one = batch_env.BatchEnv([toy.Counter] * 3, workers)
+      other = batch_env.BatchEnv(
+          [rollouts.make_env("Hopper-v5")] * 3, workers, groups=3)
+      closed = batch_env.BatchEnv([toy.Counter], workers)
+      closed.close()
+      batches, observ = [one, other], []
+      for batch in batches:
+        observ.append(batch.reset())
+      for number in range(5):
+        if kill and number == 2:
+          _kill(workers, 0)
+        for batch in batches:
+          observ.append(batch.step(rollouts.draw_actions(
+              batch.action_space, 3, 1, number)[0]).next_observ)
+      if kill:
+        _kill(workers, 1)
+      new = batch_env.BatchEnv([toy.Counter] * 2, workers)
+      observ.append(new.reset())
+      if kill:
+        assert len(workers.restarts) == 2
+      return [array.tobytes() for array in observ]
+  assert play(kill=False) == play(kill=True)
+
+
+@pytest.mark.parametrize("fault, told", [
+    ("hang", "no answer for 1 seconds.*It was here:.*odd.py.*in step"),
+    ("stop", "no answer for 1 seconds"),
+    ("crash", "SIGSEGV.*native code.*It was here:.*odd.py.*in step")])
+def test_a_fault_that_does_not_come_again_changes_nothing(
+    fault, told, tmp_path):
+  path = str(tmp_path / "fault")
+  _, steps = rollouts.play([toy.Counter] * 3, None, 8)
+  supervision = workers_lib.Supervision(restarts=1, timeout=1.0)
+  with workers_lib.Workers(2, supervision=supervision) as workers:
+    pids = workers.pids
+    _, faulty = rollouts.play(
+        [toy.Counter, functools.partial(odd.Once, path, fault), toy.Counter],
+        workers, 8)
+    rollouts.assert_same_bits(faulty, steps)
+    reason, = (text.replace("\n", " ") for text in workers.restarts)
+    assert reason.startswith("Worker ")
+    assert re.search(told, reason)
+    assert len(set(pids) & set(workers.pids)) == 1
+  assert not scripts.wait_for_ends(pids, 5)
+
+
+def test_a_fault_that_comes_again_is_an_error_in_the_end():
+  supervision = workers_lib.Supervision(restarts=3)
+  with workers_lib.Workers(2, supervision=supervision) as workers:
+    batch = batch_env.BatchEnv(
+        [toy.Counter, functools.partial(toy.Faulty, "kill")], workers)
+    batch.reset()
+    batch.step(np.zeros((2, 1)))
+    with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
+      batch.step(np.zeros((2, 1)))
+    assert len(workers.restarts) == 3
+    with pytest.raises(RuntimeError, match="died or was given up"):
+      batch.reset()
+
+
+def test_without_restarts_a_hang_is_an_error():
+  supervision = workers_lib.Supervision(timeout=1.0)
+  with workers_lib.Workers(1, supervision=supervision) as workers:
+    batch = batch_env.BatchEnv([functools.partial(toy.Faulty, "spin")], workers)
+    batch.reset()
+    batch.step(np.zeros((1, 1)))
+    with pytest.raises(process_lib.WorkerDied, match="(?s)here:.*toy.py"):
+      batch.step(np.zeros((1, 1)))
+    assert workers.restarts == []
+
+
+def test_restarts_of_long_ago_do_not_count(monkeypatch):
+  monkeypatch.setattr(workers_lib, "RESTART_WINDOW", 0.0)
+  supervision = workers_lib.Supervision(restarts=1)
+  with workers_lib.Workers(1, supervision=supervision) as workers, \
+      batch_env.BatchEnv([toy.Counter], workers) as batch:
+    batch.reset()
+    for _ in range(3):
+      _kill(workers, 0)
+      batch.step(np.zeros((1, 1)))
+    assert len(workers.restarts) == 3
+
+
+def test_what_replay_does_not_rebuild_is_an_error():
+  with workers_lib.Workers(1, supervision=_MANY) as workers:
+    batch = batch_env.BatchEnv([odd.Forgetful] * 2, workers)
+    batch.reset()
+    batch.step(np.zeros((2, 1)))
+    _kill(workers, 0)
+    with pytest.raises(group_lib.ReplayError, match="not deterministic"):
+      batch.step(np.zeros((2, 1)))
+
+
+def test_an_environment_that_can_not_be_built_again_is_an_error(tmp_path):
+  path = tmp_path / "built"
+  def build():
+    if path.exists():
+      raise ValueError("there is one already")
+    return toy.Counter()
+  with workers_lib.Workers(1, supervision=_MANY) as workers:
+    batch = batch_env.BatchEnv([build], workers)
+    batch.reset()
+    path.touch()
+    _kill(workers, 0)
+    with pytest.raises(ValueError, match="there is one already"):
+      batch.step(np.zeros((1, 1)))
+
+
+def test_nothing_is_left_of_those_that_were_replaced():
+  def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+  gc.collect()
+  before = descriptors()
+  pids = []
+  with workers_lib.Workers(2, supervision=_MANY) as workers:
+    batch = batch_env.BatchEnv([toy.Counter] * 4, workers)
+    batch.reset()
+    open_ = descriptors()
+    for _ in range(4):
+      pids += workers.pids
+      _kill(workers, 0)
+      _kill(workers, 1)
+      batch.step(np.zeros((4, 1)))
+      assert descriptors() == open_
+    pids += workers.pids
+    batch.close()
+  del batch
+  assert descriptors() == before
+  assert not scripts.wait_for_ends(pids, 5)
+
+
+def test_closing_replaces_nobody():
+  with workers_lib.Workers(2, supervision=_MANY) as workers:
+    batch = batch_env.BatchEnv([toy.Counter] * 4, workers, groups=2)
+    batch.reset()
+    batch.exchange(np.zeros((2, 1), np.float32))
+    _kill(workers, 0)
+    batch.close()
+  assert workers.restarts == []
