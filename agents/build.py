@@ -17,6 +17,7 @@ from agents import costs
 from agents.algorithms import on_device
 from agents.algorithms import ppo
 from agents.environments import batch_env
+from agents.environments import incidents as incidents_lib
 from agents.environments import make
 from agents.environments import workers as workers_lib
 from agents.networks import feed_forward
@@ -95,11 +96,12 @@ def trainer(config: config_lib.Config,
   constructors = [constructor] * config.num_envs
   if config.stagger and config.algorithm.segment_length:
     constructors = make.staggered(config.env, config.num_envs, config.seed)
+  incidents = incidents_lib.Incidents(config.most_incidents)
   train_env = batch_env.BatchEnv(
-      constructors, workers, config.seed, groups(config))
+      constructors, workers, config.seed, groups(config), incidents)
   eval_env = batch_env.BatchEnv(
       [constructor] * min(config.eval_episodes, _MOST_EVAL_ENVS), workers,
-      random.stream(config.seed, "eval"))
+      random.stream(config.seed, "eval"), incidents=incidents)
   device = learning_device(config, train_env.observation_space)
   if device != "CPU:0":
     gpu = tf.config.list_physical_devices("GPU")[0]

@@ -135,7 +135,7 @@ class Config:
   stagger: bool = True  # Truncate first episodes, so that not all end together.
   num_workers: int | None = None  # Processes stepping them; None: one a core.
   double_buffering: bool = False  # Half step while the others act, see build.
-  on_env_error: str = "restart"  # Replace workers that die or hang, or "raise".
+  on_env_error: str = "restart"  # What fails, workers as well; or "raise".
   env_timeout: float = 300.0  # Seconds for a batched step; 0: any time.
   max_env_restarts: int = 10  # In ten minutes; one more ends the run.
   env_processes: bool = True  # False steps them in this process, for debugging.
@@ -178,6 +178,11 @@ class Config:
     """Steps between two reports, evaluations or checkpoints."""
     parts = {"report_every": 100, "eval_every": 20, "checkpoint_every": 20}
     return getattr(self, name) or max(1, self.steps // parts[name])
+
+  @property
+  def most_incidents(self) -> int:
+    """Failures of environments and workers that the run survives."""
+    return self.max_env_restarts if self.on_env_error == "restart" else 0
 
   def workers(self, cores: int) -> int:
     """Processes that step environments, on a machine with so many cores."""

@@ -17,6 +17,7 @@ from agents.commands import program
 from agents.commands import settings as settings_lib
 from agents.configs import presets
 from agents.environments import block
+from agents.environments import incidents as incidents_lib
 from agents.environments import make
 from agents.environments import workers as workers_lib
 from agents.films import studio
@@ -183,11 +184,10 @@ def _train(folder: run_folder.RunFolder, resume: bool,
   try:
     if config.env_processes:
       # They get ready while TensorFlow is being imported.
-      replaced = config.on_env_error == "restart"
       workers = workers_lib.Workers(
           config.workers(workers_lib.cores()), interrupts.give_up_fd,
-          supervision=workers_lib.Supervision(
-              config.max_env_restarts if replaced else 0, config.env_timeout))
+          incidents=incidents_lib.Incidents(config.most_incidents),
+          timeout=config.env_timeout)
     with quiet.quiet_imports():
       from agents import build
       from agents.commands import summary

@@ -15,6 +15,7 @@ import numpy as np
 from agents.environments import block as block_lib
 from agents.environments import episodes
 from agents.environments import group as group_lib
+from agents.environments import incidents as incidents_lib
 from agents.environments import layout
 from agents.environments import memory
 from agents.environments import mujoco_log
@@ -50,11 +51,15 @@ class BatchEnv:
     workers: Processes to step them in; None steps them in this process.
     seed: Run seed.
     groups: Into how many groups of equal size they are divided.
+    incidents: How many episodes may be broken off because their environment
+      failed in a step; by default as many as the workers have, without workers
+      none. Such a step is not valid, and the next episode begins.
   """
 
   def __init__(self, constructors: Sequence[block_lib.Constructor],
                workers: workers_lib.Workers | None = None, seed: int = 0,
-               groups: int = 1):
+               groups: int = 1,
+               incidents: incidents_lib.Incidents | None = None):
     if not constructors:
       raise ValueError("A batch needs at least one environment.")
     if groups < 1 or len(constructors) % groups:
@@ -85,8 +90,9 @@ class BatchEnv:
     self.least_seconds = 0.0
     # How many of them step at the same time.
     self.parallel = 1 if workers is None else min(len(workers), self._size)
-    # Why workers had to be replaced, in order of time; yours to empty.
-    self.restarts: list[str] = [] if workers is None else workers.restarts
+    if workers is not None:
+      incidents = workers.incidents  # Of all batches together.
+    self.incidents = incidents or incidents_lib.Incidents()
     self._turn = 0
     self._groups: list[group_lib.Group] = []
     try:
@@ -111,7 +117,8 @@ class BatchEnv:
       group = group_lib.Group(
           self._name, rows, self._log, arrays, buffer[begin:end])
       if workers is None:
-        group.block = block_lib.Block(constructors, first, spaces, arrays, seed)
+        group.block = block_lib.Block(
+            constructors, first, spaces, arrays, seed, self.incidents.most > 0)
       else:
         group.block = workers.open(
             constructors, first, spaces, descriptor, seed, group)
@@ -234,16 +241,23 @@ class BatchEnv:
       return group.answers.copy()
     start = time.perf_counter()
     group.stepping = False
-    infos = group.block.step_wait()
+    reports = group.block.step_wait()
     self.step_seconds += time.perf_counter() - start
     arrays = group.arrays
     self.least_seconds += float(arrays["seconds"].sum()) / self.parallel
-    ended = self._log.append(
+    ended = arrays["terminated"] | arrays["truncated"]
+    if reports:
+      ended |= arrays["active"] & ~arrays["valid"]  # Broken off.
+    for index, episode in self._log.append(
         group.rows.start, arrays["action"], arrays["active"], arrays["reward"],
-        arrays["terminated"] | arrays["truncated"])
-    for index, episode in ended.items():
-      self.finished.append(dataclasses.replace(
-          episode, info=infos[index]))
+        ended).items():
+      report = reports[index]
+      if isinstance(report, str):
+        if not self.incidents.survive(incidents_lib.Incident(
+            report, incidents_lib.Broken(index, episode.seed, episode.action))):
+          raise block_lib.EnvironmentFailure(report)
+        continue
+      self.finished.append(dataclasses.replace(episode, info=report))
       self.final_observ.append(
           arrays["final_observ"][index - group.rows.start].copy())
     group.observ = arrays["observ"].copy()

@@ -38,13 +38,18 @@ class Block:
     spaces: Observation and action space that all must have.
     arrays: Fields of `layout.batch_views` for these environments only.
     run_seed: Seed from which each episode's own seed is derived.
+    tolerant: Where an environment raises in a step, or returns what is not
+      finite, build another and go on with the next episode.
   """
 
   def __init__(
       self, constructors: Sequence[Constructor], first: int,
       spaces: tuple[gymnasium.Space, gymnasium.Space],
-      arrays: dict[str, np.ndarray], run_seed: int):
+      arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False):
+    self._constructors = constructors
     self._first = first
+    self._spaces = spaces
+    self._tolerant = tolerant
     self._arrays = arrays
     self._run_seed = run_seed
     self._to_env = action_converter(spaces[1])
@@ -58,7 +63,8 @@ class Block:
     try:
       for offset, constructor in enumerate(constructors):
         with self._explained(offset, "its constructor"):
-          self._build(offset, constructor, spaces)
+          self._envs.append(constructor())
+          self._check_env(offset)
     except BaseException:
       self.close()
       raise
@@ -75,7 +81,7 @@ class Block:
   def step_discard(self, seconds: float | None = None):
     """End a step that nobody wants to know of any more."""
 
-  def step_wait(self) -> dict[int, dict[str, Any]]:
+  def step_wait(self) -> dict[int, dict[str, Any] | str]:
     """Step by the action array, write the others, reset where it ended.
 
     Environments that are not active wait: their observation stays.
@@ -83,7 +89,8 @@ class Block:
     Returns:
       Numbers in the last info of episodes that ended, by index in the batch.
       The sums of the parts of the reward that the environment reports are
-      under "reward_parts".
+      under "reward_parts". Where an environment failed, what it said; its step
+      is not valid.
     """
     start = time.perf_counter()
     arrays = self._arrays
@@ -92,9 +99,9 @@ class Block:
     active = arrays["valid"][:] = arrays["active"]
     for name in ("reward", "terminated", "truncated"):
       arrays[name][:] = 0
-    ended, finished, offset = [], {}, 0
-    try:
-      for offset in np.flatnonzero(active).tolist():
+    reports: dict[int, dict[str, Any] | str] = {}  # By offset.
+    for offset in np.flatnonzero(active).tolist():
+      try:
         observ, rewards[offset], terminated, truncated, info = (
             self._envs[offset].step(actions[offset]))
         observs[offset] = observ
@@ -102,22 +109,29 @@ class Block:
         if terminated or truncated:
           arrays["terminated"][offset] = terminated
           arrays["truncated"][offset] = truncated
-          ended.append(offset)
-          finished[self._first + offset] = {
+          reports[offset] = {
               **wrappers.numbers(info),
               "reward_parts": self._reward_parts[offset]}
-    except BaseException as error:
-      self._fail(error, offset, "step()")
-    self._check_finite(observs)
-    self._check_finite(rewards)
-    for offset in ended:
-      arrays["final_observ"][offset] = observs[offset]
+      except BaseException as error:
+        reports[offset] = self._failed(error, offset)
+    for offset in self._not_finite():
+      if not isinstance(reports.get(offset), str):
+        reports[offset] = self._failed(ValueError(
+            f"The observation {observs[offset]!r} or the reward "
+            f"{rewards[offset]!r} is not finite. Did the simulation become "
+            "unstable?"), offset)
+    for offset, report in reports.items():
+      if isinstance(report, str):
+        self._replace(offset)
+      else:
+        arrays["final_observ"][offset] = observs[offset]
       self._episodes[offset] += 1
       seed = episodes.episode_seed(
           self._run_seed, self._first + offset, self._episodes[offset])
       self._begin(offset, seed)
     arrays["seconds"][:] = (time.perf_counter() - start) / len(self._envs)
-    return finished
+    return {self._first + offset: report
+            for offset, report in reports.items()}
 
   def replay(self, episode: Sequence[int], seeds: Sequence[int],
              actions: Sequence[np.ndarray]):
@@ -160,10 +174,8 @@ class Block:
       for offset, env in enumerate(envs):
         stack.callback(self._close, offset, env)
 
-  def _build(self, offset: int, constructor: Constructor,
-             spaces: tuple[gymnasium.Space, gymnasium.Space]):
-    env = constructor()
-    self._envs.append(env)
+  def _check_env(self, offset: int):
+    env, spaces = self._envs[offset], self._spaces
     self._names[offset] = (
         env.spec.id if env.spec else type(env.unwrapped).__name__)
     if (env.observation_space, env.action_space) != spaces:
@@ -188,14 +200,32 @@ class Block:
                          f"space {observs.shape[1:]}.")
       observs[offset] = observ
 
-  def _check_finite(self, values: np.ndarray):
-    """Blame the environment for numbers that nothing can be learned from."""
-    if values.dtype == np.float32 and not np.isfinite(values).all():
-      offset = int(np.argwhere(~np.isfinite(values))[0][0])
-      with self._explained(offset, "step()"):
-        raise ValueError(
-            "The observation or reward is not finite: "
-            f"{values[offset]!r}. Did the simulation become unstable?")
+  def _replace(self, offset: int):
+    """Build an environment in place of a broken one, whose step is not valid.
+    """
+    for name in ("valid", "reward", "terminated", "truncated"):
+      self._arrays[name][offset] = 0
+    with contextlib.suppress(Exception):
+      self._envs[offset].close()
+    with self._explained(offset, "its constructor"):
+      self._envs[offset] = self._constructors[offset]()
+      self._check_env(offset)
+
+  def _not_finite(self) -> list[int]:
+    """Return where there are numbers that nothing can be learned from."""
+    found: set[int] = set()
+    for name in ("observ", "reward"):
+      values = self._arrays[name]
+      if values.dtype == np.float32 and not np.isfinite(values).all():
+        found.update(np.argwhere(~np.isfinite(values))[:, 0].tolist())
+    return sorted(found)
+
+  def _failed(self, error: BaseException, offset: int) -> str:
+    """Return what there is to say of a step that failed, if that is tolerated.
+    """
+    if not (self._tolerant and isinstance(error, Exception)):
+      self._fail(error, offset, "step()")
+    return str(self._failure(error, offset, "step()"))
 
   def _count(self, offset: int, info: dict[str, Any]):
     """Count a step and sum what its info says of the reward."""
@@ -213,15 +243,19 @@ class Block:
     """Raise the error, with an EnvironmentFailure as its cause."""
     if isinstance(error.__cause__, EnvironmentFailure):
       raise error
-    begun = (f", seed {self._seeds[offset]}, step {self._lengths[offset]} of "
-             "its episode") if self._seeds[offset] is not None else ""
-    failure = EnvironmentFailure(
-        f"Environment {self._first + offset} ('{self._names[offset]}'{begun}) "
-        f"failed in {where}:\n\n{''.join(traceback.format_exception(error))}")
+    failure = self._failure(error, offset, where)
     # An environment that exits must not end the trainer without a word.
     if isinstance(error, (Exception, KeyboardInterrupt)):
       raise error from failure
     raise failure
+
+  def _failure(self, error: BaseException, offset: int, where: str
+               ) -> EnvironmentFailure:
+    begun = (f", seed {self._seeds[offset]}, step {self._lengths[offset]} of "
+             "its episode") if self._seeds[offset] is not None else ""
+    return EnvironmentFailure(
+        f"Environment {self._first + offset} ('{self._names[offset]}'{begun}) "
+        f"failed in {where}:\n\n{''.join(traceback.format_exception(error))}")
 
 
 def action_converter(space: gymnasium.Space

@@ -67,11 +67,11 @@ class RemoteBlock:
   def step_async(self):
     self._workers.ask(self, self._step)
 
-  def step_wait(self) -> dict[int, dict[str, Any]]:
-    finished: dict[int, dict[str, Any]] = {}
+  def step_wait(self) -> dict[int, dict[str, Any] | str]:
+    reports: dict[int, dict[str, Any] | str] = {}
     for result in self._workers.wait(self):
-      finished.update(result or {})
-    return finished
+      reports.update(result or {})
+    return reports
 
   def step_discard(self, seconds: float | None = None):
     with contextlib.suppress(Exception):

@@ -86,13 +86,14 @@ def main(connection_fd: int, lifeline_fd: int, stacks_fd: int):
 
 
 def _open(descriptor: int, size: int, start: int, first: int, pickled: bytes,
-          spaces: tuple, run_seed: int) -> block_lib.Block:
+          spaces: tuple, run_seed: int, tolerant: bool) -> block_lib.Block:
   buffer = memory.attach(descriptor)
   constructors = cloudpickle.loads(pickled)
   here = slice(start, start + len(constructors))
   arrays = {name: array[here] for name, array in
             layout.batch_views(buffer, size, *spaces).items()}
-  return block_lib.Block(constructors, first + start, spaces, arrays, run_seed)
+  return block_lib.Block(
+      constructors, first + start, spaces, arrays, run_seed, tolerant)
 
 
 def _reply(connection: socket.socket, answer: messages.Answer):

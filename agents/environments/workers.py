@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Sequence
 from typing import Any
-from typing import NamedTuple
 from typing import Protocol
 
 import cloudpickle
@@ -20,27 +19,17 @@ import numpy as np
 
 from agents import errors
 from agents.environments import block as block_lib
+from agents.environments import incidents as incidents_lib
 from agents.environments import messages
 from agents.environments import mujoco_log
 from agents.environments import process as process_lib
 from agents.environments import remote_block
 
-RESTART_WINDOW = 600.0  # Seconds in which restarts are counted.
 _SECONDS_TO_CHECK = 1.0
 
 
 class Interrupted(errors.EnvironmentsError):
   """The user wants to stop and the environments take too long to answer."""
-
-
-class Supervision(NamedTuple):
-  """What becomes of a worker that dies or hangs."""
-
-  restarts: int = 0  # Most in RESTART_WINDOW; the next death is an error.
-  timeout: float = 0.0  # Seconds for an answer, then it is killed; 0: forever.
-
-
-UNSUPERVISED = Supervision()
 
 
 class History(Protocol):
@@ -90,20 +79,23 @@ class Workers:
     interrupt_fd: A descriptor that becomes readable when waiting for the
       environments must end with Interrupted.
     variables: Environment variables of the processes, beside those of this.
-    supervision: Whether those that die or hang are replaced. Their environments
-      are rebuilt by replay, so that nothing else changes.
+    incidents: How many deaths are survived; none by default. Another process
+      takes the place, and replays the episodes, so that nothing else changes.
+    timeout: Seconds for an answer; who takes longer is killed. 0: forever.
   """
 
   def __init__(self, amount: int, interrupt_fd: int | None = None,
                variables: dict[str, str] | None = None,
-               supervision: Supervision = UNSUPERVISED):
+               incidents: incidents_lib.Incidents | None = None,
+               timeout: float = 0.0):
     if amount < 1:
       raise ValueError(f"`amount` must be at least 1. Received: {amount}.")
     if sys.platform == "win32":
       raise errors.RunError(
           "Workers inherit file descriptors, which Windows can't do; run this "
           "in WSL, or with --noenv_processes.")
-    self._supervision = supervision
+    self.incidents = incidents or incidents_lib.Incidents()
+    self._timeout = timeout
     self._workers: list[process_lib.Worker] = []
     self._num_blocks = 0
     self._open: dict[remote_block.RemoteBlock, History] = {}
@@ -111,9 +103,6 @@ class Workers:
     self._questions: collections.deque[_Question] = collections.deque()
     self._kept: dict[remote_block.RemoteBlock, list[list[messages.Answer]]] = {}
     self._given_up = False
-    # Why workers had to be replaced, in order of time; yours to empty.
-    self.restarts: list[str] = []
-    self._restarted: collections.deque[float] = collections.deque()  # When.
     try:
       for number in range(amount):
         self._workers.append(
@@ -157,8 +146,8 @@ class Workers:
                for _, here in parts}
     def build(worker, here):
       worker.request(block.number, "open", (
-          size, here.start, first, pickled[here.start], spaces, run_seed),
-                     block.descriptor)
+          size, here.start, first, pickled[here.start], spaces, run_seed,
+          self.incidents.most > 0), block.descriptor)
     block = remote_block.RemoteBlock(
         self, self._num_blocks, parts, os.dup(descriptor), build)
     self._num_blocks += 1
@@ -216,7 +205,7 @@ class Workers:
   def _answer(self, workers: Sequence[process_lib.Worker],
               deadline: float | None) -> messages.Answer:
     """Return what the first of some workers has to say."""
-    first, timeout = workers[0], self._supervision.timeout
+    first, timeout = workers[0], self._timeout
     descriptor, begun = first.connection.fileno(), time.monotonic()
     while True:
       ready = [ready for ready, _ in first.poll.poll(1000 * _SECONDS_TO_CHECK)]
@@ -242,13 +231,8 @@ class Workers:
     """
     worker = self._workers[death.number]
     while True:
-      now = time.monotonic()
-      while self._restarted and self._restarted[0] < now - RESTART_WINDOW:
-        self._restarted.popleft()
-      if len(self._restarted) >= self._supervision.restarts:
+      if not self.incidents.survive(incidents_lib.Incident(str(death))):
         raise death
-      self._restarted.append(now)
-      self.restarts.append(str(death))
       worker.replace()
       try:
         for block, history in self._open.items():

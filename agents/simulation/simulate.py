@@ -53,9 +53,9 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
     carry: From `initial_carry` or the simulation before.
     steps: Number of batched steps, T; with a quota, T is at most this.
     explore: Sample actions, or take the mean action.
-    quota: Episodes that each environment plays, of shape [B] and type int32.
-      Then it waits for the others, at the beginning of its next one. The
-      environments must be in one group.
+    quota: Episodes that each environment plays, of shape [B] and type int32,
+      those that break off among them. Then it waits for the others, at the
+      beginning of its next one. The environments must be in one group.
   """
   batch, groups = len(env), env.groups
   size = batch // groups
@@ -99,7 +99,9 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
       observ = answers.observ
       env_seconds += seconds
     if quota is not None:
-      left -= tf.cast(answers.terminated | answers.truncated, tf.int32)
+      broken = (left > 0) & ~answers.valid
+      left -= tf.cast(
+          answers.terminated | answers.truncated | broken, tf.int32)
     return step + 1, clock + 1, observ, left, memory, env_seconds
 
   left = tf.zeros([batch], tf.int32) if quota is None else quota

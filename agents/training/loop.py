@@ -56,7 +56,7 @@ class Loop:
     self._scores: list[float] = []  # Of training episodes, since the report.
     self._lengths: list[int] = []
     self._reward_parts: list[dict[str, float]] = []
-    self._restarts = 0  # Of workers, in the whole run.
+    self._restarts = 0  # Of environments and workers, in the whole run.
     self._recorder = recorded.Recorder()
     self._health = health_lib.Health(
         self._config, isinstance(
@@ -218,10 +218,10 @@ class Loop:
     self._ledger.spend("evaluation", time.monotonic() - start)
 
   def _tell_restarts(self):
-    """Tell which workers were replaced, and count them."""
-    for reason in self._trainer.restarts():
+    """Tell which environments and workers were replaced, and count them."""
+    for incident in self._trainer.incidents():
       self._restarts += 1
-      self._progress.warn(f"step {self.step:,}: restart: {reason}")
+      self._progress.warn(f"step {self.step:,}: restart: {incident.text}")
 
   def _film(self):
     """Begin a film if it is due, there is an episode, and no other is drawn."""

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from agents import structs
 from agents.environments import episodes as episodes_lib
+from agents.environments import incidents as incidents_lib
 from agents.parts import memory as memory_lib
 from agents.simulation import in_graph_batch_env
 from agents.simulation import simulate
@@ -185,13 +186,10 @@ class Trainer:
     return ([episode.score for episode in played],
             [episode.length for episode in played])
 
-  def restarts(self) -> list[str]:
-    """Return why workers were replaced since this was asked for the last time.
-    """
-    # Both batches have the same workers.
-    found = self.train_env.batch_env.restarts
-    told, found[:] = list(found), []
-    return told
+  def incidents(self) -> list[incidents_lib.Incident]:
+    """Return what failed since this was asked for the last time, and was
+    replaced."""
+    return self.train_env.batch_env.incidents.take()  # Of both batches.
 
   def state(self) -> dict[str, np.ndarray]:
     """Return everything of the last completed epoch, as arrays by name."""

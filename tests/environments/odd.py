@@ -321,3 +321,40 @@ class Once(toy.Counter):
         ctypes.string_at(0)
       time.sleep(10_000)
     return super().step(action)
+
+
+class Breaks(toy.Uneven):
+  """Breaks in some of its episodes, and is of no use from then on.
+
+  Args:
+    how: "raise", or what is not finite: "observ" or "reward".
+    most: Steps of the longest episode.
+  """
+
+  def __init__(self, how: str = "raise", most: int = 7):
+    super().__init__(most)
+    self._how = how
+    self._broken = False
+
+  def reset(self, *, seed=None, options=None):
+    assert not self._broken
+    self._breaks_at = self.breaks_at(seed)
+    return super().reset(seed=seed)
+
+  def step(self, action):
+    assert not self._broken
+    observ, reward, *rest = super().step(action)
+    if self._step == self._breaks_at:
+      self._broken = True
+      if self._how == "raise":
+        raise ValueError("broken")
+      if self._how == "observ":
+        observ[0] = np.nan
+      else:
+        reward = np.inf
+    return observ, reward, *rest
+
+  @staticmethod
+  def breaks_at(seed: int) -> int:
+    """Return the step that breaks the episode with this seed; 0: none."""
+    return seed // 7 % 3

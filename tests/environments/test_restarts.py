@@ -14,6 +14,7 @@ import pytest
 
 from agents.environments import batch_env
 from agents.environments import group as group_lib
+from agents.environments import incidents as incidents_lib
 from agents.environments import process as process_lib
 from agents.environments import workers as workers_lib
 from tests import toy
@@ -24,7 +25,10 @@ from tests.environments import scripts
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="Looks into /proc.")
 
-_MANY = workers_lib.Supervision(restarts=100)
+
+
+def _workers(amount):
+  return workers_lib.Workers(amount, incidents=incidents_lib.Incidents(100))
 
 
 def _kill(workers, number):
@@ -53,7 +57,7 @@ def _roll_and_kill(batch, workers, actions, at):
                          ids=["hopper", "cheetah", "uneven", "lake", "wrapped"])
 def test_same_bits_whenever_workers_die(constructors, groups):
   first, steps = rollouts.play(constructors, None, seed=3, groups=groups)
-  with workers_lib.Workers(2, supervision=_MANY) as workers:
+  with _workers(2) as workers:
     with batch_env.BatchEnv(constructors, workers, 3, groups) as batch:
       _kill(workers, 1)
       assert batch.reset().tobytes() == first.tobytes()
@@ -61,16 +65,17 @@ def test_same_bits_whenever_workers_die(constructors, groups):
       rollouts.assert_same_bits(_roll_and_kill(
           batch, workers, actions, {0: [0], 7: [1], 20: [0, 1], 59: [1]}),
                                 steps)
-      assert len(workers.restarts) == 6
-      assert all("SIGKILL" in reason for reason in workers.restarts)
-      assert batch.restarts is workers.restarts
+      told = batch.incidents.take()
+      assert len(told) == 6
+      assert all("SIGKILL" in incident.text for incident in told)
+      assert not batch.incidents.take()
 
 
 @pytest.mark.parametrize("groups", [1, 2])
 def test_same_bits_although_a_worker_dies_in_the_middle_of_steps(groups):
   constructors = [rollouts.make_env("Humanoid-v5")] * 8
   _, steps = rollouts.play(constructors, None, steps=150, groups=groups)
-  with workers_lib.Workers(2, supervision=_MANY) as workers, \
+  with _workers(2) as workers, \
       batch_env.BatchEnv(constructors, workers, 0, groups) as batch:
     batch.reset()
     actions = rollouts.draw_actions(batch.action_space, 8, 150)
@@ -84,16 +89,17 @@ def test_same_bits_although_a_worker_dies_in_the_middle_of_steps(groups):
     thread = threading.Thread(target=kill_now_and_then)
     thread.start()
     try:
-      rolled = []
+      rolled, told = [], []
       for action in actions:
         rolled += rollouts.roll(batch, [action])
-        if len(workers.restarts) > 4:
+        told += workers.incidents.take()
+        if len(told) > 4:
           done.set()
     finally:
       done.set()
       thread.join()
     rollouts.assert_same_bits(rolled, steps)
-    assert workers.restarts
+    assert told
 
 
 def test_same_bits_of_environments_that_wait():
@@ -103,7 +109,7 @@ def test_same_bits_of_environments_that_wait():
   with batch_env.BatchEnv(constructors) as batch:
     batch.reset()
     steps = rollouts.roll_with_pauses(batch, actions)
-  with workers_lib.Workers(2, supervision=_MANY) as workers, \
+  with _workers(2) as workers, \
       batch_env.BatchEnv(constructors, workers) as batch:
     batch.reset()
     killed = iter(range(1000))
@@ -115,7 +121,7 @@ def test_same_bits_of_environments_that_wait():
     batch.step = step_and_kill
     rollouts.assert_same_bits(
         rollouts.roll_with_pauses(batch, actions), steps)
-    assert len(workers.restarts) == 4
+    assert len(workers.incidents.take()) == 4
 
 
 @pytest.mark.parametrize("use", [
@@ -127,7 +133,7 @@ def test_any_other_request_survives_a_death(use):
   constructors = [rollouts.make_env("Hopper-v5")] * 3
   results = []
   for kill in (False, True):
-    with workers_lib.Workers(2, supervision=_MANY) as workers, \
+    with _workers(2) as workers, \
         batch_env.BatchEnv(constructors, workers) as batch:
       actions = rollouts.draw_actions(batch.action_space, 3, 20)
       batch.reset()
@@ -137,7 +143,7 @@ def test_any_other_request_survives_a_death(use):
       if kill:
         _kill(workers, 0)
       answer = use(batch, before)
-      assert len(workers.restarts) == kill
+      assert len(workers.incidents.take()) == kill
       results.append((answer, rollouts.roll(batch, actions[10:])))
   (answer, steps), (other_answer, other_steps) = results
   assert answer == other_answer
@@ -146,7 +152,7 @@ def test_any_other_request_survives_a_death(use):
 
 def test_all_batches_of_a_worker_are_rebuilt_and_new_ones_can_follow():
   def play(kill):
-    with workers_lib.Workers(2, supervision=_MANY) as workers:
+    with _workers(2) as workers:
       one = batch_env.BatchEnv([toy.Counter] * 3, workers)
       other = batch_env.BatchEnv(
           [rollouts.make_env("Hopper-v5")] * 3, workers, groups=3)
@@ -166,7 +172,7 @@ def test_all_batches_of_a_worker_are_rebuilt_and_new_ones_can_follow():
       new = batch_env.BatchEnv([toy.Counter] * 2, workers)
       observ.append(new.reset())
       if kill:
-        assert len(workers.restarts) == 2
+        assert len(workers.incidents.take()) == 2
       return [array.tobytes() for array in observ]
   assert play(kill=False) == play(kill=True)
 
@@ -179,14 +185,14 @@ def test_a_fault_that_does_not_come_again_changes_nothing(
     fault, told, tmp_path):
   path = str(tmp_path / "fault")
   _, steps = rollouts.play([toy.Counter] * 3, None, 8)
-  supervision = workers_lib.Supervision(restarts=1, timeout=1.0)
-  with workers_lib.Workers(2, supervision=supervision) as workers:
+  with workers_lib.Workers(
+      2, incidents=incidents_lib.Incidents(1), timeout=1.0) as workers:
     pids = workers.pids
     _, faulty = rollouts.play(
         [toy.Counter, functools.partial(odd.Once, path, fault), toy.Counter],
         workers, 8)
     rollouts.assert_same_bits(faulty, steps)
-    reason, = (text.replace("\n", " ") for text in workers.restarts)
+    reason, = (text.replace("\n", " ") for text, _ in workers.incidents.take())
     assert reason.startswith("Worker ")
     assert re.search(told, reason)
     assert len(set(pids) & set(workers.pids)) == 1
@@ -194,44 +200,43 @@ def test_a_fault_that_does_not_come_again_changes_nothing(
 
 
 def test_a_fault_that_comes_again_is_an_error_in_the_end():
-  supervision = workers_lib.Supervision(restarts=3)
-  with workers_lib.Workers(2, supervision=supervision) as workers:
+  with workers_lib.Workers(
+      2, incidents=incidents_lib.Incidents(3)) as workers:
     batch = batch_env.BatchEnv(
         [toy.Counter, functools.partial(toy.Faulty, "kill")], workers)
     batch.reset()
     batch.step(np.zeros((2, 1)))
     with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
       batch.step(np.zeros((2, 1)))
-    assert len(workers.restarts) == 3
+    assert len(workers.incidents.take()) == 3
     with pytest.raises(RuntimeError, match="died or was given up"):
       batch.reset()
 
 
 def test_without_restarts_a_hang_is_an_error():
-  supervision = workers_lib.Supervision(timeout=1.0)
-  with workers_lib.Workers(1, supervision=supervision) as workers:
+  with workers_lib.Workers(1, timeout=1.0) as workers:
     batch = batch_env.BatchEnv([functools.partial(toy.Faulty, "spin")], workers)
     batch.reset()
     batch.step(np.zeros((1, 1)))
     with pytest.raises(process_lib.WorkerDied, match="(?s)here:.*toy.py"):
       batch.step(np.zeros((1, 1)))
-    assert workers.restarts == []
+    assert workers.incidents.take() == []
 
 
 def test_restarts_of_long_ago_do_not_count(monkeypatch):
-  monkeypatch.setattr(workers_lib, "RESTART_WINDOW", 0.0)
-  supervision = workers_lib.Supervision(restarts=1)
-  with workers_lib.Workers(1, supervision=supervision) as workers, \
+  monkeypatch.setattr(incidents_lib, "WINDOW", 0.0)
+  with workers_lib.Workers(
+      1, incidents=incidents_lib.Incidents(1)) as workers, \
       batch_env.BatchEnv([toy.Counter], workers) as batch:
     batch.reset()
     for _ in range(3):
       _kill(workers, 0)
       batch.step(np.zeros((1, 1)))
-    assert len(workers.restarts) == 3
+    assert len(workers.incidents.take()) == 3
 
 
 def test_what_replay_does_not_rebuild_is_an_error():
-  with workers_lib.Workers(1, supervision=_MANY) as workers:
+  with _workers(1) as workers:
     batch = batch_env.BatchEnv([odd.Forgetful] * 2, workers)
     batch.reset()
     batch.step(np.zeros((2, 1)))
@@ -246,7 +251,7 @@ def test_an_environment_that_can_not_be_built_again_is_an_error(tmp_path):
     if path.exists():
       raise ValueError("there is one already")
     return toy.Counter()
-  with workers_lib.Workers(1, supervision=_MANY) as workers:
+  with _workers(1) as workers:
     batch = batch_env.BatchEnv([build], workers)
     batch.reset()
     path.touch()
@@ -261,7 +266,7 @@ def test_nothing_is_left_of_those_that_were_replaced():
   gc.collect()
   before = descriptors()
   pids = []
-  with workers_lib.Workers(2, supervision=_MANY) as workers:
+  with _workers(2) as workers:
     batch = batch_env.BatchEnv([toy.Counter] * 4, workers)
     batch.reset()
     open_ = descriptors()
@@ -279,10 +284,10 @@ def test_nothing_is_left_of_those_that_were_replaced():
 
 
 def test_closing_replaces_nobody():
-  with workers_lib.Workers(2, supervision=_MANY) as workers:
+  with _workers(2) as workers:
     batch = batch_env.BatchEnv([toy.Counter] * 4, workers, groups=2)
     batch.reset()
     batch.exchange(np.zeros((2, 1), np.float32))
     _kill(workers, 0)
     batch.close()
-  assert workers.restarts == []
+  assert workers.incidents.take() == []

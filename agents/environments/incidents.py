@@ -1,0 +1,55 @@
+"""Faults of environments and workers that a run survives, and how many."""
+
+from __future__ import annotations
+
+import collections
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+WINDOW = 600.0  # Seconds in which incidents are counted.
+
+
+class Broken(NamedTuple):
+  """An episode that its environment could not go on with."""
+
+  environment: int  # Its index within its batch.
+  seed: int
+  action: np.ndarray  # [L, ...], as the agent chose them; the last one failed.
+
+
+class Incident(NamedTuple):
+  """Something that failed, and what was put in its place."""
+
+  text: str  # For people; says what and where.
+  broken: Broken | None = None  # If it was an environment; else a worker.
+
+
+class Incidents:
+  """Counts what fails.
+
+  Args:
+    most: That are survived within WINDOW seconds; one more is an error.
+  """
+
+  def __init__(self, most: int = 0):
+    self.most = most
+    self._times: collections.deque[float] = collections.deque()
+    self._untold: list[Incident] = []
+
+  def survive(self, incident: Incident) -> bool:
+    """Take notice of an incident; return whether to go on."""
+    now = time.monotonic()
+    while self._times and self._times[0] < now - WINDOW:
+      self._times.popleft()
+    if len(self._times) >= self.most:
+      return False
+    self._times.append(now)
+    self._untold.append(incident)
+    return True
+
+  def take(self) -> list[Incident]:
+    """Return what was survived since this was asked for the last time."""
+    taken, self._untold = self._untold, []
+    return taken

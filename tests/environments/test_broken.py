@@ -1,0 +1,200 @@
+"""An episode whose environment fails is broken off, and the next one begins."""
+
+import functools
+import os
+import re
+import signal
+
+import numpy as np
+import pytest
+
+from agents.environments import batch_env
+from agents.environments import block
+from agents.environments import episodes
+from agents.environments import incidents as incidents_lib
+from agents.environments import workers as workers_lib
+from tests import toy
+from tests.environments import odd
+from tests.environments import rollouts
+
+_STEPS, _SIZE, _SEED = 40, 4, 5
+_hows = pytest.mark.parametrize("how", ["raise", "observ", "reward"])
+_ACTIONS = rollouts.draw_actions(toy.Uneven(7).action_space, _SIZE, _STEPS)
+
+
+def _by_hand(index):
+  """Play one environment in plain Python, without any that break.
+
+  Returns:
+    Of each step, the fields of `batch_env.Step`; episodes that ended, and those
+    that broke off, each as seed, number of steps and score.
+  """
+  env, number, steps, ended, broken = toy.Uneven(7), 0, [], [], []
+  convert = block.action_converter(env.action_space)
+  def begin():
+    seed = episodes.episode_seed(_SEED, index, number)
+    return seed, env.reset(seed=seed)[0], 0, 0.0
+  seed, observ, length, score = begin()
+  for action in _ACTIONS[:, index]:
+    length += 1
+    after, reward, terminated, truncated, _ = env.step(convert(action[None])[0])
+    if length == odd.Breaks.breaks_at(seed):
+      broken.append((seed, length))
+      number += 1
+      seed, observ, length, score = begin()
+      steps.append((observ, observ, 0.0, False, False, False))
+      continue
+    score += reward
+    observ = after
+    if terminated or truncated:
+      ended.append((seed, length, score))
+      number += 1
+      seed, observ, length, score = begin()
+    steps.append((observ, after, reward, terminated, truncated, True))
+  return steps, ended, broken
+
+
+def _tolerant(workers, how, groups=1):
+  incidents = incidents_lib.Incidents(1000)
+  return batch_env.BatchEnv(
+      [functools.partial(odd.Breaks, how)] * _SIZE, workers, _SEED, groups,
+      incidents)
+
+
+@pytest.fixture(scope="module")
+def tolerant_pool():
+  with workers_lib.Workers(
+      2, incidents=incidents_lib.Incidents(10_000)) as workers:
+    yield workers
+
+
+@pytest.fixture(params=["serial", "processes"])
+def mode(request, tolerant_pool):
+  return tolerant_pool if request.param == "processes" else None
+
+
+@_hows
+@pytest.mark.parametrize("groups", [1, 2])
+def test_only_the_step_that_failed_is_missing(mode, how, groups):
+  hands = [_by_hand(index) for index in range(_SIZE)]
+  assert all(ended and broken for _, ended, broken in hands)
+  with _tolerant(mode, how, groups) as batch:
+    batch.reset()
+    rolled = rollouts.roll(batch, _ACTIONS)
+    for index, (steps, ended, _) in enumerate(hands):
+      for (step, _), by_hand in zip(rolled, steps, strict=True):
+        for field, expected in zip(step, by_hand, strict=True):
+          np.testing.assert_array_equal(
+              field[index], np.float32(expected), err_msg=str(index))
+      seeds = {seed for seed, *_ in ended}
+      finished = [episode for episode in batch.finished
+                  if episode.seed in seeds]
+      assert [(x.seed, x.length) for x in finished] == [x[:2] for x in ended]
+      np.testing.assert_allclose(
+          [x.score for x in finished], [x[2] for x in ended], rtol=1e-6)
+    told = [incident.broken for incident in batch.incidents.take()]
+    for index, (_, _, broken) in enumerate(hands):
+      assert [(x.seed, len(x.action)) for x in told
+              if x.environment == index] == broken
+    assert len(batch.finished) == sum(len(ended) for _, ended, _ in hands)
+
+
+def test_what_is_told_says_where_and_repeats_the_failure(mode):
+  with _tolerant(mode, "raise") as batch:
+    batch.reset()
+    rollouts.roll(batch, _ACTIONS)
+    for text, broken in batch.incidents.take():
+      assert text.startswith(
+          f"Environment {broken.environment} ('Breaks', seed {broken.seed}, "
+          f"step {len(broken.action) - 1} of its episode) failed in step():")
+      assert "ValueError: broken" in text and "odd.py" in text
+      env = odd.Breaks()
+      env.reset(seed=broken.seed)
+      *actions, last = block.action_converter(env.action_space)(broken.action)
+      for action in actions:
+        env.step(action)
+      with pytest.raises(ValueError, match="broken"):
+        env.step(last)
+
+
+@pytest.mark.parametrize("how, message", [
+    ("observ", r"observation array\(\[nan\].*is not finite"),
+    ("reward", "the reward .*inf.* is not finite")])
+def test_what_is_not_finite_is_told(mode, how, message):
+  with _tolerant(mode, how) as batch:
+    batch.reset()
+    rollouts.roll(batch, _ACTIONS)
+    told = batch.incidents.take()
+    assert told
+    for text, _ in told:
+      assert re.search(message, text)
+
+
+def test_same_bits_although_workers_die_as_well():
+  with _tolerant(None, "raise", 2) as batch:
+    first = batch.reset()
+    steps = rollouts.roll(batch, _ACTIONS)
+  with workers_lib.Workers(
+      2, incidents=incidents_lib.Incidents(1000)) as workers, \
+      _tolerant(workers, "raise", 2) as batch:
+    assert batch.reset().tobytes() == first.tobytes()
+    rolled = []
+    for number, action in enumerate(_ACTIONS):
+      if number in (3, 11, 23):
+        os.kill(workers.pids[number % 2], signal.SIGKILL)
+      rolled += rollouts.roll(batch, [action])
+    rollouts.assert_same_bits(rolled, steps)
+
+
+def test_a_snapshot_knows_nothing_of_what_broke(mode):
+  with _tolerant(mode, "raise") as batch:
+    batch.reset()
+    rollouts.roll(batch, _ACTIONS[:20])
+    assert batch.incidents.take()
+    before = batch.snapshot()
+    after = rollouts.roll(batch, _ACTIONS[20:])
+    batch.restore(before)
+    rollouts.assert_same_bits(rollouts.roll(batch, _ACTIONS[20:]), after)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_too_many_are_an_error_that_says_what_failed(workers):
+  incidents = incidents_lib.Incidents(3)
+  constructors = [toy.Counter, functools.partial(toy.Faulty, "raise")]
+  def play(pool):
+    with batch_env.BatchEnv(
+        constructors, pool, incidents=incidents) as batch:
+      batch.reset()
+      with pytest.raises(block.EnvironmentFailure) as caught:
+        for _ in range(20):
+          batch.step(np.zeros((2, 1)))
+      assert "ValueError: faulty step" in str(caught.value)
+      told = batch.incidents.take()
+      assert [x.broken.environment for x in told] == [1, 1, 1]
+      # Each of its episodes lasts a step, and fails at the next.
+      assert all(len(x.broken.action) == 2 for x in told)
+      batch.reset()
+  if workers:
+    with workers_lib.Workers(workers, incidents=incidents) as pool:
+      play(pool)
+  else:
+    play(None)
+
+
+@pytest.mark.parametrize("fault", ["reset", "constructor"])
+def test_what_fails_before_an_episode_is_an_error(fault, mode):
+  with pytest.raises(ValueError, match=f"faulty {fault}"):
+    with batch_env.BatchEnv(
+        [functools.partial(toy.Faulty, fault)], mode,
+        incidents=incidents_lib.Incidents(9)) as batch:
+      batch.reset()
+
+
+def test_exits_are_errors():
+  with batch_env.BatchEnv(
+      [functools.partial(toy.Faulty, "exit")],
+      incidents=incidents_lib.Incidents(9)) as batch:
+    batch.reset()
+    batch.step(np.zeros((1, 1)))
+    with pytest.raises(block.EnvironmentFailure, match="SystemExit"):
+      batch.step(np.zeros((1, 1)))
