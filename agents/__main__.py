@@ -6,12 +6,13 @@ import sys
 
 from agents.commands import check
 from agents.commands import program
+from agents.commands import replay
 from agents.commands import report
 from agents.commands import train
 from agents.commands import visualize
 
 _COMMANDS = {"train": train, "visualize": visualize, "report": report,
-             "check": check}
+             "check": check, "replay": replay}
 _USAGE = """\
 usage: {name} COMMAND ...
 
@@ -19,6 +20,7 @@ usage: {name} COMMAND ...
   visualize  film a learned policy
   report     write learning curves of runs, with all numbers, as HTML
   check      see whether an environment can be trained in
+  replay     repeat the episode that an environment failed in
 
 `{name} COMMAND --help` says more.
 """

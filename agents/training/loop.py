@@ -14,6 +14,7 @@ import numpy as np
 from agents import config as config_lib
 from agents import errors
 from agents.training import checkpoint
+from agents.training import crashes
 from agents.training import filming
 from agents.training import forecast
 from agents.training import health as health_lib
@@ -126,6 +127,7 @@ class Loop:
       if not self._stop():
         raise
     finally:
+      self._tell_restarts()
       self._filming.close()
       self._progress.close()
       self._metrics.close()
@@ -221,7 +223,12 @@ class Loop:
     """Tell which environments and workers were replaced, and count them."""
     for incident in self._trainer.incidents():
       self._restarts += 1
-      self._progress.warn(f"step {self.step:,}: restart: {incident.text}")
+      kept = crashes.save(
+          self._folder.path / "crashes", self.step, incident, self._config)
+      first, *_, last = 2 * incident.text.strip().splitlines()
+      what = first if incident.broken is None else f"{first} {last}"
+      self._progress.warn(
+          f"step {self.step:,}: restart: {what} All of it is in {kept}.")
 
   def _film(self):
     """Begin a film if it is due, there is an episode, and no other is drawn."""

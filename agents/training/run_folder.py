@@ -6,6 +6,7 @@
     metrics.jsonl    one line a report
     events..., train/, eval/    for TensorBoard
     videos/          films
+    crashes/         what failed, see `crashes`
 """
 
 from __future__ import annotations

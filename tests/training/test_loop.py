@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import pathlib
+import re
 import shutil
 
+import numpy as np
 import pytest
 
 from agents import build
 from agents import config as config_lib
 from agents.environments import block
 from agents.training import checkpoint
+from agents.training import crashes
 from agents.training import loop as loop_lib
 from agents.training import run_folder
 from tests import command
@@ -82,14 +86,47 @@ def test_divergence_is_told_and_not_saved(tmp_path):
     assert checkpoint.load(path)[1]["step"] == 0
 
 
-def test_failing_environment_leaves_a_checkpoint(tmp_path):
+@pytest.mark.parametrize("survived", [0, 3])
+def test_failing_environment_leaves_a_checkpoint(survived, tmp_path, capfd):
   loop, folder = make(tmp_path, {
-      "env.id": "tests.toy:Faulty", "env.kwargs": {"fault": "raise"}})
+      "env.id": "tests.toy:Faulty", "env.kwargs": {"fault": "raise"},
+      "on_env_error": "restart" if survived else "raise",
+      "max_env_restarts": survived or 10})
   loop.start()
-  with pytest.raises(ValueError, match="faulty step") as caught:
+  error = block.EnvironmentFailure if survived else ValueError
+  with pytest.raises(error, match="faulty step") as caught:
     loop.run()
-  assert isinstance(caught.value.__cause__, block.EnvironmentFailure)
+  assert survived or isinstance(
+      caught.value.__cause__, block.EnvironmentFailure)
   assert checkpoint.newest(folder.checkpoints).name.endswith("0.npz")
+  # What was survived before is told and kept all the same.
+  told = re.findall(
+      r"Warning, step 0: restart: Environment \d \('Faulty', seed \d+, step 1 "
+      r"of its episode\) failed in step\(\): ValueError: faulty step All of "
+      r"it is in (.*)\.\n", capfd.readouterr().err)
+  kept = [str(path) for path in (folder.path / "crashes").glob("*")]
+  assert sorted(told) == sorted(kept) and len(told) == survived
+  for path in kept:
+    crash = crashes.load(pathlib.Path(path))
+    assert crash.config == folder.config
+    assert "faulty step" in crash.incident.text
+
+
+def test_broken_episodes_are_counted_and_not_scored(tmp_path):
+  loop, folder = make(tmp_path, {
+      "env.id": "tests.environments.odd:Breaks", "env.kwargs": {},
+      "max_env_restarts": 10_000})
+  loop.start()
+  loop.run()
+  rows = command.rows(folder.path)
+  restarts = [row["restarts"] for row in rows if row["phase"] == "train"]
+  assert restarts == sorted(restarts)
+  assert restarts[-1] <= len(list((folder.path / "crashes").iterdir()))
+  assert restarts[-1] > 3
+  _, facts = checkpoint.load(checkpoint.newest(folder.checkpoints))
+  assert facts["restarts"] == len(list((folder.path / "crashes").iterdir()))
+  for row in rows:
+    assert row["return_mean"] is None or np.isfinite(row["return_mean"])
 
 
 def test_stops_between_epochs_and_saves(tmp_path):

@@ -330,7 +330,7 @@ def test_an_environments_error_comes_out_as_itself(eager, num_workers):
     with modes.functions_run_eagerly(eager):
       trainer = _trainer(workers, **{
           "env.id": "tests.toy:Faulty", "env.kwargs": {"fault": "raise"},
-          "algorithm.update_epochs": 1})
+          "algorithm.update_epochs": 1, "on_env_error": "raise"})
       trainer.start()
       before = _copy(trainer.state())
       with pytest.raises(ValueError, match="^faulty step$") as caught:
