@@ -49,12 +49,8 @@ class _Question:
 
   block: remote_block.RemoteBlock
   send: remote_block.Send
-  answers: dict[int, messages.Answer] = dataclasses.field(default_factory=dict)
-
-  @property
-  def waiting(self) -> list[process_lib.Worker]:
-    return [worker for worker in self.block.used
-            if worker.number not in self.answers]
+  waiting: list[process_lib.Worker]  # For whom, in this order.
+  answers: list[messages.Answer] = dataclasses.field(default_factory=list)
 
 
 def cores() -> int:
@@ -181,16 +177,15 @@ class Workers:
       while not self._kept.get(block):
         # A worker answers in order of the requests.
         question = self._questions[0]
-        while waiting := question.waiting:
+        while question.waiting:
           try:
-            answer = self._answer(waiting, deadline)
-            question.answers[waiting[0].number] = answer
+            question.answers.append(self._answer(question.waiting, deadline))
+            del question.waiting[0]
           except process_lib.WorkerDied as death:
             if deadline is not None:
               raise
             self._restart(death)
-        self._kept.setdefault(question.block, []).append(
-            [question.answers[worker.number] for worker in question.block.used])
+        self._kept.setdefault(question.block, []).append(question.answers)
         self._questions.popleft()
     except BaseException:
       self._given_up = True
@@ -238,8 +233,8 @@ class Workers:
         for block, history in self._open.items():
           self._rebuild(block, history, worker)
         for question in self._questions:
-          for waiting, here in question.block.shares:
-            if waiting is worker and worker in question.waiting:
+          for other, here in question.block.shares:
+            if other is worker and worker in question.waiting:
               question.send(worker, here)
         return
       except process_lib.WorkerDied as again:
@@ -279,7 +274,7 @@ class Workers:
     except BaseException:
       self._given_up = True
       raise
-    self._questions.append(_Question(block, send))
+    self._questions.append(_Question(block, send, list(block.used)))
 
   def forget(self, block: remote_block.RemoteBlock):
     """Don't build a block again that is being closed."""
