@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,12 @@ def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
 
 
 def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-  """Return arrays and facts of a checkpoint; loading runs no code."""
+  """Return arrays and facts of a checkpoint; loading runs no code.
+
+  Raises:
+    CheckpointError: If it is gone, or not what was written: the file holds a
+      checksum (CRC-32) of each of its parts.
+  """
   try:
     with np.load(path, allow_pickle=False) as file:
       arrays = {name: file[name] for name in file.files}
@@ -57,9 +63,23 @@ def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         f"{path} is gone; a run that goes on deletes some of its checkpoints. "
         "Try again.") from None
   except Exception as error:
-    raise CheckpointError(
-        f"{path} is damaged ({error}). Delete it to go on from the one "
-        "before.") from error
+    raise CheckpointError(f"{path} is damaged ({error}).") from error
+
+
+def load_newest(folder: pathlib.Path
+                ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+  """Load the newest checkpoint that can be, and tell of those that can't.
+
+  Raises:
+    CheckpointError: If there is none.
+  """
+  newest(folder)  # Says so if there is none.
+  for path in reversed(paths(folder)):
+    try:
+      return load(path)
+    except CheckpointError as error:
+      print(f"Note: {error} Trying the one before.", file=sys.stderr)
+  raise CheckpointError(f"No checkpoint in {folder} can be read.")
 
 
 def paths(folder: pathlib.Path) -> list[pathlib.Path]:

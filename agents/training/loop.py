@@ -79,8 +79,8 @@ class Loop:
     }, config_lib.flat(self._config))
 
   def resume(self):
-    """Go on from the newest checkpoint."""
-    arrays, facts = checkpoint.load(checkpoint.newest(self._folder.checkpoints))
+    """Go on from the newest checkpoint that is not damaged."""
+    arrays, facts = checkpoint.load_newest(self._folder.checkpoints)
     try:
       self._trainer.load(arrays)
     except ValueError as error:

@@ -76,6 +76,48 @@ def test_damage_is_told(tmp_path):
     checkpoint.load(path)
 
 
+def test_any_damage_is_noticed(tmp_path):
+  rng = np.random.default_rng(0)
+  arrays = {"weights": rng.normal(size=50).astype(np.float32)}
+  checkpoint.save(tmp_path, 3, arrays, {"step": 3})
+  path = checkpoint.newest(tmp_path)
+  whole = path.read_bytes()
+  noticed = 0
+  for place in range(0, len(whole), 3):
+    path.write_bytes(
+        whole[:place] + bytes([whole[place] ^ 0x20]) + whole[place + 1:])
+    try:
+      loaded, facts = checkpoint.load(path)
+    except checkpoint.CheckpointError:
+      noticed += 1
+    else:  # It was of no account, such as the time of writing.
+      assert facts == {"step": 3}
+      assert loaded["weights"].tobytes() == arrays["weights"].tobytes()
+  for length in range(0, len(whole) - 1, 5):
+    path.write_bytes(whole[:length])
+    with pytest.raises(checkpoint.CheckpointError, match="is damaged"):
+      checkpoint.load(path)
+  assert noticed > len(whole) / 6
+
+
+def test_the_newest_that_is_not_damaged_is_loaded(tmp_path, capsys):
+  for step in (1, 2, 3):
+    save(tmp_path, step)
+  assert checkpoint.load_newest(tmp_path)[1]["step"] == 3
+  assert not capsys.readouterr().err
+  paths = checkpoint.paths(tmp_path)
+  paths[2].write_bytes(b"")
+  paths[1].write_bytes(paths[1].read_bytes()[:-40])
+  arrays, facts = checkpoint.load_newest(tmp_path)
+  assert facts["step"] == 1 and arrays["a/b"].tolist() == [1] * 3
+  told = capsys.readouterr().err.splitlines()
+  assert [str(path) in line and "is damaged" in line for line, path in zip(
+      told, paths[:0:-1], strict=True)] == [True, True]
+  paths[0].write_bytes(b"PK")
+  with pytest.raises(checkpoint.CheckpointError, match="No checkpoint in "):
+    checkpoint.load_newest(tmp_path)
+
+
 def test_loading_runs_no_code(tmp_path):
   path = tmp_path / "checkpoint-000000000001.npz"
   np.savez(path, facts=np.array([print], object))

@@ -141,6 +141,22 @@ def test_stops_between_epochs_and_saves(tmp_path):
   assert facts["step"] == 40
 
 
+def test_goes_on_from_the_checkpoint_before_a_damaged_one(
+    finished, tmp_path, capsys):
+  _, folder = finished
+  copy = tmp_path / "copy"
+  shutil.copytree(folder.path, copy)
+  damaged = checkpoint.newest(copy / "checkpoints")
+  damaged.write_bytes(damaged.read_bytes()[:-100])
+  again = run_folder.RunFolder(copy)
+  loop = loop_lib.Loop(build.trainer(again.config, None), again, bool)
+  loop.resume()
+  assert loop.step < 120 and str(damaged) in capsys.readouterr().err
+  loop.run()
+  assert command.rows(copy) == command.rows(folder.path)
+  command.assert_same_checkpoints(copy, folder.path)
+
+
 def test_other_networks_than_the_checkpoint_has_are_told(finished, tmp_path):
   _, folder = finished
   copy = tmp_path / "copy"
