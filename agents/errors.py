@@ -4,6 +4,8 @@
 class RunError(RuntimeError):
   """Something outside this code went wrong: message says what and where."""
 
+  exit_code = 1  # Of a program that this error ends.
+
 
 class EnvironmentsError(RunError):
   """Environments failed while the trainer itself is as it was."""

@@ -134,15 +134,20 @@ class BatchPPO:
       def learn_batch(index, sums):
         losses = self._update(
             batches.take(index), memory.final_observ.shape[0])
-        return tf.nest.map_structure(tf.add, sums, {**losses, "steps": 1.0})
+        finite = tf.math.is_finite(losses["grad_norm"])
+        return tf.nest.map_structure(tf.add, sums, {
+            **losses, "gradient_steps": 1.0,
+            "finite_steps": tf.cast(finite, tf.float32)})
       sums = loops.repeat(batches.amount, learn_batch, sums)
       return advantage, sums, value
 
-    sums = {name: tf.constant(0.0) for name in [*self._loss_names, "steps"]}
+    counts = "gradient_steps", "finite_steps"
+    sums = {name: tf.constant(0.0) for name in [*self._loss_names, *counts]}
     advantage, sums, value = loops.repeat(
         config.update_epochs, learn_once, (advantage, sums, value))
-    steps = sums.pop("steps")
-    metrics.update({name: total / steps for name, total in sums.items()})
+    metrics.update({name: sums.pop(name) for name in counts})
+    metrics.update({name: total / metrics["gradient_steps"]
+                    for name, total in sums.items()})
 
     change = self._head.kl(policy, self._policy_parameters(memory))
     metrics["kl"] = masked.mean(change, weight)

@@ -69,7 +69,9 @@ def main(argv: list[str] | None = None) -> int:
       parser.exit(2, f"{parser.prog}: error: {error}\n")
     except Exception as error:
       _explain(error, args.noenv_processes)
-      return interrupts.exit_code if interrupts() else 1
+      if interrupts():
+        return interrupts.exit_code
+      return error.exit_code if isinstance(error, errors.RunError) else 1
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from agents import config as config_lib
 from agents import errors
 from agents.training import checkpoint
 from agents.training import crashes
+from agents.training import divergence
 from agents.training import filming
 from agents.training import forecast
 from agents.training import health as health_lib
@@ -25,9 +25,7 @@ from agents.training import recorded
 from agents.training import run_folder
 from agents.training import trainer as trainer_lib
 
-
-class TrainingDiverged(errors.RunError):
-  """A number that must be finite is not."""
+_MOST_FALLBACKS = 3  # From one checkpoint.
 
 
 class Loop:
@@ -63,6 +61,7 @@ class Loop:
         self._config, isinstance(
             trainer.train_env.batch_env.action_space, gymnasium.spaces.Box))
     self._filming = filming.Filming(folder, drawing or {})
+    self._fallbacks = 0  # To the last checkpoint.
     self._compiled = False  # A process's first epoch compiles; it isn't timed.
     self._seconds = 0.0  # Of the run, up to the checkpoint it resumed from.
 
@@ -80,6 +79,9 @@ class Loop:
 
   def resume(self):
     """Go on from the newest checkpoint that is not damaged."""
+    self._load()
+
+  def _load(self):
     arrays, facts = checkpoint.load_newest(self._folder.checkpoints)
     try:
       self._trainer.load(arrays)
@@ -107,7 +109,8 @@ class Loop:
     """Train until the budget is used up or `stop` says so.
 
     Raises:
-      TrainingDiverged: If a loss or another metric is not finite.
+      TrainingDiverged: If a loss or another metric is not finite, time and
+        again.
     """
     self._start = time.monotonic()
     self._progress = progress_lib.Progress(self._config.steps, self.step)
@@ -150,7 +153,13 @@ class Loop:
       self._progress.phase("train")
       start = time.monotonic()
       epoch = self._trainer.epoch(self.step / self._config.steps)
-      self._add(epoch, time.monotonic() - start)
+      try:
+        divergence.check(epoch, self.step)
+      except divergence.TrainingDiverged as error:
+        self._fall_back(error)
+        epoch = None
+      else:
+        self._add(epoch, time.monotonic() - start)
 
   def _due(self, name: str) -> bool:
     """Whether a multiple of the interval, or the budget, has been passed."""
@@ -161,12 +170,6 @@ class Loop:
 
   def _add(self, epoch: trainer_lib.Epoch, seconds: float):
     self._tell_restarts()
-    for name, value in epoch.metrics.items():
-      if not math.isfinite(value):
-        raise TrainingDiverged(
-            f"{name} became {value} in the update after step {self.step:,}. "
-            "The last checkpoint is from before, but resuming repeats this: "
-            "begin anew, with a smaller algorithm.learning_rate for example.")
     self.step += epoch.steps
     self._progress.advance(self.step)
     self._scores += epoch.scores
@@ -180,6 +183,26 @@ class Loop:
       self._compiled = True
       self._progress.forecast(forecast.minutes(
           self._config, self._trainer, epoch, self._config.steps - self.step))
+
+  def _fall_back(self, error: divergence.TrainingDiverged):
+    """Go on from the last checkpoint, with other random numbers.
+
+    Raises:
+      TrainingDiverged: If that has not helped before.
+    """
+    self._fallbacks += 1
+    if self._fallbacks > _MOST_FALLBACKS:
+      raise error
+    self._tell_restarts()
+    self._metrics.close()
+    seconds = self._seconds
+    self._load()
+    self._seconds = seconds  # Time goes on.
+    self._trainer.change_random_numbers(self._fallbacks)
+    self._ledger = ledger_lib.Ledger()
+    self._progress.warn(
+        f"{error} Going on from the checkpoint of step {self.step:,}, with "
+        "other random numbers.")
 
   def _report(self, epoch: trainer_lib.Epoch):
     """Write a row of training."""
@@ -263,6 +286,7 @@ class Loop:
 
   def _save(self):
     self._done["checkpoint_every"] = self.step
+    self._fallbacks = 0
     arrays = self._trainer.state()
     for name, array in self._recorder.arrays().items():
       arrays[f"recorded/{name}"] = array

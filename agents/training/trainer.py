@@ -18,6 +18,8 @@ from agents.simulation import in_graph_batch_env
 from agents.simulation import simulate
 from agents.training import player
 
+_MANY_STEPS = 2 ** 40  # More than any run takes.
+
 
 class Algorithm(simulate.Actor, Protocol):
   """What training knows of an algorithm."""
@@ -37,7 +39,8 @@ class Algorithm(simulate.Actor, Protocol):
     """Learn from all of a memory.
 
     Returns:
-      Scalars to log, and the advantages, of shape [N].
+      Scalars to log, with "gradient_steps" and how many of these were
+      "finite_steps", and the advantages, of shape [N].
     """
 
   def features(self, observ: tf.Tensor) -> tf.Tensor:
@@ -58,6 +61,8 @@ class Epoch(NamedTuple):
   """What one epoch of collecting and learning reports."""
 
   metrics: dict[str, float]
+  gradient_steps: int
+  finite_steps: int  # Gradient steps whose gradients were finite numbers.
   episodes: list[episodes_lib.Episode]  # That ended, in order of time.
   steps: int  # Of all environments together.
   seconds: dict[str, float]  # Stepping, crossing, inference and learning.
@@ -131,9 +136,12 @@ class Trainer:
     self._carry, self._running = carry, env.snapshot()
     stepping = env.step_seconds - stepping
     in_env, collecting, learning = seconds.numpy().tolist()
+    numbers = {name: float(value) for name, value in metrics.items()}
+    steps, finite = (int(numbers.pop(name)) for name in (
+        "gradient_steps", "finite_steps"))
     return Epoch(
-        {name: float(value) for name, value in metrics.items()},
-        list(env.finished), int(np.count_nonzero(samples.valid.numpy())), {
+        numbers, steps, finite, list(env.finished),
+        int(np.count_nonzero(samples.valid.numpy())), {
             "stepping": stepping, "crossing": in_env - stepping,
             "inference": collecting - in_env, "learning": learning},
         env.least_seconds - least, samples)
@@ -190,6 +198,12 @@ class Trainer:
     """Return what failed since this was asked for the last time, and was
     replaced."""
     return self.train_env.batch_env.incidents.take()  # Of both batches.
+
+  def change_random_numbers(self, number: int):
+    """Use others from here on than without this call, or another `number`."""
+    assert self._carry is not None
+    clock = self._carry.clock + number * _MANY_STEPS
+    self._carry = self._carry._replace(clock=clock)
 
   def state(self) -> dict[str, np.ndarray]:
     """Return everything of the last completed epoch, as arrays by name."""

@@ -12,6 +12,7 @@ from agents import config as config_lib
 from agents.environments import block
 from agents.training import checkpoint
 from agents.training import crashes
+from agents.training import divergence
 from agents.training import loop as loop_lib
 from agents.training import run_folder
 from tests import command
@@ -75,15 +76,65 @@ def test_finished_runs_have_nothing_left_to_do(finished, tmp_path):
   assert checkpoint.newest(folder.checkpoints).read_bytes() == before
 
 
-def test_divergence_is_told_and_not_saved(tmp_path):
+def test_divergence_that_comes_again_ends_the_run(tmp_path, capsys):
   loop, folder = make(tmp_path, {
       "algorithm.learning_rate": 1e30, "algorithm.update_epochs": 4,
       "algorithm.max_grad_norm": 1e30})
   loop.start()
-  with pytest.raises(loop_lib.TrainingDiverged, match="became .* after step"):
+  message = r"became .* after step 0, whose first [1-3] of 4 minibatches had"
+  with pytest.raises(divergence.TrainingDiverged, match=message):
     loop.run()
+  told = capsys.readouterr().err
+  assert told.count("Going on from the checkpoint of step 0, with other") == 3
   for path in checkpoint.paths(folder.checkpoints):
     assert checkpoint.load(path)[1]["step"] == 0
+
+
+def test_divergence_that_does_not_come_again_costs_what_was_not_saved(
+    finished, tmp_path, capsys):
+  loop, folder = make(tmp_path)
+  epoch, poisoned = loop._trainer.epoch, []
+  def poison(progress):
+    if loop.step == 100 and not poisoned:  # The last checkpoint is of 80.
+      weight = loop._trainer.algorithm.weights[-1]  # Of the value.
+      weight.assign(np.full(weight.shape, np.nan))
+      poisoned.append(loop.step)
+    return epoch(progress)
+  loop._trainer.epoch = poison
+  loop.start()
+  loop.run()
+  assert poisoned and loop.step == 120
+  told = capsys.readouterr().err
+  assert "in the update after step 100, whose first 0 of 1 minibatches" in told
+  assert "Going on from the checkpoint of step 80, with other" in told
+  rows, others = command.rows(folder.path), command.rows(finished[1].path)
+  assert [row["step"] for row in rows] == [row["step"] for row in others]
+  same = [row == other for row, other in zip(rows, others, strict=True)]
+  before = [row["step"] <= 80 for row in rows]
+  assert same[:sum(before)] == [True] * sum(before)
+  assert not same[-1]  # By other random numbers.
+  arrays, _ = checkpoint.load(checkpoint.newest(folder.checkpoints))
+  assert all(np.isfinite(array).all() for name, array in arrays.items()
+             if name.startswith("variable/"))
+
+
+def test_after_a_divergence_a_run_repeats_as_well(tmp_path):
+  def train(folder, loop):
+    epoch = loop._trainer.epoch
+    def diverge(progress):
+      done = epoch(progress)
+      if loop.step == 20 and not seen:
+        seen.append(loop.step)
+        return done._replace(metrics={**done.metrics, "kl": float("nan")})
+      return done
+    loop._trainer.epoch = diverge
+    seen = []
+    loop.start()
+    loop.run()
+    assert seen
+    return command.rows(folder.path)
+  assert train(*reversed(make(tmp_path / "a"))) == train(
+      *reversed(make(tmp_path / "b")))
 
 
 @pytest.mark.parametrize("survived", [0, 3])
