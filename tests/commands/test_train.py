@@ -349,10 +349,10 @@ def test_help_does_not_import_tensorflow():
 @pytest.mark.parametrize("config, args", [
     ("pendulum", ["--steps", "60000"]),
     ("cartpole", ["--steps", "60000"]),
-    ("cheetah", ["--steps", "80000"]),
-    ("hopper", ["--steps", "60000"]),
-    ("humanoid", ["--steps", "24000"]),
-    ("pendulum", ["--preset", "paper", "--steps", "60000"]),
+    ("cheetah", ["--steps", "50000"]),
+    ("hopper", ["--steps", "40000"]),
+    ("humanoid", ["--steps", "16000"]),
+    ("pendulum", ["--preset", "paper", "--steps", "40000"]),
     ("cartpole", ["--preset", "paper", "--steps", "20000"]),
     ("hopper", ["--preset", "paper", "--steps", "20000"]),
 ])
