@@ -1,7 +1,7 @@
 """InvertedDoublePendulum-v5: balance two poles on a cart.
 
-It balances early, and then the policy narrows until it falls from where some
-episodes begin; an entropy bonus keeps it trying.
+It balances early, and then some seeds fall from where one in ten episodes begins;
+larger minibatches and an entropy bonus make that rarer, not more.
 """
 
 from agents import configs
@@ -14,4 +14,4 @@ CONFIG = default.CONFIG.override({
 })
 
 EXPECTED = configs.Expected(
-    score=9357, std=1, seeds=2, minutes=1.7)
+    score=8201, std=1754, seeds=4, minutes=1.7)

@@ -14,4 +14,4 @@ CONFIG = default.CONFIG.override({
 })
 
 EXPECTED = configs.Expected(
-    score=-3.6, std=0.3, seeds=2, minutes=1.0)
+    score=-4.1, std=0.2, seeds=5, minutes=1.0)
