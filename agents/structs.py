@@ -16,7 +16,7 @@ class Transition(NamedTuple):
   terminated: tf.Tensor  # [B] bool, no future reward exists.
   truncated: tf.Tensor  # [B] bool, time limit: reward would go on.
   next_observ: tf.Tensor  # [B, ...], true successor, never a reset.
-  valid: tf.Tensor  # [B] bool, false where the environment waited.
+  valid: tf.Tensor  # [B] bool, false where the environment waited or failed.
 
 
 class Experience(NamedTuple):

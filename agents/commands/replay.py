@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import pathlib
 import sys
 
-import numpy as np
-
 from agents import config as config_lib
 from agents.commands import program
-from agents.environments import block
+from agents.environments import batch_env
 from agents.environments import make
 from agents.training import crashes
 
@@ -49,17 +46,11 @@ def _replay(crash: crashes.Crash) -> int:
     print(f"No environment failed, but a worker:\n{text}", file=sys.stderr)
     return 2
   print(text.partition("\n")[0])
-  env = make.MakeEnv(crash.config.env)()
-  try:
-    actions = block.action_converter(env.action_space)(broken.action)
-    env.reset(seed=broken.seed)
-    for step, action in enumerate(actions):
-      observ, reward, *_ = env.step(action)
-      if not (np.isfinite(observ).all() and math.isfinite(reward)):
-        raise ValueError(f"Step {step}: the observation {observ!r} or the "
-                         f"reward {reward!r} is not finite.")
-  finally:
-    env.close()
+  constructor = make.MakeEnv(crash.config.env)
+  with batch_env.BatchEnv([constructor]) as batch:
+    batch.reset([broken.seed])
+    for action in broken.action:
+      batch.step(action[None])
   print(f"All {len(broken.action)} steps were repeated, and nothing failed: "
         "the environment depends on more than seed and actions.")
   return 0

@@ -145,7 +145,8 @@ class BatchEnv:
     self.final_observ.clear()
     seeds = self._log.begin(seeds)
     for group in self._opened:
-      group.observ = None
+      group.observ = None  # Of the episodes that begin now.
+    for group in self._opened:
       group.block.reset(seeds[group.rows])
       group.observ = group.arrays["observ"].copy()
     self._halfway = False
@@ -317,19 +318,16 @@ class BatchEnv:
                        f"environments, the batch has {self._size}.")
     self._abandon_step()
     self.final_observ.clear()
-    shape = self.action_layout.fields[0].shape[1:]
-    actions = [running.episode_actions(index).reshape((-1, *shape))
-               for index in range(self._size)]
-    for group in self._opened:
-      group.block.replay(
-          running.episode[group.rows].tolist(),
-          running.seed[group.rows].tolist(), actions[group.rows])
-    group_lib.compare(
-        self._name, 0, self._observ(), running.observ, running.seed.tolist(),
-        actions)
+    # All at once: a worker that dies meanwhile is brought to the same.
+    self._halfway = True
     self._log.load(running)
     for group in self._opened:
       group.observ = running.observ[group.rows]
+    for group in self._opened:
+      episodes_of_group = group.running()
+      assert episodes_of_group is not None
+      group.block.replay(*episodes_of_group)
+      group.check(slice(0, self._size // self.groups))
     self._halfway = False
 
   def call(self, name: str, *args, **kwargs) -> list[Any]:

@@ -116,6 +116,7 @@ class Block:
         reports[offset] = self._failed(error, offset)
     for offset in self._not_finite():
       if not isinstance(reports.get(offset), str):
+        self._lengths[offset] -= 1  # It is this step that failed.
         reports[offset] = self._failed(ValueError(
             f"The observation {observs[offset]!r} or the reward "
             f"{rewards[offset]!r} is not finite. Did the simulation become "
@@ -199,6 +200,8 @@ class Block:
         raise ValueError(f"The observation has shape {np.shape(observ)}, its "
                          f"space {observs.shape[1:]}.")
       observs[offset] = observ
+      if not np.isfinite(observs[offset]).all():
+        raise ValueError(f"The observation {observ!r} is not finite.")
 
   def _replace(self, offset: int):
     """Build an environment in place of a broken one, whose step is not valid.

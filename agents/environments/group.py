@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from agents.environments import episodes
 from agents.environments import remote_block
 
 
-class ReplayError(errors.RunError):
+class ReplayError(errors.EnvironmentsError):
   """Replaying an episode's actions did not lead to its state again."""
 
 
@@ -46,29 +45,14 @@ class Group:
     Args:
       here: Which of these environments.
     """
-    if self.observ is not None and (running := self.running()):
-      _, seeds, actions = running
-      compare(self.name, self.rows.start + here.start,
-              self.arrays["observ"][here], self.observ[here], seeds[here],
-              actions[here])
-
-
-def compare(name: str, first: int, observ: np.ndarray, before: np.ndarray,
-            seeds: Sequence[int], actions: Sequence[np.ndarray]):
-  """Raise ReplayError if observations are not the same bits as before.
-
-  Args:
-    name: Of the environments.
-    first: Index of the first of them.
-    observ: After replaying their episodes, [N, ...].
-    before: What they should be, [N, ...].
-    seeds: Of their episodes.
-    actions: Of their episodes, each [steps, ...].
-  """
-  for index, (one, other) in enumerate(zip(observ, before, strict=True)):
-    if one.tobytes() != other.tobytes():
-      raise ReplayError(
-          f"Environment {first + index} ('{name}') is not deterministic: seed "
-          f"{seeds[index]} and the same {len(actions[index])} actions led to "
-          "another observation, so its episodes can't be continued in another "
-          "process.")
+    if self.observ is None:
+      return
+    for offset in range(here.start, here.stop):
+      observ, before = self.arrays["observ"][offset], self.observ[offset]
+      if observ.tobytes() != before.tobytes():
+        _, seeds, actions = self.running() or ((), (), ())
+        raise ReplayError(
+            f"Environment {self.rows.start + offset} ('{self.name}') is not "
+            f"deterministic: seed {seeds[offset]} and the same "
+            f"{len(actions[offset])} actions led to another observation, so "
+            "its episodes can't be continued in another process.")

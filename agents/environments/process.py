@@ -41,6 +41,7 @@ class Worker:
     self.number = number
     self._variables = variables
     self._interrupt_fd = interrupt_fd
+    self.since = 0.0  # When it was asked, or has answered, the last time.
     self._start()
 
   def _start(self):
@@ -65,21 +66,30 @@ class Worker:
       os.close(lifeline)
 
   def replace(self):
-    """Begin anew with another process, whatever became of this one."""
+    """Begin anew with another process, whatever became of this one.
+
+    Raises:
+      WorkerDied: If there can't be another.
+    """
     self.hang_up()
-    self.process.kill()
-    self.process.wait()
+    self._kill()
     self.let_go()
-    self._start()
+    try:
+      self._start()
+    except OSError as error:
+      raise WorkerDied(f"{self._name} can't be replaced: {error}",
+                       self.number) from None
 
   def send(self, byte: bytes):
     """Send a byte; who waits for the answer finds out if the worker is dead."""
+    self.since = time.monotonic()
     with contextlib.suppress(OSError):
       self.connection.send(byte)
 
   def request(self, number: int, name: str, arguments: tuple,
               descriptor: int | None = None):
     """Ask for a method of block `number`, or to open it, as `send` does."""
+    self.since = time.monotonic()
     with contextlib.suppress(OSError):
       if descriptor is not None:
         self.connection.send(messages.DESCRIPTOR)
@@ -88,6 +98,7 @@ class Worker:
       messages.send(self.connection, (number, name, arguments))
 
   def receive(self) -> messages.Answer:
+    self.since = time.monotonic()
     try:
       kind = self.connection.recv(1)
       if kind == messages.QUIET:
@@ -121,8 +132,7 @@ class Worker:
         not size and time.monotonic() < deadline):
       before = size
       time.sleep(0.05)
-    self.process.kill()
-    self.process.wait()
+    self._kill()
     return WorkerDied(
         f"{self._name} gave no answer for {seconds:g} seconds (env_timeout) "
         f"and was killed.{self._where()}", self.number)
@@ -133,8 +143,15 @@ class Worker:
 
   def let_go(self):
     """Leave what is left of the process to its guard."""
-    os.close(self._lifeline)
+    if self._lifeline >= 0:
+      os.close(self._lifeline)
+    self._lifeline = -1
     self._stacks.close()
+
+  def _kill(self):
+    self.process.kill()
+    with contextlib.suppress(subprocess.TimeoutExpired):  # In a driver's hands.
+      self.process.wait(timeout=5)
 
   @property
   def _name(self) -> str:

@@ -23,7 +23,7 @@ class Pool(Protocol):
   def usable(self) -> bool:
     """Whether workers still do what they are asked to."""
 
-  def ask(self, block: RemoteBlock, send: Send):
+  def ask(self, block: RemoteBlock, send: Send, steps: float = 1):
     """Ask all workers of a block for something."""
 
   def wait(self, block: RemoteBlock, seconds: float | None = None
@@ -55,7 +55,6 @@ class RemoteBlock:
     self.number = number
     self.shares = [(worker, here) for worker, here in shares
                    if here.start < here.stop]
-    self.used = [worker for worker, _ in self.shares]
     self.descriptor = descriptor
     self.build = build
     wake = bytes([number])
@@ -80,7 +79,7 @@ class RemoteBlock:
   def replay(self, episode: Sequence[int], seeds: Sequence[int],
              actions: Sequence[np.ndarray]):
     self._request("replay", lambda here: (
-        episode[here], seeds[here], actions[here]))
+        episode[here], seeds[here], actions[here]), steps(actions))
 
   def call(self, name: str, args: tuple, kwargs: dict) -> list[Any]:
     return sum(self._request("call", lambda _: (name, args, kwargs)), [])
@@ -102,11 +101,17 @@ class RemoteBlock:
       pass
     self._workers.close()  # They are busy, or gone.
 
-  def _request(self, name: str, arguments: Callable[[slice], tuple]
-               ) -> list[Any]:
-    self._send(name, arguments)
+  def _request(self, name: str, arguments: Callable[[slice], tuple],
+               steps: float = 1) -> list[Any]:
+    self._send(name, arguments, steps)
     return self._workers.wait(self)
 
-  def _send(self, name: str, arguments: Callable[[slice], tuple]):
+  def _send(self, name: str, arguments: Callable[[slice], tuple],
+            steps: float = 1):
     self._workers.ask(self, lambda worker, here: worker.request(
-        self.number, name, arguments(here)))
+        self.number, name, arguments(here)), steps)
+
+
+def steps(actions: Sequence[np.ndarray]) -> int:
+  """Return how many batched steps a replay takes no longer than."""
+  return 1 + max(map(len, actions))

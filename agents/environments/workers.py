@@ -26,6 +26,7 @@ from agents.environments import process as process_lib
 from agents.environments import remote_block
 
 _SECONDS_TO_CHECK = 1.0
+_SECONDS_TO_OPEN = 60.0  # At least, for a new process and its environments.
 
 
 class Interrupted(errors.EnvironmentsError):
@@ -49,7 +50,8 @@ class _Question:
 
   block: remote_block.RemoteBlock
   send: remote_block.Send
-  waiting: list[process_lib.Worker]  # For whom, in this order.
+  seconds: float  # That an answer may take; 0: forever.
+  waiting: list[tuple[process_lib.Worker, slice]]  # For whom, in this order.
   answers: list[messages.Answer] = dataclasses.field(default_factory=list)
 
 
@@ -77,7 +79,8 @@ class Workers:
     variables: Environment variables of the processes, beside those of this.
     incidents: How many deaths are survived; none by default. Another process
       takes the place, and replays the episodes, so that nothing else changes.
-    timeout: Seconds for an answer; who takes longer is killed. 0: forever.
+    timeout: Seconds for a batched step or a reset; who takes longer is killed.
+      A replay may take as long for each of its steps. 0: forever.
   """
 
   def __init__(self, amount: int, interrupt_fd: int | None = None,
@@ -148,7 +151,7 @@ class Workers:
         self, self._num_blocks, parts, os.dup(descriptor), build)
     self._num_blocks += 1
     try:
-      self.ask(block, build)
+      self.ask(block, build, max(1.0, _SECONDS_TO_OPEN / (self._timeout or 1)))
       self.wait(block)
     except Exception:
       with contextlib.suppress(Exception):
@@ -179,7 +182,9 @@ class Workers:
         question = self._questions[0]
         while question.waiting:
           try:
-            question.answers.append(self._answer(question.waiting, deadline))
+            question.answers.append(self._answer(
+                [worker for worker, _ in question.waiting], question.seconds,
+                deadline))
             del question.waiting[0]
           except process_lib.WorkerDied as death:
             if deadline is not None:
@@ -197,21 +202,32 @@ class Workers:
     _raise_error(answers)
     return [answer.result for answer in answers]
 
-  def _answer(self, workers: Sequence[process_lib.Worker],
-              deadline: float | None) -> messages.Answer:
-    """Return what the first of some workers has to say."""
-    first, timeout = workers[0], self._timeout
-    descriptor, begun = first.connection.fileno(), time.monotonic()
+  def _answer(self, workers: Sequence[process_lib.Worker], seconds: float,
+              deadline: float | None = None) -> messages.Answer:
+    """Return what the first of some workers has to say.
+
+    Args:
+      workers: Who is waited for, in this order.
+      seconds: That an answer may take before a worker is killed; 0: forever.
+      deadline: Time to give up at; None to heed interrupts instead.
+    """
+    first = workers[0]
+    descriptor = first.connection.fileno()
     while True:
+      before = time.monotonic()
       ready = [ready for ready, _ in first.poll.poll(1000 * _SECONDS_TO_CHECK)]
       if descriptor in ready:
         return first.receive()
+      waited = time.monotonic() - before
+      if waited > 2 * _SECONDS_TO_CHECK:  # All of us were stopped, by Ctrl-Z.
+        for worker in workers:
+          worker.since += waited
       if deadline is None and ready:
         raise Interrupted("Interrupted while environments were stepping.")
       if deadline is not None and time.monotonic() > deadline:
         raise TimeoutError("No answer in time.")
-      if timeout and time.monotonic() > begun + timeout:
-        raise first.kill(timeout)
+      if seconds and time.monotonic() > first.since + seconds:
+        raise first.kill(seconds)
       # What an environment forked may hold a dead worker's connection open.
       for worker in workers:
         worker.check_alive()
@@ -225,16 +241,18 @@ class Workers:
       process_lib.WorkerDied: If that has happened too often.
     """
     worker = self._workers[death.number]
+    if any(self._kept.values()):
+      raise death  # What came for others is of before, and can't come again.
     while True:
       if not self.incidents.survive(incidents_lib.Incident(str(death))):
         raise death
-      worker.replace()
       try:
+        worker.replace()
         for block, history in self._open.items():
           self._rebuild(block, history, worker)
         for question in self._questions:
-          for other, here in question.block.shares:
-            if other is worker and worker in question.waiting:
+          for waiting, here in question.waiting:
+            if waiting is worker:
               question.send(worker, here)
         return
       except process_lib.WorkerDied as again:
@@ -245,11 +263,13 @@ class Workers:
     """Build a worker's share of a block again, and replay its episodes."""
     for here in [here for other, here in block.shares if other is worker]:
       block.build(worker, here)
-      _raise_error([self._answer([worker], None)])
+      _raise_error([self._answer(
+          [worker], self._timeout and max(self._timeout, _SECONDS_TO_OPEN))])
       if running := history.running():
         worker.request(block.number, "replay", tuple(
             part[here] for part in running))
-        _raise_error([self._answer([worker], None)])
+        _raise_error([self._answer(
+            [worker], self._timeout * remote_block.steps(running[-1]))])
         history.check(here)
 
   @property
@@ -257,13 +277,14 @@ class Workers:
     """Whether workers still do what they are asked to."""
     return bool(self._workers) and not self._given_up
 
-  def ask(self, block: remote_block.RemoteBlock,
-          send: remote_block.Send):
+  def ask(self, block: remote_block.RemoteBlock, send: remote_block.Send,
+          steps: float = 1):
     """Ask all workers of a block for something.
 
     Args:
       block: To which the answers belong.
       send: Asks one worker, about its share of the environments.
+      steps: How many times the timeout an answer may take.
     Raises:
       RuntimeError: If nothing can be asked of the workers any more.
     """
@@ -274,7 +295,8 @@ class Workers:
     except BaseException:
       self._given_up = True
       raise
-    self._questions.append(_Question(block, send, list(block.used)))
+    self._questions.append(_Question(
+        block, send, self._timeout * steps, list(block.shares)))
 
   def forget(self, block: remote_block.RemoteBlock):
     """Don't build a block again that is being closed."""

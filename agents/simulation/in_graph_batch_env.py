@@ -20,7 +20,7 @@ class Answers(NamedTuple):
   reward: tf.Tensor  # [N] float32
   terminated: tf.Tensor  # [N] bool
   truncated: tf.Tensor  # [N] bool
-  valid: tf.Tensor  # [N] bool, false where the environment waited.
+  valid: tf.Tensor  # [N] bool, false where the environment waited or failed.
 
 
 class InGraphBatchEnv:

@@ -126,11 +126,11 @@ class Loop:
       causes = error, error.__cause__
       if not any(isinstance(x, errors.EnvironmentsError) for x in causes):
         raise
+      self._tell_restarts()
       self._save()
       if not self._stop():
         raise
     finally:
-      self._tell_restarts()
       self._filming.close()
       self._progress.close()
       self._metrics.close()
@@ -195,9 +195,15 @@ class Loop:
       raise error
     self._tell_restarts()
     self._metrics.close()
-    seconds = self._seconds
-    self._load()
-    self._seconds = seconds  # Time goes on.
+    seconds, restarts = self._seconds, self._restarts
+    try:
+      self._load()
+    except Exception as failure:
+      # Without a cause, so that nobody saves what has diverged.
+      raise divergence.TrainingDiverged(
+          f"{error} Nor is there a way back to the last checkpoint: {failure}"
+      ) from None
+    self._seconds, self._restarts = seconds, restarts  # These go on.
     self._trainer.change_random_numbers(self._fallbacks)
     self._ledger = ledger_lib.Ledger()
     self._progress.warn(
@@ -248,8 +254,8 @@ class Loop:
       self._restarts += 1
       kept = crashes.save(
           self._folder.path / "crashes", self.step, incident, self._config)
-      first, *_, last = 2 * incident.text.strip().splitlines()
-      what = first if incident.broken is None else f"{first} {last}"
+      lines = incident.text.strip().splitlines()
+      what = f"{lines[0]} {lines[-1]}" if incident.broken else lines[0]
       self._progress.warn(
           f"step {self.step:,}: restart: {what} All of it is in {kept}.")
 

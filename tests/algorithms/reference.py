@@ -253,6 +253,9 @@ def learn(state: dict[str, np.ndarray], memory: list[Sequence],
         effects.setdefault(name, []).append(share)
   metrics.update({name: np.mean([part[name] for part in parts])
                   for name in parts[0]})
+  metrics["gradient_steps"] = len(parts)
+  metrics["finite_steps"] = sum(
+      np.isfinite(part["grad_norm"]) for part in parts)
 
   metrics["kl"] = kl = head.kl(before, policy()).mean()
   if config.lr_schedule == "kl_adaptive":

@@ -358,3 +358,14 @@ class Breaks(toy.Uneven):
   def breaks_at(seed: int) -> int:
     """Return the step that breaks the episode with this seed; 0: none."""
     return seed // 7 % 3
+
+
+class Tired(toy.Counter):
+  """Takes a tenth of a second for each step."""
+
+  def __init__(self):
+    super().__init__(length=50)
+
+  def step(self, action):
+    time.sleep(0.1)
+    return super().step(action)

@@ -126,8 +126,10 @@ def test_what_is_not_finite_is_told(mode, how, message):
     rollouts.roll(batch, _ACTIONS)
     told = batch.incidents.take()
     assert told
-    for text, _ in told:
+    for text, broken in told:
       assert re.search(message, text)
+      where, = re.findall(r"step (\d+) of its episode", text)
+      assert int(where) == len(broken.action) - 1
 
 
 def test_same_bits_although_workers_die_as_well():

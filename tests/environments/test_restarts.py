@@ -287,3 +287,52 @@ def test_closing_replaces_nobody():
     _kill(workers, 0)
     batch.close()
   assert workers.incidents.take() == []
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_deaths_while_several_groups_are_restored(begun):
+  constructors = [rollouts.make_env("Hopper-v5")] * 4
+  with batch_env.BatchEnv(constructors, None, 0, 2) as batch:
+    batch.reset()
+    actions = rollouts.draw_actions(batch.action_space, 4, 30)
+    rollouts.roll(batch, actions[:10])
+    before = batch.snapshot()
+    after = rollouts.roll(batch, actions[10:])
+  with _workers(2) as workers, \
+      batch_env.BatchEnv(constructors, workers, 0, 2) as batch:
+    if begun:
+      batch.reset()
+      rollouts.roll(batch, actions[:3])
+    block = batch._groups[1].block
+    replay = block.replay
+    def kill_and_replay(*args):
+      _kill(workers, 0)
+      _kill(workers, 1)
+      replay(*args)
+    block.replay = kill_and_replay
+    batch.restore(before)
+    assert len(workers.incidents.take()) == 2
+    rollouts.assert_same_bits(rollouts.roll(batch, actions[10:]), after)
+
+
+def test_a_death_while_several_groups_are_reset_again():
+  constructors = [toy.Counter] * 4
+  with _workers(1) as workers, \
+      batch_env.BatchEnv(constructors, workers, 0, 2) as batch:
+    first = batch.reset()
+    batch.step(np.zeros((4, 1)))
+    _kill(workers, 0)
+    assert batch.reset([5, 6, 7, 8])[:, 0].tolist() == [5, 6, 7, 8]
+    assert batch.reset().tobytes() == first.tobytes()
+
+
+def test_a_replay_may_take_as_long_as_its_steps():
+  with workers_lib.Workers(
+      1, incidents=incidents_lib.Incidents(1), timeout=0.5) as workers:
+    batch = batch_env.BatchEnv([odd.Tired] * 2, workers)
+    batch.reset()
+    for _ in range(6):
+      batch.step(np.zeros((2, 1)))
+    _kill(workers, 0)
+    step = batch.step(np.zeros((2, 1)))
+    assert step.next_observ[:, 1].tolist() == [7, 7]
