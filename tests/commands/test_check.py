@@ -14,10 +14,10 @@ def _check(*args):
       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args", [
-    ("tests.toy:Uneven", "--set", "env.max_length=9"),
-    pytest.param(("humanoid",), marks=pytest.mark.slow),
-    pytest.param(("CartPole-v1",), marks=pytest.mark.slow)])
+    ("tests.toy:Uneven", "--set", "env.max_length=9"), ("humanoid",),
+    ("CartPole-v1",)])
 def test_what_passes_trains_in_miniature(args):
   done = _check(*args)
   assert done.returncode == 0, done.stdout

@@ -182,6 +182,7 @@ def test_same_seed_repeats(finished, tmp_path):
   command.assert_same_checkpoints(same, finished[0])
 
 
+@pytest.mark.slow
 def test_resume_extends_a_finished_run(finished, tmp_path):
   before = command.rows(finished[0])
   copy = tmp_path / "copy"

@@ -54,6 +54,7 @@ def test_films_of_a_run(finished, policy, tmp_path):
       "episodes.json", *(episode["file"] for episode in episodes)}
 
 
+@pytest.mark.slow
 def test_plays_the_episodes_of_the_evaluation(finished_paper, tmp_path):
   """Rebuilt from the folder alone, the policy scores what training saw."""
   folder = tmp_path / "elsewhere"

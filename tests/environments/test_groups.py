@@ -220,6 +220,7 @@ def test_closing_while_another_batch_steps(pool):
     assert one.snapshot().length.tolist() == [1] * 4
 
 
+@pytest.mark.slow
 def test_closing_while_an_environment_hangs():
   with workers_lib.Workers(1) as workers:
     batch = batch_env.BatchEnv(

@@ -142,6 +142,7 @@ def test_runs_made_sick_on_purpose_are_told(illness, tmp_path, capsys):
   assert all(f"Warning, {text}" in shown for text in told)
 
 
+@pytest.mark.slow
 def test_a_run_that_learns_is_told_nothing(finished):
   folder, output, _ = finished
   assert "Warning" not in output

@@ -118,6 +118,7 @@ def test_divergence_that_does_not_come_again_costs_what_was_not_saved(
              if name.startswith("variable/"))
 
 
+@pytest.mark.slow
 def test_after_a_divergence_a_run_repeats_as_well(tmp_path):
   def train(folder, loop):
     epoch = loop._trainer.epoch

@@ -96,6 +96,7 @@ def test_every_training_episode_is_counted_once(finished):
     assert round(total) == row["step"]
 
 
+@pytest.mark.slow
 def test_stopped_and_resumed_equals_uninterrupted(finished, tmp_path):
   folder = run_folder.create(str(tmp_path), "test", CONFIG)
   asked = []
