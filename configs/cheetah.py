@@ -1,7 +1,7 @@
 """HalfCheetah-v5: never falls, so all episodes last 1000 steps.
 
-Minibatches of 128 learn as well as smaller ones here, in less time; advantages as
-they are, not normalized, make 8157 instead of 7075 (four seeds each).
+Minibatches of 128 learn as well as smaller ones here, in less time; advantages
+as they are, not normalized, make 8157 instead of 7075 (four tuning seeds each).
 """
 
 from agents import configs

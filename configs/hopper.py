@@ -1,7 +1,7 @@
 """Hopper-v5: one leg, ends when it falls.
 
-Normalized advantages leave some seeds near 1000, where it only stands: 2142 over
-three seeds, against 3148 over four with advantages as they are.
+Normalized advantages left one of three tuning seeds at 1020: 2142 on average,
+against 3148 over four seeds with advantages as they are.
 """
 
 from agents import configs
