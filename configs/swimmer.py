@@ -1,6 +1,7 @@
 """Swimmer-v5: strokes pay off hundreds of steps later.
 
-So look far ahead, over long segments, and learn from large minibatches.
+So look far ahead, over long segments, and learn from large minibatches. Still
+farther ahead, with a discount of 0.9999, some seeds never find out how to swim.
 """
 
 from agents import configs
@@ -12,9 +13,9 @@ CONFIG = default.CONFIG.override({
     "algorithm.segment_length": 256,
     "algorithm.minibatch_size": 256,
     "algorithm.learning_rate": 6e-4,
-    "algorithm.discount": 0.9999,
+    "algorithm.discount": 0.999,
     "algorithm.gae_lambda": 0.98,
 })
 
 EXPECTED = configs.Expected(
-    score=178, std=129, seeds=5, minutes=1.9)
+    score=291, std=74, seeds=5, minutes=1.9)

@@ -1,4 +1,7 @@
-"""Walker2d-v5: two legs, ends when it falls."""
+"""Walker2d-v5: two legs, ends when it falls.
+
+With a step size that follows the KL divergence, the seeds differ less.
+"""
 
 from agents import configs
 from agents.configs import default
@@ -6,7 +9,8 @@ from agents.configs import default
 CONFIG = default.CONFIG.override({
     "env.id": "Walker2d-v5",
     "double_buffering": True,
+    "algorithm.lr_schedule": "kl_adaptive",
 })
 
 EXPECTED = configs.Expected(
-    score=3400, std=684, seeds=5, minutes=1.9)
+    score=4181, std=267, seeds=4, minutes=1.9)
