@@ -111,7 +111,8 @@ def trainer(config: config_lib.Config,
       learner(config, train_env.observation_space, train_env.action_space,
               device),
       in_graph_batch_env.InGraphBatchEnv(train_env),
-      in_graph_batch_env.InGraphBatchEnv(eval_env), memory(config))
+      in_graph_batch_env.InGraphBatchEnv(eval_env), memory(config),
+      learns_in_parts(config, train_env.observation_space))
 
 
 def groups(config: config_lib.Config) -> int:
@@ -123,6 +124,13 @@ def groups(config: config_lib.Config) -> int:
   """
   halves = config.num_envs % 2 == 0 and config.algorithm.segment_length
   return 2 if config.double_buffering and halves else 1
+
+
+def learns_in_parts(config: config_lib.Config,
+                    observation_space: gymnasium.Space) -> bool:
+  """Whether an update takes so long that it has to be stopped in its middle."""
+  return costs.learning_seconds(
+      config, costs.inputs(observation_space), memory(config).rows) > 1
 
 
 def memory(config: config_lib.Config) -> memory_lib.Memory:

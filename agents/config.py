@@ -23,7 +23,7 @@ ConfigError = plain.ConfigError
 class Env:
   """One environment, complete enough to rebuild it anywhere."""
 
-  id: str = ""  # Gymnasium id, `module:Id-v0` or `module:Class`.
+  id: str = ""  # Gymnasium id, `module:Id-v0`, `module:Class` or function.
   kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
   max_length: int | None = None  # Agent steps to truncation; None: the task's.
   action_repeat: int = 1  # Simulator steps for one action; rewards are summed.
@@ -235,8 +235,10 @@ def dump(config: Config) -> str:
 def load(text: str, source: str) -> Config:
   """Parse the text of a `config.yaml`; `source` names it in errors."""
   try:
-    return from_data(yaml.safe_load(text))
-  except (ValueError, yaml.YAMLError) as error:
+    config = from_data(plain.parse(text))
+    plain.to_data(config)
+    return config
+  except ConfigError as error:
     raise ConfigError(f"{source}: {error}") from None
 
 
@@ -247,8 +249,8 @@ def parse_setting(text: str) -> tuple[str, Any]:
     raise ConfigError(
         f"--set {text}: expected key=value, such as num_envs=32.")
   try:
-    return key, yaml.safe_load(value)
-  except (ValueError, yaml.YAMLError) as error:
+    return key, plain.parse(value)
+  except ConfigError as error:
     raise ConfigError(f"--set {text}: the value can't be read: {error}"
                       ) from None
 

@@ -1,4 +1,4 @@
-"""From plain data to dataclasses and back, checking everything.
+"""From YAML to plain data to dataclasses and back, checking everything.
 
 Whatever is unknown is an error that says where it is, and what was meant.
 """
@@ -13,11 +13,46 @@ import typing
 from collections.abc import Iterable
 from typing import Any
 
+import yaml
+
+_MOST_DEPTH = 50  # Of lists and dicts in each other.
 _SCALARS = (bool, int, float, str, type(None))
 
 
 class ConfigError(ValueError):
   """A setting is unknown, has the wrong type, or can't work."""
+
+
+class _Loader(yaml.SafeLoader):
+  """Builds numbers, texts, lists and dicts, of no more than is written down.
+
+  Short texts with aliases stand for data that no memory can hold.
+  """
+
+  _depth = 0
+
+  def compose_node(self, parent, index):
+    if self.check_event(yaml.AliasEvent):
+      raise yaml.YAMLError("There must be no aliases (*name).")
+    if self._depth == _MOST_DEPTH:
+      raise yaml.YAMLError(f"It is nested more than {_MOST_DEPTH} times.")
+    self._depth += 1
+    node = super().compose_node(parent, index)
+    self._depth -= 1
+    return node
+
+
+def parse(text: str) -> Any:
+  """Read YAML, by which no code is run.
+
+  Raises:
+    ConfigError: If it can't be read.
+  """
+  try:
+    return yaml.load(text, _Loader)
+  except (ValueError, TypeError, LookupError, AttributeError,
+          yaml.YAMLError) as error:
+    raise ConfigError(str(error) or "It can't be read.") from None
 
 
 def to_data(value: Any) -> Any:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from agents import config as config_lib
 from agents import configs
+from agents.environments import incidents
 from agents.environments import make
 from agents.environments import workers as workers_lib
 from benchmarks import machine
@@ -39,7 +40,9 @@ def training(config: config_lib.Config, steps: int = 0,
     workers = None
     if config.env_processes:
       workers = stack.enter_context(workers_lib.Workers(
-          config.workers(workers_lib.cores())))
+          config.workers(workers_lib.cores()),
+          incidents=incidents.Incidents(config.most_incidents),
+          timeout=config.env_timeout))
     trainer = build.trainer(config, workers)
     stack.callback(trainer.close)
     trainer.start()

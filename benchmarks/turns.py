@@ -45,5 +45,5 @@ def compare(module: str, text: str,
     print(f"{name}: median {statistics.median(values):,.0f} steps/s")
   ratios = [scale * first / second
             for first, second in zip(*speeds.values(), strict=True)]
-  print(f"{title}: median {statistics.median(ratios):.1f}, between "
-        f"{min(ratios):.1f} and {max(ratios):.1f}, on {os.cpu_count()} cores")
+  print(f"{title}: median {statistics.median(ratios):.2f}, between "
+        f"{min(ratios):.2f} and {max(ratios):.2f}, on {os.cpu_count()} cores")

@@ -9,6 +9,8 @@ import pytest
 
 from agents import build
 from agents import configs
+from agents.commands import settings
+from agents.environments import make
 from agents.environments import workers as workers_lib
 from tests import command
 
@@ -92,6 +94,17 @@ def test_device_that_learns(device, changes, pays, monkeypatch):
       build.tf.config, "list_physical_devices", lambda kind: [kind])
   gpu = device == "gpu" or (device == "auto" and pays)
   assert build.learning_device(config, space) == ("GPU:0" if gpu else "CPU:0")
+
+
+@pytest.mark.parametrize("name, preset, expected", [
+    *((name, None, False) for name in configs.names()
+      if configs.load(name)[1].env.id),
+    ("humanoid", "paper", True), ("ant", "paper", True),
+    ("pendulum", "paper", False)])
+def test_only_long_updates_are_learned_in_parts(name, preset, expected):
+  config = settings.of_new_run(name, preset, {}).config
+  space = make.MakeEnv(config.env)().observation_space
+  assert build.learns_in_parts(config, space) == expected
 
 
 @pytest.mark.slow

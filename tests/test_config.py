@@ -141,7 +141,9 @@ def test_loading_runs_no_code(tmp_path):
 
 
 @pytest.mark.parametrize("text", [
-    "", "[]", "steps", "env: [", "env: 3", "steps: 1\n steps: 2", "3: 4"])
+    "", "[]", "steps", "env: [", "env: 3", "steps: 1\n steps: 2", "3: 4",
+    "!!int ''", "!!bool x", "!!timestamp x", "a: &a 3\nsteps: *a",
+    "[" * 1000, "env: {id: x, kwargs: {day: 2020-01-01}}"])
 def test_errors_of_loading_name_their_source(text):
   with pytest.raises(config_lib.ConfigError, match="^run/config.yaml: "):
     config_lib.load(text, "run/config.yaml")

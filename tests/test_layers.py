@@ -29,7 +29,7 @@ _ARROWS = {
     "agents.training": {
         "agents.config", "agents.costs", "agents.environments",
         "agents.errors", "agents.films", "agents.ops", "agents.parts",
-        "agents.simulation", "agents.structs"},
+        "agents.plain", "agents.simulation", "agents.structs"},
     "agents.build": {
         "agents.algorithms", "agents.config", "agents.costs",
         "agents.environments",

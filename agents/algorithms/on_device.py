@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,21 @@ class OnDevice:
     with tf.control_dependencies(list(metrics.values())):
       self._follow()
     return metrics, advantage
+
+  def learn_in_parts(self, memory: structs.Experience, clock: tf.Tensor,
+                     progress: tf.Tensor) -> Iterator[
+                         tuple[dict[str, tf.Tensor], tf.Tensor] | None]:
+    """See `ppo.BatchPPO.learn_in_parts`."""
+    parts = self._learner.learn_in_parts(memory, clock, progress)
+    while True:
+      with tf.device(self._device):  # But not while somebody else has a turn.
+        try:
+          part = next(parts)
+        except StopIteration:
+          return
+      if part:
+        self._follow()
+      yield part
 
   def features(self, observ: tf.Tensor) -> tf.Tensor:
     """See `ppo.BatchPPO.features`."""

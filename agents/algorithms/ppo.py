@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+from typing import NamedTuple
 
 import gymnasium
 import keras
@@ -23,6 +25,24 @@ from agents.parts import kl_penalty
 from agents.parts import minibatches
 from agents.parts import reward_scale
 from agents.parts import step_size
+
+_COUNTS = "gradient_steps", "finite_steps"
+
+
+class _Passed(NamedTuple):
+  """What one pass over the samples hands to the next."""
+
+  advantage: tf.Tensor  # [N], that it has learned from.
+  value: tf.Tensor  # [N], that these belong to.
+  sums: dict[str, tf.Tensor]  # Of what gradient steps report, and _COUNTS.
+
+
+class _Begun(NamedTuple):
+  """An update before its first pass."""
+
+  samples: objective.Samples
+  metrics: dict[str, tf.Tensor]
+  passed: _Passed
 
 
 class BatchPPO:
@@ -62,6 +82,9 @@ class BatchPPO:
     self._optimizer = keras.optimizers.Adam(
         epsilon=config.adam_epsilon, name="adam")
     self._optimizer.build(self.weights)
+    self._parts = [
+        tf.function(part, jit_compile=True, autograph=False)
+        for part in (self._begin, self._pass, self._end)]
 
   def noise(self, clock: tf.Tensor, amount: int) -> tf.Tensor:
     """Random numbers to sample actions by.
@@ -101,7 +124,32 @@ class BatchPPO:
       Scalars to log, by name, and the advantages of the last epoch, of shape
       [N] in units of scaled reward.
     """
-    config = self._config
+    begun = self._begin(memory, progress)
+    passed = loops.repeat(
+        self._config.update_epochs, lambda epoch, passed: self._pass(
+            memory, begun.samples, clock, epoch, passed), begun.passed)
+    return self._end(memory, begun, passed)
+
+  def learn_in_parts(self, memory: structs.Experience, clock: tf.Tensor,
+                     progress: tf.Tensor) -> Iterator[
+                         tuple[dict[str, tf.Tensor], tf.Tensor] | None]:
+    """The same in one graph call for each epoch, where an update takes long.
+
+    Args:
+      memory, clock, progress: See `learn`.
+    Yields:
+      None between the calls, and at last what `learn` returns.
+    """
+    begin, pass_, end = self._parts
+    begun = begin(memory, progress)
+    passed = begun.passed
+    for epoch in range(self._config.update_epochs):
+      yield None
+      passed = pass_(memory, begun.samples, clock, tf.constant(epoch), passed)
+    yield None
+    yield end(memory, begun, passed)
+
+  def _begin(self, memory: structs.Experience, progress: tf.Tensor) -> _Begun:
     rate = self._step_size.rate(progress)
     self._optimizer.learning_rate.assign(rate)
     self._reward_scale.before_learning(memory.reward, memory.valid)
@@ -121,38 +169,44 @@ class BatchPPO:
         "value_mean": masked.mean(value, weight),
         "explained_variance": 1 - masked.variance(advantage, weight) / (
             masked.variance(value + advantage, weight) + 1e-8)}
+    sums = {name: tf.constant(0.0) for name in [*self._loss_names, *_COUNTS]}
+    return _Begun(samples, metrics, _Passed(advantage, value, sums))
 
-    def learn_once(epoch, state):
-      advantage, sums, value = state
-      if config.recompute_advantages:
-        value, advantage = self._estimate(memory)
-      key = random.key(self._shuffle_seed, clock * config.update_epochs
-                       + tf.cast(epoch, tf.int64))
-      batches = minibatches.deal(
-          samples._replace(advantage=advantage, value_target=value + advantage),
-          memory.valid, config.minibatch_size, key)
-      def learn_batch(index, sums):
-        losses = self._update(
-            batches.take(index), memory.final_observ.shape[0])
-        finite = tf.math.is_finite(losses["grad_norm"])
-        return tf.nest.map_structure(tf.add, sums, {
-            **losses, "gradient_steps": 1.0,
-            "finite_steps": tf.cast(finite, tf.float32)})
-      sums = loops.repeat(batches.amount, learn_batch, sums)
-      return advantage, sums, value
+  def _pass(self, memory: structs.Experience, samples: objective.Samples,
+            clock: tf.Tensor, epoch: tf.Tensor, passed: _Passed) -> _Passed:
+    """Learn from all samples once."""
+    config = self._config
+    advantage, value, sums = passed
+    if config.recompute_advantages:
+      value, advantage = self._estimate(memory)
+    key = random.key(self._shuffle_seed, clock * config.update_epochs
+                     + tf.cast(epoch, tf.int64))
+    batches = minibatches.deal(
+        samples._replace(advantage=advantage, value_target=value + advantage),
+        memory.valid, config.minibatch_size, key)
+    def learn_batch(index, sums):
+      losses = self._update(
+          batches.take(index), memory.final_observ.shape[0])
+      finite = tf.math.is_finite(losses["grad_norm"])
+      return tf.nest.map_structure(tf.add, sums, {
+          **losses, "gradient_steps": 1.0,
+          "finite_steps": tf.cast(finite, tf.float32)})
+    sums = loops.repeat(batches.amount, learn_batch, sums)
+    return _Passed(advantage, value, sums)
 
-    counts = "gradient_steps", "finite_steps"
-    sums = {name: tf.constant(0.0) for name in [*self._loss_names, *counts]}
-    advantage, sums, value = loops.repeat(
-        config.update_epochs, learn_once, (advantage, sums, value))
-    metrics.update({name: sums.pop(name) for name in counts})
+  def _end(self, memory: structs.Experience, begun: _Begun, passed: _Passed
+           ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+    """Adapt all that depends on the whole update, and return as `learn`."""
+    advantage, value, sums = passed
+    sums = dict(sums)
+    metrics = {**begun.metrics, **{name: sums.pop(name) for name in _COUNTS}}
     metrics.update({name: total / metrics["gradient_steps"]
                     for name, total in sums.items()})
-
-    change = self._head.kl(policy, self._policy_parameters(memory))
-    metrics["kl"] = masked.mean(change, weight)
+    change = self._head.kl(
+        begun.samples.policy, self._policy_parameters(memory))
+    metrics["kl"] = masked.mean(change, masked.weight(memory.valid))
     self._step_size.adapt(metrics["kl"])
-    if config.kl_penalty:
+    if self._config.kl_penalty:
       metrics["kl_penalty"] = tf.identity(self._objective.penalty.weight)
       self._objective.penalty.adapt(metrics["kl"])
     self._reward_scale.after_learning(value + advantage, memory.valid)

@@ -156,9 +156,9 @@ def _old(args: argparse.Namespace
     raise config_lib.ConfigError(
         f"--steps {args.steps}: the run has a budget of "
         f"{folder.config.steps:,} steps already, which can only grow.")
-  if changed := folder.changed_versions():
-    print("Not the versions that this run began with, so it may not repeat "
-          f"bit for bit: {', '.join(changed)}.", file=sys.stderr)
+  if changes := folder.changes():
+    print("Not what this run began with, so it may not repeat bit for bit: "
+          f"{', '.join(changes)}.", file=sys.stderr)
   return settings, folder
 
 
@@ -206,8 +206,9 @@ def _train(folder: run_folder.RunFolder, resume: bool,
     try:
       loop.run()
     except Exception:
-      print(f"Failed after {loop.step:,} steps. {_again(folder)}",
-            file=sys.stderr)
+      again = _again(folder) if checkpoint.paths(folder.checkpoints) else (
+          "No checkpoint was saved.")
+      print(f"Failed after {loop.step:,} steps. {again}", file=sys.stderr)
       raise
   finally:
     if workers:

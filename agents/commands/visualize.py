@@ -14,16 +14,12 @@ from agents import config as config_lib
 from agents import errors
 from agents.commands import program
 from agents.environments import make
-from agents.environments import workers as workers_lib
 from agents.films import film as film_lib
-from agents.films import studio as studio_lib
+from agents.films import recording
 from agents.training import checkpoint
 from agents.training import quiet
 from agents.training import recorded
 from agents.training import run_folder
-
-_WIDTH_OF_GRID = 960  # Pixels.
-_LARGEST_TILE = 480
 
 _EXAMPLES = """\
 examples:
@@ -80,8 +76,9 @@ def _parser() -> argparse.ArgumentParser:
       "written (default: RUN_DIR/videos)")
   where.add_argument(
       "--size", metavar="PIXELS", type=int, help="height of an episode's "
-      f"picture (default: {_LARGEST_TILE} with MuJoCo, the environment's own "
-      f"with others; less in a grid, {_WIDTH_OF_GRID} divided by its columns)")
+      f"picture (default: {recording.LARGEST_TILE} with MuJoCo, the "
+      "environment's own with others; less in a grid, "
+      f"{recording.WIDTH_OF_GRID} divided by its columns)")
   policy = parser.add_argument_group("episodes of a learned policy")
   policy.add_argument(
       "--num_episodes", metavar="N", type=int, help="number of episodes "
@@ -110,8 +107,9 @@ def _played(folder: run_folder.RunFolder, outdir: pathlib.Path,
             args: argparse.Namespace) -> list[film_lib.Film]:
   """Let the policy play and return what to film of it."""
   together = args.checkpoint == "all"
-  paths = (_milestones(folder) if together else
-           [checkpoint.named(folder.checkpoints, args.checkpoint)])
+  paths = (_milestones(folder) if together else [
+      checkpoint.named(folder.checkpoints, args.checkpoint)
+      if args.checkpoint else checkpoint.newest_whole(folder.checkpoints)])
   with quiet.quiet_imports():
     from agents import build
     from agents import play
@@ -142,23 +140,17 @@ def _milestones(folder: run_folder.RunFolder) -> Sequence[pathlib.Path]:
 def _record(folder: run_folder.RunFolder, films: list[film_lib.Film],
             size: int | None, outdir: pathlib.Path):
   """Write the films, tell about each, and write episodes.json."""
-  columns = max(film.columns for film in films)
-  if size is None and columns > 1:
-    size = min(_LARGEST_TILE, _WIDTH_OF_GRID // columns)
-  constructor = make.MakeEnv(folder.config.env, render_mode="rgb_array")
-  studio = studio_lib.Studio(
-      constructor, size, workers_lib.cores(), studio_lib.backend(constructor))
-  told: list[dict[str, Any]] = []
-  for film, problem in studio.record(films, make.fps(folder.config.env)):
-    for tile in film.tiles:
-      told.append({
-          "file": os.path.basename(film.path), "caption": tile.caption,
-          "return": tile.episode.score, "length": tile.episode.length})
-      print(f"{film.path}: {tile.caption}: return {tile.episode.score:.1f}, "
-            f"{tile.episode.length} steps", flush=True)
-    if problem:
-      print(f"Note: {problem}", file=sys.stderr)
-  path, files = outdir / "episodes.json", {one["file"] for one in told}
-  before = json.loads(path.read_text()) if path.exists() else []
-  told = [*(one for one in before if one["file"] not in files), *told]
-  path.write_text(json.dumps(told, indent=2) + "\n")
+  path = outdir / "episodes.json"
+  try:
+    before = json.loads(path.read_text()) if path.exists() else []
+    files = {os.path.basename(film.path) for film in films}
+    others = [one for one in before if one["file"] not in files]
+  except (ValueError, TypeError, KeyError, RecursionError):
+    raise config_lib.ConfigError(
+        f"{path} is damaged; delete it, or choose another --outdir.") from None
+  recording.record(films, folder.config.env, size)
+  told: list[dict[str, Any]] = [{
+      "file": os.path.basename(film.path), "caption": tile.caption,
+      "return": tile.episode.score, "length": tile.episode.length}
+      for film in films for tile in film.tiles]
+  path.write_text(json.dumps([*others, *told], indent=2) + "\n")

@@ -52,8 +52,9 @@ class BatchEnv:
     seed: Run seed.
     groups: Into how many groups of equal size they are divided.
     incidents: How many episodes may be broken off because their environment
-      failed in a step; by default as many as the workers have, without workers
-      none. Such a step is not valid, and the next episode begins.
+      failed in a step, or did not begin; by default as many as the workers
+      have, without workers none. Such a step is not valid, and the next episode
+      begins.
   """
 
   def __init__(self, constructors: Sequence[block_lib.Constructor],
@@ -147,7 +148,8 @@ class BatchEnv:
     for group in self._opened:
       group.observ = None  # Of the episodes that begin now.
     for group in self._opened:
-      group.block.reset(seeds[group.rows])
+      with self._witnessed(group):
+        group.block.reset(seeds[group.rows])
       group.observ = group.arrays["observ"].copy()
     self._halfway = False
     return self._observ()
@@ -242,7 +244,8 @@ class BatchEnv:
       return group.answers.copy()
     start = time.perf_counter()
     group.stepping = False
-    reports = group.block.step_wait()
+    with self._witnessed(group, stepping=True):
+      reports = group.block.step_wait()
     self.step_seconds += time.perf_counter() - start
     arrays = group.arrays
     self.least_seconds += float(arrays["seconds"].sum()) / self.parallel
@@ -252,17 +255,38 @@ class BatchEnv:
     for index, episode in self._log.append(
         group.rows.start, arrays["action"], arrays["active"], arrays["reward"],
         ended).items():
-      report = reports[index]
-      if isinstance(report, str):
-        if not self.incidents.survive(incidents_lib.Incident(
-            report, incidents_lib.Broken(index, episode.seed, episode.action))):
-          raise block_lib.EnvironmentFailure(report)
-        continue
-      self.finished.append(dataclasses.replace(episode, info=report))
-      self.final_observ.append(
-          arrays["final_observ"][index - group.rows.start].copy())
+      outcome, skipped = reports[index]
+      if isinstance(outcome, str):
+        self._survive(outcome, index, episode.seed, episode.action)
+      else:
+        self.finished.append(dataclasses.replace(episode, info=outcome))
+        self.final_observ.append(
+            arrays["final_observ"][index - group.rows.start].copy())
+      for text in skipped:
+        self._survive(text, index, self._log.skip(index), episode.action[:0])
     group.observ = arrays["observ"].copy()
     return group.answers.copy()
+
+  def _survive(self, text: str, index: int, seed: int, action: np.ndarray):
+    """Take notice of an episode that broke off.
+
+    Raises:
+      EnvironmentFailure: If there were too many.
+    """
+    if not self.incidents.survive(incidents_lib.Incident(
+        text, (incidents_lib.Broken(index, seed, action),))):
+      raise block_lib.EnvironmentFailure(text)
+
+  @contextlib.contextmanager
+  def _witnessed(self, group: group_lib.Group, stepping: bool = False):
+    """Keep the episode of an environment that fails."""
+    try:
+      yield
+    except Exception as error:
+      for failure in (error, error.__cause__):
+        if isinstance(failure, block_lib.EnvironmentFailure):
+          self.incidents.fatal = group.incident(failure, stepping)
+      raise
 
   @property
   def _in_flight(self) -> list[group_lib.Group]:
@@ -326,8 +350,9 @@ class BatchEnv:
     for group in self._opened:
       episodes_of_group = group.running()
       assert episodes_of_group is not None
-      group.block.replay(*episodes_of_group)
-      group.check(slice(0, self._size // self.groups))
+      with self._witnessed(group):
+        group.block.replay(*episodes_of_group)
+        group.check(slice(0, self._size // self.groups))
     self._halfway = False
 
   def call(self, name: str, *args, **kwargs) -> list[Any]:

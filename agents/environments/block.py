@@ -10,8 +10,10 @@ import contextlib
 import time
 import traceback
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
+from typing import NamedTuple
 from typing import NoReturn
 
 import gymnasium
@@ -22,11 +24,33 @@ from agents.environments import episodes
 from agents.environments import mujoco_log
 from agents.environments import wrappers
 
+_MOST_RESETS = 10  # In a row that may fail, before that is an error.
 Constructor = Callable[[], gymnasium.Env]
 
 
 class EnvironmentFailure(errors.EnvironmentsError):
-  """Says which environment failed where; the cause of the error itself."""
+  """Says which environment failed where; the cause of the error itself.
+
+  Args:
+    message: For people.
+    environment: Its index within its batch, if that is known.
+    seed: Of its episode, if there is one.
+  """
+
+  def __init__(self, message: str, environment: int | None = None,
+               seed: int | None = None):
+    super().__init__(message)
+    self.environment = environment
+    self.seed = seed
+
+
+class Report(NamedTuple):
+  """What became of an episode, and of those that should have followed."""
+
+  # Numbers of the last info, with sums of what the environment reports of the
+  # reward under "reward_parts"; where the step failed, what there is to say.
+  outcome: dict[str, Any] | str
+  skipped: tuple[str, ...] = ()  # Why the next episodes did not begin.
 
 
 class Block:
@@ -38,8 +62,9 @@ class Block:
     spaces: Observation and action space that all must have.
     arrays: Fields of `layout.batch_views` for these environments only.
     run_seed: Seed from which each episode's own seed is derived.
-    tolerant: Where an environment raises in a step, or returns what is not
-      finite, build another and go on with the next episode.
+    tolerant: Where an environment raises in a step or in the reset behind it,
+      or returns what is not finite, build another and go on with the next
+      episode.
   """
 
   def __init__(
@@ -81,16 +106,14 @@ class Block:
   def step_discard(self, seconds: float | None = None):
     """End a step that nobody wants to know of any more."""
 
-  def step_wait(self) -> dict[int, dict[str, Any] | str]:
+  def step_wait(self) -> dict[int, Report]:
     """Step by the action array, write the others, reset where it ended.
 
     Environments that are not active wait: their observation stays.
 
     Returns:
-      Numbers in the last info of episodes that ended, by index in the batch.
-      The sums of the parts of the reward that the environment reports are
-      under "reward_parts". Where an environment failed, what it said; its step
-      is not valid.
+      What is to be said of episodes that ended, by index in the batch. Where
+      an environment failed, its step is not valid.
     """
     start = time.perf_counter()
     arrays = self._arrays
@@ -99,7 +122,7 @@ class Block:
     active = arrays["valid"][:] = arrays["active"]
     for name in ("reward", "terminated", "truncated"):
       arrays[name][:] = 0
-    reports: dict[int, dict[str, Any] | str] = {}  # By offset.
+    outcomes: dict[int, dict[str, Any] | str] = {}  # By offset.
     for offset in np.flatnonzero(active).tolist():
       try:
         observ, rewards[offset], terminated, truncated, info = (
@@ -109,30 +132,30 @@ class Block:
         if terminated or truncated:
           arrays["terminated"][offset] = terminated
           arrays["truncated"][offset] = truncated
-          reports[offset] = {
+          outcomes[offset] = {
               **wrappers.numbers(info),
               "reward_parts": self._reward_parts[offset]}
       except BaseException as error:
-        reports[offset] = self._failed(error, offset)
+        outcomes[offset] = self._failed(error, offset)
     for offset in self._not_finite():
-      if not isinstance(reports.get(offset), str):
+      if not isinstance(outcomes.get(offset), str):
         self._lengths[offset] -= 1  # It is this step that failed.
-        reports[offset] = self._failed(ValueError(
+        outcomes[offset] = self._failed(ValueError(
             f"The observation {observs[offset]!r} or the reward "
             f"{rewards[offset]!r} is not finite. Did the simulation become "
             "unstable?"), offset)
-    for offset, report in reports.items():
-      if isinstance(report, str):
+    reports = {}
+    for offset, outcome in outcomes.items():
+      if isinstance(outcome, str):
+        for name in ("valid", "reward", "terminated", "truncated"):
+          arrays[name][offset] = 0
         self._replace(offset)
       else:
         arrays["final_observ"][offset] = observs[offset]
-      self._episodes[offset] += 1
-      seed = episodes.episode_seed(
-          self._run_seed, self._first + offset, self._episodes[offset])
-      self._begin(offset, seed)
+      reports[self._first + offset] = Report(
+          outcome, tuple(self._begin_next(offset)))
     arrays["seconds"][:] = (time.perf_counter() - start) / len(self._envs)
-    return {self._first + offset: report
-            for offset, report in reports.items()}
+    return reports
 
   def replay(self, episode: Sequence[int], seeds: Sequence[int],
              actions: Sequence[np.ndarray]):
@@ -203,11 +226,25 @@ class Block:
       if not np.isfinite(observs[offset]).all():
         raise ValueError(f"The observation {observ!r} is not finite.")
 
+  def _begin_next(self, offset: int) -> Iterator[str]:
+    """Begin the next episode that can begin, and say why others could not."""
+    for attempt in range(_MOST_RESETS):
+      self._episodes[offset] += 1
+      seed = episodes.episode_seed(
+          self._run_seed, self._first + offset, self._episodes[offset])
+      try:
+        self._begin(offset, seed)
+        return
+      except Exception as error:
+        failure = error.__cause__
+        if (not self._tolerant or attempt == _MOST_RESETS - 1
+            or not isinstance(failure, EnvironmentFailure)):
+          raise
+        yield str(failure)
+        self._replace(offset)
+
   def _replace(self, offset: int):
-    """Build an environment in place of a broken one, whose step is not valid.
-    """
-    for name in ("valid", "reward", "terminated", "truncated"):
-      self._arrays[name][offset] = 0
+    """Build an environment in place of a broken one."""
     with contextlib.suppress(Exception):
       self._envs[offset].close()
     with self._explained(offset, "its constructor"):
@@ -256,9 +293,11 @@ class Block:
                ) -> EnvironmentFailure:
     begun = (f", seed {self._seeds[offset]}, step {self._lengths[offset]} of "
              "its episode") if self._seeds[offset] is not None else ""
+    index = self._first + offset
     return EnvironmentFailure(
-        f"Environment {self._first + offset} ('{self._names[offset]}'{begun}) "
-        f"failed in {where}:\n\n{''.join(traceback.format_exception(error))}")
+        f"Environment {index} ('{self._names[offset]}'{begun}) failed in "
+        f"{where}:\n\n{''.join(traceback.format_exception(error))}",
+        index, self._seeds[offset])
 
 
 def action_converter(space: gymnasium.Space

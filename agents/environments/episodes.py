@@ -82,7 +82,15 @@ class Running(NamedTuple):
 
   @classmethod
   def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Running:
-    """Undo `arrays`."""
+    """Undo `arrays`.
+
+    Raises:
+      KeyError: If some are missing.
+      ValueError: If there are others.
+    """
+    names = {"episode", "seed", "observ", "score", "length", "action"}
+    if unknown := sorted(arrays.keys() - names):
+      raise ValueError(f"Nobody knows what {', '.join(unknown)} would be.")
     length = arrays["length"]
     steps, action = int(length.max()), arrays["action"]
     first = steps - length
@@ -165,6 +173,19 @@ class EpisodeLog:
       del running.actions[:oldest]
       running.first[:] -= oldest
     return finished
+
+  def skip(self, index: int) -> int:
+    """Go on to an environment's next episode, as one could not begin.
+
+    Returns:
+      The seed of the one that could not.
+    """
+    running = self.running
+    seed = int(running.seed[index])
+    running.episode[index] += 1
+    running.seed[index] = episode_seed(
+        self._run_seed, index, int(running.episode[index]))
+    return seed
 
   def history(self, rows: slice
               ) -> tuple[list[int], list[int], list[np.ndarray]]:

@@ -6,13 +6,13 @@ import dataclasses
 
 import numpy as np
 
-from agents import errors
 from agents.environments import block as block_lib
 from agents.environments import episodes
+from agents.environments import incidents
 from agents.environments import remote_block
 
 
-class ReplayError(errors.EnvironmentsError):
+class ReplayError(block_lib.EnvironmentFailure):
   """Replaying an episode's actions did not lead to its state again."""
 
 
@@ -39,6 +39,45 @@ class Group:
     shape = self.arrays["action"].shape[1:]
     return numbers, seeds, [taken.reshape((-1, *shape)) for taken in actions]
 
+  def episodes(self, here: slice, stepping: bool) -> list[incidents.Broken]:
+    """Return running episodes.
+
+    Args:
+      here: Of which of these environments.
+      stepping: Whether they were asked for a step and have not answered; its
+        actions belong to the episodes, then.
+    """
+    if not (running := self.running()):
+      return []
+    _, seeds, actions = running
+    found = []
+    for offset in range(*here.indices(len(seeds))):
+      action = actions[offset]
+      if stepping and self.arrays["active"][offset]:
+        action = np.concatenate([action, self.arrays["action"][offset][None]])
+      found.append(incidents.Broken(
+          self.rows.start + offset, seeds[offset], action))
+    return found
+
+  def incident(self, failure: block_lib.EnvironmentFailure, stepping: bool
+               ) -> incidents.Incident:
+    """Return what an environment failed in, with its episode if it is here.
+
+    Args:
+      failure: Of one environment, of whichever group or batch.
+      stepping: See `episodes`.
+    """
+    index, seed = failure.environment, failure.seed
+    if index is None or seed is None or not (
+        self.rows.start <= index < self.rows.stop):
+      return incidents.Incident(str(failure))
+    offset = index - self.rows.start
+    found = self.episodes(slice(offset, offset + 1), stepping)
+    # The step may have ended that one, and it failed to begin the next.
+    broken = [one if one.seed == seed else incidents.Broken(
+        index, seed, one.action[:0]) for one in found]
+    return incidents.Incident(str(failure), tuple(broken))
+
   def check(self, here: slice):
     """Raise ReplayError if a replay has not led to what was observed last.
 
@@ -50,9 +89,12 @@ class Group:
     for offset in range(here.start, here.stop):
       observ, before = self.arrays["observ"][offset], self.observ[offset]
       if observ.tobytes() != before.tobytes():
-        _, seeds, actions = self.running() or ((), (), ())
+        running = self.running()
+        assert running is not None
+        _, seeds, actions = running
         raise ReplayError(
             f"Environment {self.rows.start + offset} ('{self.name}') is not "
             f"deterministic: seed {seeds[offset]} and the same "
             f"{len(actions[offset])} actions led to another observation, so "
-            "its episodes can't be continued in another process.")
+            "its episodes can't be continued in another process.",
+            self.rows.start + offset, seeds[offset])

@@ -12,7 +12,7 @@ WINDOW = 600.0  # Seconds in which incidents are counted.
 
 
 class Broken(NamedTuple):
-  """An episode that its environment could not go on with."""
+  """An episode in which something failed."""
 
   environment: int  # Its index within its batch.
   seed: int
@@ -20,10 +20,18 @@ class Broken(NamedTuple):
 
 
 class Incident(NamedTuple):
-  """Something that failed, and what was put in its place."""
+  """Something that failed: an environment, or a worker with all that it has."""
 
   text: str  # For people; says what and where.
-  broken: Broken | None = None  # If it was an environment; else a worker.
+  broken: tuple[Broken, ...] = ()  # One of them is to blame, if any is.
+
+  @property
+  def summary(self) -> str:
+    """What failed and, where there is a traceback, the error that ends it."""
+    lines = self.text.strip().splitlines()
+    traceback = any(line.startswith("Traceback") for line in lines)
+    first = lines[0].removesuffix(" It was here:")
+    return f"{first} {lines[-1]}" if traceback else first
 
 
 class Incidents:
@@ -31,10 +39,13 @@ class Incidents:
 
   Args:
     most: That are survived within WINDOW seconds; one more is an error.
+
+  The attribute `fatal` is what was not survived, if there is such.
   """
 
   def __init__(self, most: int = 0):
     self.most = most
+    self.fatal: Incident | None = None
     self._times: collections.deque[float] = collections.deque()
     self._untold: list[Incident] = []
 
@@ -44,6 +55,7 @@ class Incidents:
     while self._times and self._times[0] < now - WINDOW:
       self._times.popleft()
     if len(self._times) >= self.most:
+      self.fatal = incident
       return False
     self._times.append(now)
     self._untold.append(incident)

@@ -7,6 +7,9 @@ import importlib
 import os
 import sys
 import traceback
+import typing
+from collections.abc import Callable
+from typing import Any
 
 import gymnasium
 
@@ -182,16 +185,33 @@ def _follow_robot(env: gymnasium.Env):
         renderer.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
 
 
-def _find_class(env_id: str):
+def _find_class(env_id: str) -> Callable[..., gymnasium.Env] | None:
   """Return the class that `module:Class` names, None for Gymnasium ids."""
   module_name, colon, name = env_id.partition(":")
   if not colon:
     return None
   module = importlib.import_module(module_name)
+  if hasattr(module, name):
+    return _checked(getattr(module, name), env_id)
   registered = (key.rpartition("-v")[0] for key in gymnasium.registry)
-  if not (hasattr(module, name) or name in gymnasium.registry
-          or name in registered):
+  if name not in gymnasium.registry and name not in registered:
     raise AttributeError(
         f"{module_name} has no '{name}' and registers no environment of this "
         "name.")
-  return getattr(module, name, None)
+  return None
+
+
+def _checked(found: Any, env_id: str) -> Callable[..., gymnasium.Env]:
+  """Return what builds environments, and refuse whatever else can be called.
+
+  Otherwise the config of somebody else's run could name any function there is.
+  """
+  try:
+    kind = typing.get_type_hints(found)["return"]
+  except (AttributeError, NameError, KeyError, TypeError):
+    kind = found
+  if isinstance(kind, type) and issubclass(kind, gymnasium.Env):
+    return found
+  raise TypeError(
+      f"{env_id} is neither a class of environments nor a function that says "
+      "that it returns one (`-> gymnasium.Env`).")

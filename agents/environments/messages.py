@@ -28,18 +28,26 @@ class Answer(NamedTuple):
 
   result: Any = None
   error: BaseException | None = None
-  failure: str = ""  # Where the error happened, with the worker's traceback.
+  failure: Exception | None = None  # Says where, with the worker's traceback.
   warnings: tuple[str, ...] = ()  # New ones, of the simulator.
 
 
-def send(connection: socket.socket, message: Any):
-  """Send a pickle, preceded by its length."""
+def send(connection: socket.socket, kind: bytes, message: Any):
+  """Send REQUEST or LOUD, and what follows.
+
+  All at once, so that nobody wakes up for a part of it.
+  """
   data = message if isinstance(message, bytes) else cloudpickle.dumps(message)
-  connection.sendall(_LENGTH.pack(len(data)) + data)
+  connection.sendall(kind + _LENGTH.pack(len(data)) + data)
 
 
 def receive(connection: socket.socket) -> Any:
-  """Receive one pickle; raises EOFError if the other side is gone."""
+  """Receive what follows REQUEST or LOUD.
+
+  Raises:
+    EOFError: If the other side is gone.
+    BlockingIOError: If it pauses for longer than the socket's timeout.
+  """
   size, = _LENGTH.unpack(_receive_bytes(connection, _LENGTH.size))
   return pickle.loads(_receive_bytes(connection, size))
 

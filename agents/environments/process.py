@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -34,18 +35,24 @@ class Worker:
     number: Of this worker among all.
     variables: Environment variables beside those of this process.
     interrupt_fd: A descriptor that ends waiting, for `poll`; None for none.
+    seconds: That the process may pause within a message; 0: forever.
   """
 
   def __init__(self, number: int, variables: dict[str, str],
-               interrupt_fd: int | None):
+               interrupt_fd: int | None, seconds: float):
     self.number = number
     self._variables = variables
     self._interrupt_fd = interrupt_fd
+    self._seconds = seconds
     self.since = 0.0  # When it was asked, or has answered, the last time.
     self._start()
 
   def _start(self):
     self.connection, theirs = socket.socketpair()
+    # Not `settimeout`, which asks the system twice for every byte.
+    pause = struct.pack("@ll", int(min(self._seconds, 1e9)), 0)
+    for option in socket.SO_RCVTIMEO, socket.SO_SNDTIMEO:
+      self.connection.setsockopt(socket.SOL_SOCKET, option, pause)
     self.poll = select.poll()
     self.poll.register(self.connection, select.POLLIN)
     if self._interrupt_fd is not None:
@@ -81,7 +88,7 @@ class Worker:
                        self.number) from None
 
   def send(self, byte: bytes):
-    """Send a byte; who waits for the answer finds out if the worker is dead."""
+    """Send a byte; who waits for the answer finds out if nobody took it."""
     self.since = time.monotonic()
     with contextlib.suppress(OSError):
       self.connection.send(byte)
@@ -94,8 +101,8 @@ class Worker:
       if descriptor is not None:
         self.connection.send(messages.DESCRIPTOR)
         socket.send_fds(self.connection, [b"\0"], [descriptor])
-      self.connection.send(messages.REQUEST)
-      messages.send(self.connection, (number, name, arguments))
+      messages.send(
+          self.connection, messages.REQUEST, (number, name, arguments))
 
   def receive(self) -> messages.Answer:
     self.since = time.monotonic()
@@ -105,6 +112,8 @@ class Worker:
         return messages.Answer()
       if kind == messages.LOUD:
         return messages.receive(self.connection)
+    except BlockingIOError:
+      raise self.kill(self._seconds) from None
     except (OSError, EOFError):
       pass
     raise self._died()

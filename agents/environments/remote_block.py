@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from agents.environments import block as block_lib
 from agents.environments import process as process_lib
 
 Send = Callable[[process_lib.Worker, slice], None]
@@ -23,7 +24,7 @@ class Pool(Protocol):
   def usable(self) -> bool:
     """Whether workers still do what they are asked to."""
 
-  def ask(self, block: RemoteBlock, send: Send, steps: float = 1):
+  def ask(self, block: RemoteBlock, send: Send, steps: int = 1):
     """Ask all workers of a block for something."""
 
   def wait(self, block: RemoteBlock, seconds: float | None = None
@@ -58,16 +59,16 @@ class RemoteBlock:
     self.descriptor = descriptor
     self.build = build
     wake = bytes([number])
-    self._step: Send = lambda worker, _: worker.send(wake)
+    self.step: Send = lambda worker, _: worker.send(wake)
 
   def reset(self, seeds: Sequence[int]):
     self._request("reset", lambda here: (seeds[here],))
 
   def step_async(self):
-    self._workers.ask(self, self._step)
+    self._workers.ask(self, self.step)
 
-  def step_wait(self) -> dict[int, dict[str, Any] | str]:
-    reports: dict[int, dict[str, Any] | str] = {}
+  def step_wait(self) -> dict[int, block_lib.Report]:
+    reports: dict[int, block_lib.Report] = {}
     for result in self._workers.wait(self):
       reports.update(result or {})
     return reports
@@ -102,12 +103,12 @@ class RemoteBlock:
     self._workers.close()  # They are busy, or gone.
 
   def _request(self, name: str, arguments: Callable[[slice], tuple],
-               steps: float = 1) -> list[Any]:
+               steps: int = 1) -> list[Any]:
     self._send(name, arguments, steps)
     return self._workers.wait(self)
 
   def _send(self, name: str, arguments: Callable[[slice], tuple],
-            steps: float = 1):
+            steps: int = 1):
     self._workers.ask(self, lambda worker, here: worker.request(
         self.number, name, arguments(here)), steps)
 

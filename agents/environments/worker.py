@@ -67,14 +67,13 @@ def main(connection_fd: int, lifeline_fd: int, stacks_fd: int):
           result = blocks[command[0]].step_wait()
           if result or warnings:  # Numbers and text, which need no care.
             answer = messages.Answer(result, warnings=tuple(warnings))
-            connection.sendall(messages.LOUD)
-            messages.send(connection, pickle.dumps(answer))
+            messages.send(connection, messages.LOUD, pickle.dumps(answer))
             warnings.clear()
           else:
             connection.send(messages.QUIET)
           continue
       except BaseException as error:
-        answer = messages.Answer(None, error, _describe(error))
+        answer = messages.Answer(None, error, _failure(error))
       _reply(connection, answer._replace(warnings=tuple(warnings)))
       warnings.clear()
   except (ConnectionError, EOFError):
@@ -106,16 +105,15 @@ def _reply(connection: socket.socket, answer: messages.Answer):
       error = block_lib.EnvironmentFailure(repr(error))
     data = cloudpickle.dumps(answer._replace(
         result=messages.portable(answer.result), error=error))
-  connection.sendall(messages.LOUD)
-  messages.send(connection, data)
+  messages.send(connection, messages.LOUD, data)
 
 
-def _describe(error: BaseException) -> str:
-  if isinstance(error, block_lib.EnvironmentFailure):
-    return str(error)
-  if isinstance(error.__cause__, block_lib.EnvironmentFailure):
-    return str(error.__cause__)
-  return "".join(traceback.format_exception(error))
+def _failure(error: BaseException) -> block_lib.EnvironmentFailure:
+  for failure in (error, error.__cause__):
+    if isinstance(failure, block_lib.EnvironmentFailure):
+      return failure
+  return block_lib.EnvironmentFailure(
+      "".join(traceback.format_exception(error)))
 
 
 def _guard(lifeline_fd: int):

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
 from typing import Protocol
@@ -42,6 +43,9 @@ class History(Protocol):
 
   def check(self, here: slice):
     """Raise an error if replaying did not lead to the last observations."""
+
+  def episodes(self, here: slice, stepping: bool) -> list[incidents_lib.Broken]:
+    """Return running episodes, with the action of a step that has no answer."""
 
 
 @dataclasses.dataclass
@@ -104,8 +108,9 @@ class Workers:
     self._given_up = False
     try:
       for number in range(amount):
-        self._workers.append(
-            process_lib.Worker(number, variables or {}, interrupt_fd))
+        self._workers.append(process_lib.Worker(
+            number, variables or {}, interrupt_fd,
+            self._seconds(least=_SECONDS_TO_OPEN)))
     except BaseException:
       self.close()
       raise
@@ -151,7 +156,7 @@ class Workers:
         self, self._num_blocks, parts, os.dup(descriptor), build)
     self._num_blocks += 1
     try:
-      self.ask(block, build, max(1.0, _SECONDS_TO_OPEN / (self._timeout or 1)))
+      self.ask(block, build, least=_SECONDS_TO_OPEN)
       self.wait(block)
     except Exception:
       with contextlib.suppress(Exception):
@@ -244,7 +249,8 @@ class Workers:
     if any(self._kept.values()):
       raise death  # What came for others is of before, and can't come again.
     while True:
-      if not self.incidents.survive(incidents_lib.Incident(str(death))):
+      if not self.incidents.survive(incidents_lib.Incident(
+          str(death), tuple(self._unanswered(worker)))):
         raise death
       try:
         worker.replace()
@@ -258,18 +264,28 @@ class Workers:
       except process_lib.WorkerDied as again:
         death = again
 
+  def _unanswered(self, worker: process_lib.Worker
+                  ) -> Iterator[incidents_lib.Broken]:
+    """Yield the episodes that a worker may have died of."""
+    for question in self._questions:
+      if history := self._open.get(question.block):
+        for waiting, here in question.waiting:
+          if waiting is worker:
+            yield from history.episodes(
+                here, question.send is question.block.step)
+
   def _rebuild(self, block: remote_block.RemoteBlock, history: History,
                worker: process_lib.Worker):
     """Build a worker's share of a block again, and replay its episodes."""
     for here in [here for other, here in block.shares if other is worker]:
       block.build(worker, here)
       _raise_error([self._answer(
-          [worker], self._timeout and max(self._timeout, _SECONDS_TO_OPEN))])
+          [worker], self._seconds(least=_SECONDS_TO_OPEN))])
       if running := history.running():
         worker.request(block.number, "replay", tuple(
             part[here] for part in running))
         _raise_error([self._answer(
-            [worker], self._timeout * remote_block.steps(running[-1]))])
+            [worker], self._seconds(remote_block.steps(running[-1])))])
         history.check(here)
 
   @property
@@ -278,13 +294,14 @@ class Workers:
     return bool(self._workers) and not self._given_up
 
   def ask(self, block: remote_block.RemoteBlock, send: remote_block.Send,
-          steps: float = 1):
+          steps: int = 1, least: float = 0.0):
     """Ask all workers of a block for something.
 
     Args:
       block: To which the answers belong.
       send: Asks one worker, about its share of the environments.
       steps: How many times the timeout an answer may take.
+      least: Seconds that it may take anyway.
     Raises:
       RuntimeError: If nothing can be asked of the workers any more.
     """
@@ -296,7 +313,11 @@ class Workers:
       self._given_up = True
       raise
     self._questions.append(_Question(
-        block, send, self._timeout * steps, list(block.shares)))
+        block, send, self._seconds(steps, least), list(block.shares)))
+
+  def _seconds(self, steps: int = 1, least: float = 0.0) -> float:
+    """Return the seconds that an answer may take; 0: forever."""
+    return self._timeout and max(least, self._timeout * steps)
 
   def forget(self, block: remote_block.RemoteBlock):
     """Don't build a block again that is being closed."""
@@ -345,5 +366,5 @@ def _raise_error(answers: Sequence[messages.Answer]):
   for answer in answers:
     if answer.error is not None:
       if isinstance(answer.error, block_lib.EnvironmentFailure):
-        raise block_lib.EnvironmentFailure(answer.failure)
-      raise answer.error from block_lib.EnvironmentFailure(answer.failure)
+        raise answer.failure or answer.error
+      raise answer.error from answer.failure

@@ -17,7 +17,8 @@ from agents.training import run_folder
 _INCIDENTAL = (
     "seed", "num_workers", "double_buffering", "env_processes", "device",
     "eager", "report_every", "eval_every", "eval_episodes", "histograms",
-    "checkpoint_every", "video_every")
+    "checkpoint_every", "video_every", "on_env_error", "env_timeout",
+    "max_env_restarts")
 
 
 class Run(NamedTuple):
@@ -57,7 +58,8 @@ def find(paths: Iterable[str]) -> list[pathlib.Path]:
   found: dict[pathlib.Path, None] = {}
   for text in paths:
     path = pathlib.Path(text).expanduser()
-    configs = sorted(path.rglob("config.yaml"))
+    configs = [config for config in sorted(path.rglob("config.yaml"))
+               if config.parent.parent.name != "crashes"]
     if not configs:
       raise config_lib.ConfigError(
           f"{path}: there is no run folder in it. Give one that train.py made, "
@@ -75,11 +77,14 @@ def read(path: pathlib.Path) -> Run:
   folder = run_folder.RunFolder(path)
   _, _, name = path.name.partition("-")  # The time it began, before.
   metrics = path / "metrics.jsonl"
-  text = metrics.read_text() if metrics.exists() else ""
-  complete, _, _ = text.rpartition("\n")
   try:
+    text = metrics.read_text() if metrics.exists() else ""
+    complete, _, _ = text.rpartition("\n")
     rows = [json.loads(line) for line in complete.splitlines()]
-  except json.JSONDecodeError as error:
+    for row in rows:
+      if {"phase", "step", "return_mean"} - row.keys():
+        raise ValueError(f"{row!r} is no report.")
+  except (ValueError, AttributeError, RecursionError) as error:
     raise config_lib.ConfigError(f"{metrics} is damaged: {error}") from None
   return Run(name or path.name, path, folder.config, rows)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import re
 import sys
@@ -13,6 +12,7 @@ import numpy as np
 
 from agents import config as config_lib
 from agents import errors
+from agents.training import writing
 
 _NEWEST = 3  # Of which all are kept.
 _MILESTONES = 6  # Kept of those before, spread over the run.
@@ -33,16 +33,12 @@ def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
     step: Training steps done; names the file.
     arrays: Arrays by name.
     facts: Whatever else there is to know, as JSON.
+  Raises:
+    NotWritten: If the disk is full, for example.
   """
-  path = folder / f"checkpoint-{step:012d}.npz"
-  temporary = path.with_suffix(".tmp")
-  with open(temporary, "wb") as file:
+  with writing.whole(folder / f"checkpoint-{step:012d}.npz") as file:
     contents: dict[str, Any] = {**arrays, "facts": json.dumps(facts)}
     np.savez(file, **contents)
-    file.flush()
-    os.fsync(file.fileno())
-  os.replace(temporary, path)
-  sync_folder(folder)
   while len(older := paths(folder)[:-_NEWEST]) > _MILESTONES:
     _least_missed(older, step).unlink()
 
@@ -63,7 +59,8 @@ def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         f"{path} is gone; a run that goes on deletes some of its checkpoints. "
         "Try again.") from None
   except Exception as error:
-    raise CheckpointError(f"{path} is damaged ({error}).") from error
+    reason = str(error).partition(".")[0]  # Then NumPy advises to trust it.
+    raise CheckpointError(f"{path} is damaged ({reason}).") from error
 
 
 def load_newest(folder: pathlib.Path
@@ -80,6 +77,12 @@ def load_newest(folder: pathlib.Path
     except CheckpointError as error:
       print(f"Note: {error} Trying the one before.", file=sys.stderr)
   raise CheckpointError(f"No checkpoint in {folder} can be read.")
+
+
+def newest_whole(folder: pathlib.Path) -> pathlib.Path:
+  """Return the path of what `load_newest` loads."""
+  _, facts = load_newest(folder)
+  return named(folder, str(facts["step"]))
 
 
 def paths(folder: pathlib.Path) -> list[pathlib.Path]:
@@ -134,12 +137,3 @@ def _as_step(name: str) -> float | None:
     return float(name.replace(",", ""))
   except ValueError:
     return None
-
-
-def sync_folder(folder: pathlib.Path):
-  """Make a rename within the folder survive a power cut."""
-  descriptor = os.open(folder, os.O_RDONLY)
-  try:
-    os.fsync(descriptor)
-  finally:
-    os.close(descriptor)

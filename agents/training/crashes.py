@@ -2,11 +2,13 @@
 
     about.txt      what failed where: traceback or stacks
     config.yaml    of the run
-    episode.npz    environment, seed and actions, if an environment failed
+    episodes.npz   environment, seed and actions of each episode that was to go
+                   on; of a worker that died, all that it may have died of
 """
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 from typing import NamedTuple
 
@@ -14,6 +16,8 @@ import numpy as np
 
 from agents import config as config_lib
 from agents.environments import incidents
+from agents.training import run_folder
+from agents.training import writing
 
 
 class Crash(NamedTuple):
@@ -38,11 +42,17 @@ def save(folder: pathlib.Path, step: int, incident: incidents.Incident,
   number = 1
   while (path := folder / f"{step:012d}-{number}").exists():
     number += 1
-  path.mkdir(parents=True)
-  (path / "about.txt").write_text(incident.text)
-  (path / "config.yaml").write_text(config_lib.dump(config))
-  if broken := incident.broken:
-    np.savez(path / "episode.npz", **broken._asdict())
+  with writing.explained(path):
+    path.mkdir(parents=True)
+    (path / "about.txt").write_text(incident.text)
+    (path / "config.yaml").write_text(config_lib.dump(config))
+    if broken := incident.broken:
+      np.savez(
+          path / "episodes.npz",
+          environment=[one.environment for one in broken],
+          seed=[one.seed for one in broken],
+          length=[len(one.action) for one in broken],
+          action=np.concatenate([one.action for one in broken]))
   return path
 
 
@@ -56,15 +66,20 @@ def load(path: pathlib.Path) -> Crash:
     text = (path / "about.txt").read_text()
     config = config_lib.load(
         (path / "config.yaml").read_text(), str(path / "config.yaml"))
-    broken = None
-    if (path / "episode.npz").exists():
-      with np.load(path / "episode.npz", allow_pickle=False) as file:
-        broken = incidents.Broken(
-            int(file["environment"]), int(file["seed"]), file["action"])
+    for folder in (path, *path.resolve().parents[:2]):
+      if (folder / "config.yaml").exists():  # The crash's, and the run's.
+        run_folder.off_path(folder)
+    broken = ()
+    if (path / "episodes.npz").exists():
+      with np.load(path / "episodes.npz", allow_pickle=False) as file:
+        actions = np.split(file["action"], np.cumsum(file["length"])[:-1])
+        broken = tuple(itertools.starmap(incidents.Broken, zip(
+            file["environment"].tolist(), file["seed"].tolist(), actions,
+            strict=True)))
   except config_lib.ConfigError:
     raise
   except Exception as error:
     raise config_lib.ConfigError(
-        f"{path} is not the folder of a crash, RUN_DIR/crashes/...: {error}"
-    ) from None
+        f"{path} is not the folder of a crash, RUN_DIR/crashes/...: "
+        f"{str(error).partition('.')[0]}.") from None
   return Crash(config, incidents.Incident(text, broken))

@@ -6,11 +6,12 @@ from agents import config as config_lib
 from agents import costs
 from agents.environments import make
 from agents.environments import workers as workers_lib
+from agents.training import epoch as epoch_lib
 from agents.training import trainer as trainer_lib
 
 
 def minutes(config: config_lib.Config, trainer: trainer_lib.Trainer,
-            epoch: trainer_lib.Epoch, steps: int) -> float:
+            epoch: epoch_lib.Epoch, steps: int) -> float:
   """Return roughly how many minutes some steps will take, evaluations and all.
 
   Args:

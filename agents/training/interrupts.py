@@ -15,8 +15,8 @@ import sys
 import threading
 import time
 
-_SECONDS_TO_FINISH = 8.0  # Then environments are no longer waited for.
-_SECONDS_TO_END = 17.0  # Then the process ends, whatever it is doing.
+_SECONDS_TO_FINISH = 4.0  # Then environments are no longer waited for.
+_SECONDS_TO_END = 9.5  # Then the process ends, whatever it is doing.
 
 
 class Interrupts:

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import gymnasium
-import numpy as np
+import tensorflow as tf
 
 from agents import config as config_lib
 from agents import errors
 from agents.training import checkpoint
-from agents.training import crashes
 from agents.training import divergence
+from agents.training import epoch as epoch_lib
+from agents.training import failures
 from agents.training import filming
 from agents.training import forecast
 from agents.training import health as health_lib
 from agents.training import ledger as ledger_lib
 from agents.training import metrics as metrics_lib
 from agents.training import progress as progress_lib
+from agents.training import provenance
 from agents.training import recorded
 from agents.training import run_folder
+from agents.training import tally
 from agents.training import trainer as trainer_lib
 
 _MOST_FALLBACKS = 3  # From one checkpoint.
@@ -52,10 +57,9 @@ class Loop:
     self.step = 0  # Of all environments together.
     self._done = {"report_every": 0, "eval_every": 0, "checkpoint_every": -1,
                   "video_every": 0}
-    self._scores: list[float] = []  # Of training episodes, since the report.
-    self._lengths: list[int] = []
-    self._reward_parts: list[dict[str, float]] = []
-    self._restarts = 0  # Of environments and workers, in the whole run.
+    self._tally = tally.Tally()
+    self._failures = failures.Failures(
+        folder, self._config, trainer.incidents)
     self._recorder = recorded.Recorder()
     self._health = health_lib.Health(
         self._config, isinstance(
@@ -67,7 +71,8 @@ class Loop:
 
   def start(self):
     """Begin a new run."""
-    self._trainer.start()
+    with self._failures_kept():
+      self._trainer.start()
     self._metrics = metrics_lib.Metrics(self._folder.path)
     self._metrics.describe({
         "about/steps": (
@@ -79,31 +84,48 @@ class Loop:
 
   def resume(self):
     """Go on from the newest checkpoint that is not damaged."""
-    self._load()
+    with self._failures_kept():
+      self._load()
 
   def _load(self):
     arrays, facts = checkpoint.load_newest(self._folder.checkpoints)
     try:
       self._trainer.load(arrays)
-    except ValueError as error:
+      files = self._load_facts(facts)
+      self._recorder.load(recorded.recorded_arrays(arrays))
+    except KeyError as error:
+      raise config_lib.ConfigError(
+          f"The checkpoint lacks {error}; another version of this program "
+          "made it.") from error
+    except (ValueError, TypeError, AttributeError, IndexError,
+            tf.errors.OpError) as error:
       if isinstance(error.__cause__, errors.EnvironmentsError):
         raise  # An environment's own, while its episode was replayed.
       raise config_lib.ConfigError(
           f"config.yaml and checkpoint do not fit: {error}") from error
-    try:
-      self.step = facts["step"]
-      self._done |= facts["done"]
-      self._scores, self._lengths = facts["scores"], facts["lengths"]
-      self._reward_parts = facts["reward_parts"]
-      self._seconds = facts["seconds"]
-      self._health.state = facts["health"]
-    except KeyError as error:
-      raise config_lib.ConfigError(
-          f"The checkpoint lacks {error}; another version of this program "
-          "made it.") from None
-    self._restarts = facts.get("restarts", 0)  # Younger than the others.
-    self._recorder.load(recorded.recorded_arrays(arrays))
-    self._metrics = metrics_lib.Metrics(self._folder.path, facts["files"])
+    self._metrics = metrics_lib.Metrics(self._folder.path, files)
+
+  def _load_facts(self, facts: dict[str, Any]) -> dict[str, int]:
+    """Go on from what `_save` knew, and return the lengths of files."""
+    settings = config_lib.flat(self._config)
+    left = dict(facts)
+    self.step = int(left.pop("step"))
+    self._done |= left.pop("done")
+    self._tally = tally.Tally(
+        left.pop("scores"), left.pop("lengths"), left.pop("reward_parts"))
+    self._seconds = float(left.pop("seconds"))
+    self._health.state = left.pop("health")
+    # Those with a default are younger than the others.
+    self._failures.count = int(left.pop("restarts", 0))
+    before = dict(left.pop("config", settings))
+    files = dict(left.pop("files"))
+    if left:
+      raise ValueError("This version of the program does not know what "
+                       f"{', '.join(left)} would be.")
+    if changed := provenance.differences(before, settings):
+      print("Not the settings that the checkpoint was made with: "
+            f"{', '.join(changed)}.", file=sys.stderr)
+    return files
 
   def run(self):
     """Train until the budget is used up or `stop` says so.
@@ -123,11 +145,13 @@ class Loop:
     except Exception as error:
       # Where environments failed, or hang and the user has stopped waiting,
       # the trainer still holds the end of the last epoch.
-      causes = error, error.__cause__
-      if not any(isinstance(x, errors.EnvironmentsError) for x in causes):
+      if not failures.of_environments(error):
         raise
-      self._tell_restarts()
-      self._save()
+      try:
+        self._tell_restarts()
+        self._keep_fatal(error)
+      finally:
+        self._save()
       if not self._stop():
         raise
     finally:
@@ -152,9 +176,13 @@ class Loop:
         return
       self._progress.phase("train")
       start = time.monotonic()
-      epoch = self._trainer.epoch(self.step / self._config.steps)
+      epoch = self._trainer.epoch(
+          self.step / self._config.steps, self._stop)
+      if epoch is None:  # Given up; what was survived in it is told.
+        self._tell_restarts()
+        return
       try:
-        divergence.check(epoch, self.step)
+        divergence.check(epoch, self.step, self._trainer.algorithm)
       except divergence.TrainingDiverged as error:
         self._fall_back(error)
         epoch = None
@@ -168,13 +196,11 @@ class Loop:
         before < 0 or self.step // every > before // every
         or self.step >= self._config.steps)
 
-  def _add(self, epoch: trainer_lib.Epoch, seconds: float):
+  def _add(self, epoch: epoch_lib.Epoch, seconds: float):
     self._tell_restarts()
     self.step += epoch.steps
     self._progress.advance(self.step)
-    self._scores += epoch.scores
-    self._lengths += epoch.lengths
-    self._reward_parts += epoch.reward_parts
+    self._tally.add(epoch)
     self._recorder.add(epoch.episodes, self.step)
     if self._compiled:
       self._ledger.train(epoch.steps, epoch.seconds, epoch.least_seconds)
@@ -195,7 +221,7 @@ class Loop:
       raise error
     self._tell_restarts()
     self._metrics.close()
-    seconds, restarts = self._seconds, self._restarts
+    seconds, restarts = self._seconds, self._failures.count
     try:
       self._load()
     except Exception as failure:
@@ -203,45 +229,44 @@ class Loop:
       raise divergence.TrainingDiverged(
           f"{error} Nor is there a way back to the last checkpoint: {failure}"
       ) from None
-    self._seconds, self._restarts = seconds, restarts  # These go on.
+    self._seconds, self._failures.count = seconds, restarts  # These go on.
     self._trainer.change_random_numbers(self._fallbacks)
     self._ledger = ledger_lib.Ledger()
     self._progress.warn(
         f"{error} Going on from the checkpoint of step {self.step:,}, with "
         "other random numbers.")
 
-  def _report(self, epoch: trainer_lib.Epoch):
+  def _report(self, epoch: epoch_lib.Epoch):
     """Write a row of training."""
     time_spent = self._ledger.row()
     self._ledger = ledger_lib.Ledger()
     warnings = self._health.examine(epoch.metrics)
-    row = {**self._row("train", self._scores, self._lengths), **time_spent,
-           "warnings": warnings, "restarts": self._restarts}
-    scalars = _grouped(epoch.metrics)
-    scalars["reliability/restarts"] = self._restarts
+    row = {**self._row("train", self._tally.row()), **time_spent,
+           "warnings": warnings, "restarts": self._failures.count}
+    scalars = metrics_lib.grouped(epoch.metrics)
+    scalars["reliability/restarts"] = self._failures.count
     for name, value in time_spent.items():
       if value is not None:
         scalars[f"performance/{name}"] = value
-    for name in sorted(set().union(*self._reward_parts)):
-      scalars[f"reward_parts/{name.removeprefix('reward_')}"] = float(
-          np.mean([parts.get(name, 0.0) for parts in self._reward_parts]))
+    for name, value in self._tally.parts().items():
+      scalars[f"reward_parts/{name}"] = value
     self._write(row, scalars)
     for warning in warnings:
       self._progress.warn(f"step {self.step:,}: {warning}")
     if warnings:  # As one, as TensorBoard keeps one text a step.
       self._metrics.write_text(
           "health/warnings", "\n\n".join(warnings), self.step)
-    self._scores, self._lengths, self._reward_parts = [], [], []
+    self._tally = tally.Tally()
     self._done["report_every"] = self.step
 
-  def _evaluate(self, epoch: trainer_lib.Epoch | None):
+  def _evaluate(self, epoch: epoch_lib.Epoch | None):
     """Evaluate and write a row, unless interrupted."""
     self._progress.phase("eval")
     start = time.monotonic()
     played = self._trainer.evaluate(self._config.eval_episodes, self._stop)
     self._tell_restarts()
     if played:
-      self._write(self._row("eval", *played), {})
+      self._write(self._row("eval", tally.summarize(*played)), {})
       self._done["eval_every"] = self.step
       if self._config.histograms and epoch:
         self._metrics.write_histograms(
@@ -249,15 +274,23 @@ class Loop:
     self._ledger.spend("evaluation", time.monotonic() - start)
 
   def _tell_restarts(self):
-    """Tell which environments and workers were replaced, and count them."""
-    for incident in self._trainer.incidents():
-      self._restarts += 1
-      kept = crashes.save(
-          self._folder.path / "crashes", self.step, incident, self._config)
-      lines = incident.text.strip().splitlines()
-      what = f"{lines[0]} {lines[-1]}" if incident.broken else lines[0]
-      self._progress.warn(
-          f"step {self.step:,}: restart: {what} All of it is in {kept}.")
+    """Tell which environments and workers were replaced."""
+    for line in self._failures.survived(self.step):
+      self._progress.warn(line)
+
+  @contextlib.contextmanager
+  def _failures_kept(self):
+    """Keep what environments failed in."""
+    try:
+      yield
+    except Exception as error:
+      self._keep_fatal(error)
+      raise
+
+  def _keep_fatal(self, error: Exception):
+    """Keep what environments failed in, unless the user has stopped waiting."""
+    if failures.of_environments(error) and not self._stop():
+      self._failures.keep_fatal(self.step, error)
 
   def _film(self):
     """Begin a film if it is due, there is an episode, and no other is drawn."""
@@ -298,20 +331,19 @@ class Loop:
       arrays[f"recorded/{name}"] = array
     checkpoint.save(
         self._folder.checkpoints, self.step, arrays, {
-            "step": self.step, "done": self._done, "scores": self._scores,
-            "lengths": self._lengths, "reward_parts": self._reward_parts,
-            "health": self._health.state, "restarts": self._restarts,
+            "step": self.step, "done": self._done,
+            **dataclasses.asdict(self._tally),
+            "health": self._health.state, "restarts": self._failures.count,
             "seconds": self._elapsed(),
+            "config": config_lib.flat(self._config),
             "files": self._metrics.lengths()})
 
   def _elapsed(self) -> float:
     return self._seconds + time.monotonic() - self._start
 
-  def _row(self, phase: str, scores: list[float], lengths: list[int]
-           ) -> dict[str, Any]:
+  def _row(self, phase: str, episodes: dict[str, Any]) -> dict[str, Any]:
     return {"phase": phase, "step": self.step,
-            "seconds": round(self._elapsed(), 3),
-            **metrics_lib.summarize(scores, lengths)}
+            "seconds": round(self._elapsed(), 3), **episodes}
 
   def _write(self, row: dict[str, Any], scalars: dict[str, float]):
     for name, tag in (("return_mean", "score/return"),
@@ -320,14 +352,3 @@ class Loop:
         scalars[tag] = row[name]
     self._metrics.write(row, scalars)
     self._progress.report(row)
-
-
-def _grouped(values: dict[str, float]) -> dict[str, float]:
-  groups = {
-      "policy_loss": "losses", "value_loss": "losses", "grad_norm": "losses",
-      "explained_variance": "losses", "learning_rate": "losses",
-      "value_mean": "losses", "observ_mean": "normalization",
-      "observ_std": "normalization", "observ_clipped": "normalization",
-      "reward_scale": "normalization"}
-  return {f"{groups.get(name, 'policy')}/{name}": value
-          for name, value in values.items()}

@@ -6,6 +6,8 @@ it cuts them back, so that nothing is told twice.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import pathlib
@@ -19,6 +21,7 @@ from tensorboard.plugins.hparams import api as hparams_api
 from tensorboard.plugins.image import metadata as image_metadata
 
 from agents.films import film as film_lib
+from agents.training import writing
 
 # The page of charts that TensorBoard calls Custom Scalars: title, then tags.
 _CHARTS = {
@@ -53,16 +56,18 @@ class Metrics:
   def __init__(self, folder: pathlib.Path,
                lengths: dict[str, int] | None = None):
     self._folder = folder
-    for path in self._paths():
-      length = (lengths or {}).get(str(path.relative_to(folder)))
-      if length is None:
-        path.unlink()
-      else:
-        with open(path, "r+b") as file:
-          file.truncate(min(length, path.stat().st_size))
-    self._rows = open(folder / "metrics.jsonl", "a")
-    self._writers = {phase: tf.summary.create_file_writer(str(folder / phase))
-                     for phase in ("train", "eval")}
+    with self._explained():
+      for path in self._paths():
+        length = (lengths or {}).get(str(path.relative_to(folder)))
+        if length is None:
+          path.unlink()
+        else:
+          with open(path, "r+b") as file:
+            file.truncate(min(length, path.stat().st_size))
+      self._rows = open(folder / "metrics.jsonl", "a")
+      self._writers = {
+          phase: tf.summary.create_file_writer(str(folder / phase))
+          for phase in ("train", "eval")}
 
   def write(self, row: dict[str, Any], scalars: dict[str, float]):
     """Report once.
@@ -71,29 +76,30 @@ class Metrics:
       row: Line for `metrics.jsonl`, with `phase` and `step`.
       scalars: Values for TensorBoard, by tag.
     """
-    self._rows.write(json.dumps(row) + "\n")
-    self._rows.flush()
-    writer = self._writers[row["phase"]]
-    with writer.as_default(step=row["step"]):
-      for tag, value in scalars.items():
-        tf.summary.scalar(tag, value)
-    writer.flush()
+    with self._explained():
+      self._rows.write(json.dumps(row) + "\n")
+      self._rows.flush()
+      writer = self._writers[row["phase"]]
+      with writer.as_default(step=row["step"]):
+        for tag, value in scalars.items():
+          tf.summary.scalar(tag, value)
+      writer.flush()
 
   def write_histograms(self, histograms: dict[str, np.ndarray], step: int):
     """Write distributions of training, by name."""
-    with self._writers["train"].as_default(step=step):
+    with self._explained(), self._writers["train"].as_default(step=step):
       for name, values in histograms.items():
         tf.summary.histogram(f"histograms/{name}", values)
 
   def write_text(self, tag: str, text: str, step: int):
     """Say something of training, in Markdown."""
-    with self._writers["train"].as_default(step=step):
+    with self._explained(), self._writers["train"].as_default(step=step):
       tf.summary.text(tag, text)
 
   def write_film(self, tag: str, film: film_lib.Gif, step: int):
     """Show a moving picture among TensorBoard's images."""
     data = tf.constant([str(film.width), str(film.height), film.data])
-    with self._writers["train"].as_default(step=step):
+    with self._explained(), self._writers["train"].as_default(step=step):
       tf.summary.write(tag, data, metadata=(
           image_metadata.create_summary_metadata(tag, "", converted_to_tensor=(
               True))))
@@ -114,7 +120,7 @@ class Metrics:
         layout_pb2.Category(
             title=title, chart=[chart(*item) for item in charts.items()])
         for title, charts in _CHARTS.items()])
-    with tf.summary.create_file_writer(
+    with self._explained(), tf.summary.create_file_writer(
         str(self._folder)).as_default(step=0):
       for tag, text in texts.items():
         tf.summary.text(tag, text)
@@ -130,16 +136,31 @@ class Metrics:
 
   def lengths(self) -> dict[str, int]:
     """Return the bytes of every file, by its path in the run folder."""
-    for writer in self._writers.values():
-      writer.flush()
-    os.fsync(self._rows.fileno())
+    with self._explained():
+      for writer in self._writers.values():
+        writer.flush()
+      os.fsync(self._rows.fileno())
     return {str(path.relative_to(self._folder)): path.stat().st_size
             for path in self._paths()}
 
   def close(self):
-    self._rows.close()
+    """Close all files. What can't be written then is behind a checkpoint."""
+    with contextlib.suppress(OSError):
+      self._rows.close()
     for writer in self._writers.values():
-      writer.close()
+      with contextlib.suppress(tf.errors.OpError):
+        writer.close()
+
+  @contextlib.contextmanager
+  def _explained(self):
+    """Turn what TensorFlow raises into what Python does."""
+    with writing.explained(self._folder):
+      try:
+        yield
+      except tf.errors.ResourceExhaustedError as error:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+      except tf.errors.OpError as error:
+        raise OSError(error.message) from error
 
   def _paths(self) -> list[pathlib.Path]:
     rows = self._folder / "metrics.jsonl"
@@ -149,14 +170,13 @@ class Metrics:
             *self._folder.glob("eval/events*")]
 
 
-def summarize(scores: list[float], lengths: list[int]) -> dict[str, Any]:
-  """Return the fields that describe finished episodes, null without any."""
-  def apply(function, values):
-    return float(function(values)) if values else None
-  return {
-      "episodes": len(scores),
-      "return_mean": apply(np.mean, scores),
-      "return_std": apply(np.std, scores),
-      "return_min": apply(np.min, scores),
-      "return_max": apply(np.max, scores),
-      "length_mean": apply(np.mean, lengths)}
+def grouped(values: dict[str, float]) -> dict[str, float]:
+  """Return the metrics of an update by their tags."""
+  groups = {
+      "policy_loss": "losses", "value_loss": "losses", "grad_norm": "losses",
+      "explained_variance": "losses", "learning_rate": "losses",
+      "value_mean": "losses", "observ_mean": "normalization",
+      "observ_std": "normalization", "observ_clipped": "normalization",
+      "reward_scale": "normalization"}
+  return {f"{groups.get(name, 'policy')}/{name}": value
+          for name, value in values.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import pathlib
+import sys
 from collections.abc import Iterable
 from collections.abc import Iterator
 from typing import Any
@@ -85,7 +86,11 @@ def find(checkpoints: pathlib.Path, number: int) -> Recorded:
   kept: dict[int, Recorded] = {}
   checkpoint.newest(checkpoints)  # Says so if there is none.
   for path in checkpoint.paths(checkpoints):
-    arrays, _ = checkpoint.load(path)
+    try:
+      arrays, _ = checkpoint.load(path)
+    except checkpoint.CheckpointError as error:
+      print(f"Note: {error}", file=sys.stderr)
+      continue
     kept |= {one.number: one for one in _read(recorded_arrays(arrays))}
   numbers = sorted(kept)
   if number < 0 and -number <= len(numbers):

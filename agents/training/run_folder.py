@@ -2,6 +2,7 @@
 
     config.yaml      complete, plain data
     versions.yaml    of the packages that made it
+    code.yaml        digests of the code that did
     checkpoints/     the last three, and some from before
     metrics.jsonl    one line a report
     events..., train/, eval/    for TensorBoard
@@ -14,18 +15,16 @@ from __future__ import annotations
 import contextlib
 import datetime
 import fcntl
-import importlib.metadata
 import os
 import pathlib
-import platform
+import sys
 
 import yaml
 
 from agents import config as config_lib
-from agents.training import checkpoint
-
-_PACKAGES = ("tensorflow", "keras", "tensorflow-probability", "numpy",
-             "gymnasium", "mujoco")
+from agents import plain
+from agents.training import provenance
+from agents.training import writing
 
 
 class RunFolder:
@@ -45,6 +44,7 @@ class RunFolder:
       raise config_lib.ConfigError(
           f"{self.path} is not a run folder: {error}") from None
     self.config = config_lib.load(text, str(self.path / "config.yaml"))
+    off_path(self.path)
     self.checkpoints = self.path / "checkpoints"
 
   def extend(self, steps: int):
@@ -67,20 +67,35 @@ class RunFolder:
       except BlockingIOError:
         raise config_lib.ConfigError(
             f"{self.path} is being trained by another process.") from None
+      for path in self.checkpoints.glob("*.tmp"):  # Of one that was killed.
+        path.unlink()
       yield
     finally:
       os.close(descriptor)
 
-  def changed_versions(self) -> list[str]:
-    """Return what is installed in another version than the run began with."""
+  def changes(self) -> list[str]:
+    """Say which packages and code are not those that the run began with."""
+    return [*self._changes("versions.yaml", provenance.versions()),
+            *self._changes("code.yaml", provenance.code(self.config.env.id))]
+
+  def _changes(self, name: str, now: dict[str, str]) -> list[str]:
     try:
-      began = yaml.safe_load((self.path / "versions.yaml").read_text())
-    except (OSError, ValueError, yaml.YAMLError):
+      began = plain.parse((self.path / name).read_text())
+    except (OSError, ValueError):
       began = None
     if not isinstance(began, dict):
-      return ["versions.yaml can't be read"]
-    return [f"{name} {began.get(name)} -> {now}" for name, now in
-            _versions().items() if began.get(name) != now]
+      return [f"{name} can't be read"]
+    return provenance.differences(began, now)
+
+
+def off_path(folder: pathlib.Path):
+  """Take a folder, and what is in it, off the path that Python imports from.
+
+  A folder that somebody else has made is data, also as the current directory.
+  """
+  folder = folder.resolve()
+  sys.path[:] = [entry for entry in sys.path if not pathlib.Path(
+      entry).resolve().is_relative_to(folder)]
 
 
 def find(path: str | os.PathLike) -> RunFolder:
@@ -115,30 +130,13 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
           f"--logdir {logdir}: can't make {path}: {error.strerror}") from None
   for folder in ("checkpoints", "train", "eval"):
     (path / folder).mkdir()
-  _write(path / "versions.yaml", yaml.safe_dump(_versions(), sort_keys=False))
+  for file, content in (("versions.yaml", provenance.versions()),
+                        ("code.yaml", provenance.code(config.env.id))):
+    _write(path / file, yaml.safe_dump(content, sort_keys=False))
   _write(path / "config.yaml", config_lib.dump(config))
   return RunFolder(path)
 
 
-def _versions() -> dict[str, str]:
-  """What the bits of a run depend on."""
-  versions = {"python": platform.python_version(),
-              "machine": platform.machine()}
-  for package in _PACKAGES:
-    try:
-      versions[package] = importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-      pass
-  # Results differ in the last bits with oneDNN's kernels and without.
-  versions["onednn"] = os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default")
-  return versions
-
-
 def _write(path: pathlib.Path, text: str):
-  temporary = path.with_suffix(".tmp")
-  with open(temporary, "w") as file:
-    file.write(text)
-    file.flush()
-    os.fsync(file.fileno())
-  os.replace(temporary, path)
-  checkpoint.sync_folder(path.parent)
+  with writing.whole(path) as file:
+    file.write(text.encode())

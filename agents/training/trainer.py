@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
-from typing import NamedTuple
 from typing import Protocol
 
 import numpy as np
 import tensorflow as tf
 
+from agents import errors
 from agents import structs
 from agents.environments import episodes as episodes_lib
 from agents.environments import incidents as incidents_lib
 from agents.parts import memory as memory_lib
 from agents.simulation import in_graph_batch_env
 from agents.simulation import simulate
+from agents.training import epoch as epoch_lib
 from agents.training import player
 
 _MANY_STEPS = 2 ** 40  # More than any run takes.
+_NOTHING = "No environment has made a single step that can be learned from."
 
 
 class Algorithm(simulate.Actor, Protocol):
@@ -43,52 +46,14 @@ class Algorithm(simulate.Actor, Protocol):
       "finite_steps", and the advantages, of shape [N].
     """
 
+  def learn_in_parts(self, memory: structs.Experience, clock: tf.Tensor,
+                     progress: tf.Tensor) -> Iterator[
+                         tuple[dict[str, tf.Tensor], tf.Tensor] | None]:
+    """Yield None between graph calls of an update that takes long, and at last
+    what `learn` returns."""
+
   def features(self, observ: tf.Tensor) -> tf.Tensor:
     """Return what the networks see of observations, [N, ...] to [N, D]."""
-
-
-class Samples(NamedTuple):
-  """What an update learned from."""
-
-  observ: tf.Tensor  # [T, B, ...]
-  action: tf.Tensor  # [T, B, ...]
-  valid: tf.Tensor  # [T, B] bool
-  advantage: tf.Tensor  # [N], in units of scaled reward.
-  learned: tf.Tensor  # [N] bool, false for padding.
-
-
-class Epoch(NamedTuple):
-  """What one epoch of collecting and learning reports."""
-
-  metrics: dict[str, float]
-  gradient_steps: int
-  finite_steps: int  # Gradient steps whose gradients were finite numbers.
-  episodes: list[episodes_lib.Episode]  # That ended, in order of time.
-  steps: int  # Of all environments together.
-  seconds: dict[str, float]  # Stepping, crossing, inference and learning.
-  least_seconds: float  # Of stepping, had no worker ever waited.
-  samples: Samples
-
-  @property
-  def whole(self) -> list[episodes_lib.Episode]:
-    """Episodes to be scored; others were only cut to stagger the next ones."""
-    return [episode for episode in self.episodes
-            if not episode.info.get("cut_short")]
-
-  @property
-  def scores(self) -> list[float]:
-    """Of the whole episodes."""
-    return [episode.score for episode in self.whole]
-
-  @property
-  def lengths(self) -> list[int]:
-    """Of the whole episodes."""
-    return [episode.length for episode in self.whole]
-
-  @property
-  def reward_parts(self) -> list[dict[str, float]]:
-    """Of the whole episodes."""
-    return [episode.info["reward_parts"] for episode in self.whole]
 
 
 class Trainer:
@@ -99,17 +64,19 @@ class Trainer:
     train_env: Environments to learn from, B.
     eval_env: Environments to evaluate in.
     memory: What one update learns from.
+    in_parts: Learn in several graph calls, as one would take too long.
   """
 
   def __init__(self, algorithm: Algorithm,
                train_env: in_graph_batch_env.InGraphBatchEnv,
                eval_env: in_graph_batch_env.InGraphBatchEnv,
-               memory: memory_lib.Memory):
+               memory: memory_lib.Memory, in_parts: bool = False):
     self.algorithm = algorithm
     self.train_env = train_env
     self._eval_env = eval_env
     self._player = player.Player(eval_env, algorithm, explore=False)
     self.memory = memory
+    self._in_parts = in_parts
     self._carry: structs.Carry | None = None
     self._running: episodes_lib.Running | None = None
 
@@ -120,18 +87,33 @@ class Trainer:
       self._carry = simulate.initial_carry(tf.constant(observ))
     self._running = self.train_env.batch_env.snapshot()
 
-  def epoch(self, progress: float) -> Epoch:
+  def epoch(self, progress: float, stop: Callable[[], bool] = lambda: False
+            ) -> epoch_lib.Epoch | None:
     """Fill the memory and learn from it.
 
     Args:
       progress: Share of the budget that is done, in [0, 1].
+      stop: Asked during a long update whether to give it up.
+    Returns:
+      What was done; or None after giving up, as if nothing had been learned.
+    Raises:
+      EnvironmentsError: If all steps have failed, as far as that is survived.
     """
     env = self.train_env.batch_env
     env.finished.clear()
     stepping, least = env.step_seconds, env.least_seconds
-    with self.train_env.original_errors():
-      carry, metrics, samples, seconds = self.train_epoch(
-          self._carry, tf.constant(progress, tf.float32))
+    share = tf.constant(progress, tf.float32)
+    try:
+      with self.train_env.original_errors():
+        done = (self._epoch_in_parts(share, stop) if self._in_parts else
+                self.train_epoch(self._carry, share))
+    except tf.errors.InvalidArgumentError as error:
+      if _NOTHING not in error.message:
+        raise
+      raise errors.EnvironmentsError(_NOTHING) from None
+    if done is None:
+      return None
+    carry, metrics, samples, seconds = done
     # Assigned together: a failure above leaves the epoch's beginning in place.
     self._carry, self._running = carry, env.snapshot()
     stepping = env.step_seconds - stepping
@@ -139,7 +121,7 @@ class Trainer:
     numbers = {name: float(value) for name, value in metrics.items()}
     steps, finite = (int(numbers.pop(name)) for name in (
         "gradient_steps", "finite_steps"))
-    return Epoch(
+    return epoch_lib.Epoch(
         numbers, steps, finite, list(env.finished),
         int(np.count_nonzero(samples.valid.numpy())), {
             "stepping": stepping, "crossing": in_env - stepping,
@@ -150,27 +132,53 @@ class Trainer:
   def train_epoch(self, carry: structs.Carry, progress: tf.Tensor):
     """Simulate, then learn: one graph, and no way back to Python between."""
     with tf.device("CPU:0"):  # Where the environments are.
-      start = tf.timestamp()
-      quota = self.memory.quota
-      collected = simulate.simulate(
-          self.train_env, self.algorithm, carry, self.memory.steps,
-          explore=True, quota=None if quota is None else tf.constant(quota))
-      transitions = collected.transitions
-      with tf.control_dependencies(
-          [transitions.reward, transitions.next_observ]):
-        middle = tf.timestamp()
-      memory = self.memory.arrange(transitions)
+      collected, memory, start, middle = self._collect(carry)
       metrics, advantage = self.algorithm.learn(
           memory, carry.clock, progress)
       with tf.control_dependencies(list(metrics.values())):
         end = tf.timestamp()
       seconds = tf.stack([collected.env_seconds, middle - start, end - middle])
-      samples = Samples(
-          transitions.observ, transitions.action, transitions.valid, advantage,
-          memory.valid)
-      return collected.carry, metrics, samples, seconds
+      return (collected.carry, metrics,
+              epoch_lib.samples(collected, memory, advantage), seconds)
 
-  def histograms(self, samples: Samples) -> dict[str, np.ndarray]:
+  def _epoch_in_parts(self, progress: tf.Tensor, stop: Callable[[], bool]):
+    """The same in more graph calls, or None after giving up."""
+    before = self._variables()
+    collected, memory, start, middle = self._collect_alone(self._carry)
+    for learned in self.algorithm.learn_in_parts(
+        memory, self._carry.clock, progress):
+      if learned is None and stop():
+        self.algorithm.assign(before)
+        return None
+    metrics, advantage = learned
+    seconds = tf.stack([collected.env_seconds, middle - start,
+                        tf.timestamp() - middle])
+    return (collected.carry, metrics,
+            epoch_lib.samples(collected, memory, advantage), seconds)
+
+  @tf.function(autograph=False)
+  def _collect_alone(self, carry: structs.Carry):
+    with tf.device("CPU:0"):
+      return self._collect(carry)
+
+  def _collect(self, carry: structs.Carry):
+    """Simulate, and return what came of it, also as a memory, and when it
+    began and ended."""
+    start = tf.timestamp()
+    quota = self.memory.quota
+    collected = simulate.simulate(
+        self.train_env, self.algorithm, carry, self.memory.steps,
+        explore=True, quota=None if quota is None else tf.constant(quota))
+    transitions = collected.transitions
+    with tf.control_dependencies([transitions.reward, transitions.next_observ]):
+      middle = tf.timestamp()
+    some = tf.debugging.Assert(tf.reduce_any(transitions.valid), [_NOTHING])
+    with tf.control_dependencies([some] if some is not None else []):
+      valid = tf.identity(transitions.valid)
+    memory = self.memory.arrange(transitions._replace(valid=valid))
+    return collected, memory, start, middle
+
+  def histograms(self, samples: epoch_lib.Samples) -> dict[str, np.ndarray]:
     """Return numbers whose distribution is worth seeing, by name."""
     observ, action, valid, advantage, learned = samples
     seen = self.algorithm.features(tf.boolean_mask(observ, valid))
@@ -194,10 +202,10 @@ class Trainer:
     return ([episode.score for episode in played],
             [episode.length for episode in played])
 
-  def incidents(self) -> list[incidents_lib.Incident]:
-    """Return what failed since this was asked for the last time, and was
-    replaced."""
-    return self.train_env.batch_env.incidents.take()  # Of both batches.
+  @property
+  def incidents(self) -> incidents_lib.Incidents:
+    """What has failed in the environments, of training and of evaluation."""
+    return self.train_env.batch_env.incidents
 
   def change_random_numbers(self, number: int):
     """Use others from here on than without this call, or another `number`."""
@@ -208,28 +216,32 @@ class Trainer:
   def state(self) -> dict[str, np.ndarray]:
     """Return everything of the last completed epoch, as arrays by name."""
     assert self._carry is not None and self._running is not None
-    arrays = {f"variable/{name}": np.asarray(variable)
-              for name, variable in self.algorithm.variables().items()}
+    arrays = {f"variable/{name}": array
+              for name, array in self._variables().items()}
     arrays["clock"] = self._carry.clock.numpy()
     for name, array in self._running.arrays().items():
       arrays[f"episodes/{name}"] = array
     return arrays
 
+  def _variables(self) -> dict[str, np.ndarray]:
+    return {name: np.asarray(variable)
+            for name, variable in self.algorithm.variables().items()}
+
   def load(self, arrays: dict[str, np.ndarray]):
     """Continue from what `state` returned.
 
     Raises:
+      KeyError: If some are missing.
       ValueError: If the arrays are of another model or version.
     """
-    try:
-      running = episodes_lib.Running.from_arrays({
-          name.removeprefix("episodes/"): array
-          for name, array in arrays.items() if name.startswith("episodes/")})
-      clock = tf.constant(arrays["clock"])
-    except KeyError as error:
-      raise ValueError(
-          f"The checkpoint lacks {error}; another version of this program "
-          "made it.") from None
+    others = [name for name in arrays if name != "clock" and (
+        not name.startswith(("episodes/", "variable/", "recorded/")))]
+    if others:
+      raise ValueError(f"Nobody knows what {', '.join(others)} would be.")
+    running = episodes_lib.Running.from_arrays({
+        name.removeprefix("episodes/"): array
+        for name, array in arrays.items() if name.startswith("episodes/")})
+    clock = tf.constant(arrays["clock"])
     self.train_env.batch_env.restore(running)
     load_variables(self.algorithm, arrays)
     self._running = self.train_env.batch_env.snapshot()

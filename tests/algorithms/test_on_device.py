@@ -31,12 +31,13 @@ def make_envs(amount, seed):
   return in_graph_batch_env.InGraphBatchEnv(batch_env.BatchEnv(
       [make.MakeEnv(config.env)] * amount, seed=seed))
 
-def run(device):
+def run(device, in_parts=False):
   envs = make_envs(4, 0), make_envs(2, 1)
   batch = envs[0].batch_env
   algorithm = build.learner(
       config, batch.observation_space, batch.action_space, device)
-  trained = trainer.Trainer(algorithm, *envs, build.memory(config))
+  trained = trainer.Trainer(
+      algorithm, *envs, build.memory(config), in_parts)
   trained.start()
   seen = [trained.epoch(0.1).metrics for _ in range(2)]
   state = trained.state()
@@ -51,8 +52,8 @@ def run(device):
   assert trained.epoch(0.2).metrics == after
   return seen, score, {name: x.tobytes() for name, x in state.items()}
 
-one, other = run("CPU:0"), run("CPU:1")
-assert one == other
+assert run("CPU:0") == run("CPU:1")
+assert run("CPU:0", True) == run("CPU:1", True)
 print("the same")
 """
 

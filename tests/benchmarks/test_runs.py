@@ -118,7 +118,7 @@ def test_a_row_is_of_a_run_if_all_settings_that_it_knows_are_the_same():
   about = runs._about(job, 100)
   assert about["task"] == "Swimmer-v5"
   settings = json.loads(about["settings"])
-  assert settings["algorithm.discount"] == 0.9999
+  assert settings["algorithm.discount"] == 0.999
   assert "seed" not in settings and "steps" not in settings
   row = {key: str(value) for key, value in about.items()}
   assert runs._same(row, about)

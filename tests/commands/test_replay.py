@@ -1,6 +1,9 @@
 """`python -m agents replay` repeats what was kept of a failure."""
 
 import pathlib
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -11,19 +14,27 @@ from agents.environments import incidents
 from agents.training import crashes
 from tests import toy
 from tests.environments import odd
+from tests.films import canvas
+from tests.films import decoding
 
 _SEED = next(seed for seed in range(1000) if (
     odd.Breaks.breaks_at(seed) == 2 and toy.Uneven.lasts(seed, 7) > 2))
 
 
-def _crash(folder, how, broken=None, text="Environment 3 ('Breaks') failed"):
-  config = config_lib.Config().override({
-      "env.id": "tests.environments.odd:Breaks", "env.kwargs": {"how": how}})
+def _crash(folder, how, broken=(), text="Environment 3 ('Breaks') failed"):
+  return _save(folder, "tests.environments.odd:Breaks", {"how": how}, broken,
+               text)
+
+
+def _save(folder, env, kwargs, broken, text="Worker 0 died"):
+  config = config_lib.Config().override({"env.id": env, "env.kwargs": kwargs})
   return str(crashes.save(folder, 5, incidents.Incident(text, broken), config))
 
 
-def _broken(steps=2):
-  return incidents.Broken(3, _SEED, np.zeros((steps, 1), np.float32))
+def _broken(*steps):
+  """Return one episode for each number of steps."""
+  return tuple(incidents.Broken(
+      3, _SEED, np.zeros((number, 1), np.float32)) for number in steps or (2,))
 
 
 @pytest.mark.parametrize("how, error", [
@@ -33,22 +44,67 @@ def test_the_error_comes_out_as_itself(how, error, tmp_path, capsys):
   folder = _crash(tmp_path / "crashes", how, _broken())
   with pytest.raises(ValueError, match=error):
     replay.main([folder])
-  assert capsys.readouterr().out == "Environment 3 ('Breaks') failed\n"
+  assert capsys.readouterr().out == (
+      "Environment 3 ('Breaks') failed\n"
+      f"Environment 3, seed {_SEED}: 2 steps\n")
 
 
 def test_what_does_not_fail_again_is_said(tmp_path, capsys):
-  assert replay.main([_crash(tmp_path, "raise", _broken(steps=1))]) == 0
-  assert "All 1 steps were repeated, and nothing" in capsys.readouterr().out
+  assert replay.main([_crash(tmp_path, "raise", _broken(1, 0, 1))]) == 0
+  printed = capsys.readouterr().out
+  assert printed.count(f"Environment 3, seed {_SEED}: 1 steps\n") == 2
+  assert "All steps were repeated, and nothing" in printed
 
 
-def test_of_a_worker_there_is_no_episode(tmp_path, capsys):
-  assert replay.main([_crash(tmp_path, "raise", None, "Worker 0 died")]) == 2
-  assert "Worker 0 died" in capsys.readouterr().err
+def test_where_nothing_was_under_way_that_is_said(tmp_path, capsys):
+  with pytest.raises(SystemExit) as caught:
+    replay.main([_crash(tmp_path, "raise", (), "Worker 0 died")])
+  assert caught.value.code == 2
+  printed = capsys.readouterr()
+  assert "Worker 0 died" in printed.out
+  assert "No environment was in the middle" in printed.err
+
+
+def test_native_code_crashes_again(tmp_path):
+  folder = _save(tmp_path, "tests.environments.odd:Ends",
+                 {"signum": int(signal.SIGSEGV)}, _broken(1, 2))
+  done = subprocess.run(
+      [sys.executable, "-m", "agents", "replay", folder], text=True,
+      capture_output=True)
+  assert done.returncode == -signal.SIGSEGV
+  assert done.stdout.endswith(f"Environment 3, seed {_SEED}: 2 steps\n")
+  assert "Segmentation fault" in done.stderr and "odd.py" in done.stderr
+
+
+@pytest.mark.parametrize("amount", [1, 3])
+def test_what_came_before_is_filmed(amount, tmp_path, capsys):
+  path = tmp_path / "films" / "crash.mp4"
+  folder = _save(tmp_path, "tests.films.canvas:Canvas", {}, _broken(
+      *[9] * amount))
+  assert replay.main([folder, "--film", str(path)]) == 0
+  frames, _ = decoding.decode(path)
+  assert len(frames) == 8
+  if amount == 1:  # Others lie in a grid.
+    np.testing.assert_allclose(
+        list(map(canvas.brightness, frames)), range(10, 90, 10), atol=3)
+  printed = capsys.readouterr().out
+  assert printed.count("environment 3: return 0.0, 8 steps") == amount
+
+
+def test_a_film_that_cannot_be_is_told(tmp_path, capsys):
+  folder = _save(tmp_path, "tests.films.canvas:Canvas", {"broken": "error"},
+                 _broken(9))
+  for name, reason in (("a.gif", "must end in .mp4"),
+                       ("a.mp4", "No paint left")):
+    with pytest.raises(SystemExit) as caught:
+      replay.main([folder, "--film", str(tmp_path / name)])
+    assert caught.value.code == 2
+    assert reason in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("file, content", [
     ("about.txt", None), ("config.yaml", "!!python/object:os.system {}"),
-    ("config.yaml", "env: 3"), ("episode.npz", "garbage")])
+    ("config.yaml", "env: 3"), ("episodes.npz", "garbage")])
 def test_what_is_damaged_is_told_and_runs_no_code(
     file, content, tmp_path, capsys):
   folder = _crash(tmp_path, "raise", _broken())
@@ -64,11 +120,11 @@ def test_what_is_damaged_is_told_and_runs_no_code(
 
 
 def test_crashes_of_one_step_have_folders_of_their_own(tmp_path):
-  folders = [_crash(tmp_path, "raise", _broken()) for _ in range(3)]
+  folders = [_crash(tmp_path, "raise", _broken(2, 0, 4)) for _ in range(3)]
   assert len(set(folders)) == 3
   for folder in folders:
     crash = crashes.load(pathlib.Path(folder))
     assert crash.config.env.kwargs == {"how": "raise"}
-    assert crash.incident.broken.seed == _SEED
-    np.testing.assert_array_equal(
-        crash.incident.broken.action, np.zeros((2, 1)))
+    for broken, steps in zip(crash.incident.broken, (2, 0, 4), strict=True):
+      assert (broken.environment, broken.seed) == (3, _SEED)
+      np.testing.assert_array_equal(broken.action, np.zeros((steps, 1)))

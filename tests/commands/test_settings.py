@@ -31,7 +31,7 @@ def test_each_value_names_who_set_it():
 def test_without_changes_all_is_default_or_the_configs():
   origins = _origins("walker", None, {})
   assert {key for key, origin in origins.items() if origin != "default"} == {
-      "env.id", "double_buffering"}
+      "env.id", "double_buffering", "algorithm.lr_schedule"}
 
 
 def test_of_a_run_folder():

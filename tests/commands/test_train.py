@@ -52,8 +52,8 @@ def test_folder_is_complete(finished):
   assert folder.name.endswith("-pendulum")
   about, = folder.glob("events.out.*")  # What TensorBoard says of it.
   assert {path.name for path in folder.iterdir()} == {
-      "config.yaml", "versions.yaml", "checkpoints", "metrics.jsonl", "train",
-      "eval", about.name}
+      "config.yaml", "versions.yaml", "code.yaml", "checkpoints",
+      "metrics.jsonl", "train", "eval", about.name}
   saved = [checkpoint.load(path)[1]["step"] for path in
            checkpoint.paths(folder / "checkpoints")]
   assert (saved[0], saved[-1], len(saved)) == (0, STEPS, 9)
@@ -326,6 +326,7 @@ def test_user_errors_exit_2_without_traceback(args, message, tmp_path):
   assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_gpu_that_is_missing_is_named(tmp_path):
   done = command.run(
       "train.py", *command.SMALL, "--steps", "200", "--device", "gpu",
@@ -348,17 +349,13 @@ def test_help_does_not_import_tensorflow():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config, args", [
-    ("pendulum", ["--steps", "60000"]),
-    ("cartpole", ["--steps", "60000"]),
     ("cheetah", ["--steps", "50000"]),
-    ("hopper", ["--steps", "40000"]),
     ("humanoid", ["--steps", "16000"]),
-    ("pendulum", ["--preset", "paper", "--steps", "40000"]),
     ("cartpole", ["--preset", "paper", "--steps", "20000"]),
     ("hopper", ["--preset", "paper", "--steps", "20000"]),
 ])
 def test_killed_and_resumed_equals_uninterrupted(config, args, tmp_path):
-  """Sixteen kills in all, two at random moments of each run."""
+  """Two kills at random moments of each run."""
   args = ["--config", config, *args, "--set", "eval_episodes=2"]
   done = command.run(
       "train.py", *args, "--logdir", tmp_path / "whole", cwd=tmp_path)
@@ -393,7 +390,7 @@ def test_killed_and_resumed_equals_uninterrupted(config, args, tmp_path):
 def test_number_of_workers_changes_nothing(tmp_path):
   folders = []
   for name, *args in (
-      ("serial", "--noenv_processes"), ("one", "--set", "num_workers=1"),
+      ("serial", "--noenv_processes"),
       ("two", "--set", "num_workers=2"), ("five", "--set", "num_workers=5")):
     done = command.run(
         "train.py", "--config", "hopper", "--steps", "20000", "--logdir",

@@ -14,24 +14,26 @@ import time
 import gymnasium
 import numpy as np
 
+from agents.environments import episodes
+from agents.environments import messages
 from tests import toy
 
 gymnasium.register("Odd-v0", "tests.toy:Counter", max_episode_steps=2)
 
 
-def make_cheetah():
+def make_cheetah() -> gymnasium.Env:
   """Return an environment whose simulator nobody has heard of before."""
   return gymnasium.make("HalfCheetah-v5")
 
 
-def make_cheetah_if_possible():
+def make_cheetah_if_possible() -> gymnasium.Env:
   """Return the same, after a look at whether its simulator is there."""
   if importlib.util.find_spec("mujoco"):
     return make_cheetah()
   raise ImportError("There is no MuJoCo.")
 
 
-def make_nothing():
+def make_nothing() -> gymnasium.Env:
   """Return no environment at all."""
 
 
@@ -323,6 +325,28 @@ class Once(toy.Counter):
     return super().step(action)
 
 
+class StopsWithinAnswer(toy.Counter):
+  """Has its process stopped halfway through telling of an episode's end, once.
+
+  Args:
+    path: File that is made when it has.
+  """
+
+  def __init__(self, path: str):
+    super().__init__(length=2)
+    self._path = pathlib.Path(path)
+
+  def step(self, action):
+    if not self._path.exists():
+      messages.send = self._send_half
+    return super().step(action)
+
+  def _send_half(self, connection, kind, message):
+    self._path.touch()
+    connection.sendall(kind + bytes(3))  # The length has eight.
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
 class Breaks(toy.Uneven):
   """Breaks in some of its episodes, and is of no use from then on.
 
@@ -358,6 +382,42 @@ class Breaks(toy.Uneven):
   def breaks_at(seed: int) -> int:
     """Return the step that breaks the episode with this seed; 0: none."""
     return seed // 7 % 3
+
+
+class Refuses(Breaks):
+  """Does not begin some of its episodes, and is of no use from then on.
+
+  Args:
+    how: "raise", or "observ" for what is not finite.
+    most: Steps of the longest episode.
+  """
+
+  def reset(self, *, seed=None, options=None):
+    observ, info = super().reset(seed=seed)
+    if self.refuses(seed):
+      self._broken = True
+      if self._how == "raise":
+        raise ValueError("no beginning")
+      observ = np.full_like(observ, np.nan)
+    return observ, info
+
+  @staticmethod
+  def breaks_at(seed: int) -> int:
+    return 0
+
+  @staticmethod
+  def refuses(seed: int) -> bool:
+    """Whether the episode with this seed does not begin."""
+    return seed // 7 % 3 == 1
+
+
+class Never(toy.Counter):
+  """Begins one episode, wherever it is built, but only if that is the first."""
+
+  def reset(self, *, seed=None, options=None):
+    if seed != episodes.episode_seed(0, 1, 0):
+      raise ValueError("never again")
+    return super().reset(seed=seed)
 
 
 class Tired(toy.Counter):

@@ -92,7 +92,8 @@ def test_only_the_step_that_failed_is_missing(mode, how, groups):
       assert [(x.seed, x.length) for x in finished] == [x[:2] for x in ended]
       np.testing.assert_allclose(
           [x.score for x in finished], [x[2] for x in ended], rtol=1e-6)
-    told = [incident.broken for incident in batch.incidents.take()]
+    told = [one for incident in batch.incidents.take()
+            for one in incident.broken]
     for index, (_, _, broken) in enumerate(hands):
       assert [(x.seed, len(x.action)) for x in told
               if x.environment == index] == broken
@@ -103,7 +104,7 @@ def test_what_is_told_says_where_and_repeats_the_failure(mode):
   with _tolerant(mode, "raise") as batch:
     batch.reset()
     rollouts.roll(batch, _ACTIONS)
-    for text, broken in batch.incidents.take():
+    for text, (broken,) in batch.incidents.take():
       assert text.startswith(
           f"Environment {broken.environment} ('Breaks', seed {broken.seed}, "
           f"step {len(broken.action) - 1} of its episode) failed in step():")
@@ -126,7 +127,7 @@ def test_what_is_not_finite_is_told(mode, how, message):
     rollouts.roll(batch, _ACTIONS)
     told = batch.incidents.take()
     assert told
-    for text, broken in told:
+    for text, (broken,) in told:
       assert re.search(message, text)
       where, = re.findall(r"step (\d+) of its episode", text)
       assert int(where) == len(broken.action) - 1
@@ -172,9 +173,13 @@ def test_too_many_are_an_error_that_says_what_failed(workers):
           batch.step(np.zeros((2, 1)))
       assert "ValueError: faulty step" in str(caught.value)
       told = batch.incidents.take()
-      assert [x.broken.environment for x in told] == [1, 1, 1]
-      # Each of its episodes lasts a step, and fails at the next.
-      assert all(len(x.broken.action) == 2 for x in told)
+      fatal = batch.incidents.fatal
+      assert fatal.text == str(caught.value)
+      for (broken,) in [x.broken for x in (*told, fatal)]:
+        assert broken.environment == 1
+        # Each of its episodes lasts a step, and fails at the next.
+        assert len(broken.action) == 2
+      assert len(told) == 3
       batch.reset()
   if workers:
     with workers_lib.Workers(workers, incidents=incidents) as pool:
@@ -183,13 +188,96 @@ def test_too_many_are_an_error_that_says_what_failed(workers):
     play(None)
 
 
+def _first_seed(begins):
+  """A run seed with which the first episodes of all environments begin."""
+  return next(seed for seed in range(1000) if all(
+      begins(episodes.episode_seed(seed, index, 0)) for index in range(_SIZE)))
+
+
+@pytest.mark.parametrize("how", ["raise", "observ"])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_episodes_that_do_not_begin_are_left_out(mode, how, groups):
+  run_seed = _first_seed(lambda seed: not odd.Refuses.refuses(seed))
+  with batch_env.BatchEnv(
+      [functools.partial(odd.Refuses, how)] * _SIZE, mode, run_seed, groups,
+      incidents_lib.Incidents(1000)) as batch:
+    batch.incidents.take()  # Of tests with the same workers.
+    batch.reset()
+    steps = rollouts.roll(batch, _ACTIONS)
+    assert all(step.valid.all() for step, _ in steps)
+    told = batch.incidents.take()
+    running = batch.snapshot()
+    after = rollouts.roll(batch, _ACTIONS)
+    batch.restore(running)
+    rollouts.assert_same_bits(rollouts.roll(batch, _ACTIONS), after)
+  for index in range(_SIZE):
+    seeds = [episodes.episode_seed(run_seed, index, number)
+             for number in range(running.episode[index] + 1)]
+    assert running.seed[index] == seeds[-1]
+    refused = list(filter(odd.Refuses.refuses, seeds))
+    assert refused and [
+        broken.seed for _, (broken,) in told if broken.environment == index
+        ] == refused
+    ended = [len(_lengths(seed)) for seed in seeds[:-1] if seed not in refused]
+    assert sum(ended) + running.length[index] == _STEPS
+  for text, (broken,) in told:
+    assert broken.action.shape == (0, 1)
+    assert re.search("failed in reset|no beginning|not finite", text)
+
+
+def _lengths(seed):
+  """As many items as the episode with this seed has steps."""
+  env = toy.Uneven(7)
+  env.reset(seed=seed)
+  for number in range(100):
+    _, _, terminated, truncated, _ = env.step(np.zeros(1))
+    if terminated or truncated:
+      return range(number + 1)
+
+
+def test_an_environment_that_never_begins_is_an_error(mode):
+  with batch_env.BatchEnv(
+      [toy.Counter, functools.partial(odd.Never)], mode,
+      incidents=incidents_lib.Incidents(1000)) as batch:
+    batch.reset()
+    with pytest.raises(ValueError, match="never again"):
+      for _ in range(10):
+        batch.step(np.zeros((2, 1)))
+    _, (broken,) = batch.incidents.fatal
+    assert (broken.environment, len(broken.action)) == (1, 0)
+
+
+@_hows
+@pytest.mark.parametrize("processes", [False, True])
+def test_what_is_not_tolerated_leaves_its_episode(how, processes, pool):
+  with batch_env.BatchEnv(
+      [functools.partial(odd.Breaks, how)] * _SIZE, pool if processes else None,
+      _SEED) as batch:
+    batch.reset()
+    with pytest.raises(ValueError) as caught:
+      rollouts.roll(batch, _ACTIONS)
+    text, (broken,) = batch.incidents.fatal
+    assert text == str(caught.value.__cause__)
+  failing = [index for index in range(_SIZE) if _by_hand(index)[2]]
+  first = {index: next(step for step, row in enumerate(_by_hand(index)[0])
+                       if not row[-1]) for index in failing}
+  assert first[broken.environment] == min(first.values())
+  assert (broken.seed, len(broken.action)) == _by_hand(
+      broken.environment)[2][0]
+
+
 @pytest.mark.parametrize("fault", ["reset", "constructor"])
 def test_what_fails_before_an_episode_is_an_error(fault, mode):
-  with pytest.raises(ValueError, match=f"faulty {fault}"):
+  with pytest.raises(ValueError, match=f"faulty {fault}") as caught:
     with batch_env.BatchEnv(
         [functools.partial(toy.Faulty, fault)], mode,
         incidents=incidents_lib.Incidents(9)) as batch:
-      batch.reset()
+      batch.reset([11])
+  if fault == "reset":
+    text, (broken,) = batch.incidents.fatal
+    assert text == str(caught.value.__cause__)
+    assert (broken.environment, broken.seed) == (0, 11)
+    assert broken.action.shape == (0, 1)
 
 
 def test_exits_are_errors():

@@ -32,30 +32,31 @@ def test_every_byte_that_wakes_a_worker_means_one_thing():
     messages.Answer(warnings=("one", "two")), {"text": "naïve", "tuple": (1.5,)}
 ])
 def test_what_is_sent_is_received(ends, message):
-  messages.send(ends[0], message)
+  messages.send(ends[0], messages.LOUD, message)
+  assert ends[1].recv(1) == messages.LOUD
   assert messages.receive(ends[1]) == message
 
 
 def test_order_is_kept(ends):
   for number in range(5):
-    messages.send(ends[0], number)
+    messages.send(ends[0], b"", number)
   assert [messages.receive(ends[1]) for _ in range(5)] == [0, 1, 2, 3, 4]
 
 
 def test_pickled_messages_are_not_pickled_again(ends):
-  messages.send(ends[0], pickle.dumps("text"))
+  messages.send(ends[0], b"", pickle.dumps("text"))
   assert messages.receive(ends[1]) == "text"
 
 
 def test_functions_travel(ends):
   number = 3
-  messages.send(ends[0], lambda: number)
+  messages.send(ends[0], b"", lambda: number)
   assert messages.receive(ends[1])() == 3
 
 
 def test_messages_larger_than_any_buffer(ends):
   array = np.arange(1_000_000)
-  thread = threading.Thread(target=messages.send, args=(ends[0], array))
+  thread = threading.Thread(target=messages.send, args=(ends[0], b"", array))
   thread.start()
   received = messages.receive(ends[1])
   thread.join()

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="Looks into /proc.")
 
 
-
 def _workers(amount):
   return workers_lib.Workers(amount, incidents=incidents_lib.Incidents(100))
 
@@ -195,6 +194,32 @@ def test_a_fault_that_does_not_come_again_changes_nothing(
   assert not scripts.wait_for_ends(pids, 5)
 
 
+@pytest.mark.slow
+def test_same_bits_although_a_worker_is_stopped_within_an_answer(
+    tmp_path, monkeypatch):
+  monkeypatch.setattr(workers_lib, "_SECONDS_TO_OPEN", 5.0)
+  _, steps = rollouts.play([lambda: toy.Counter(2)] * 2, None, 8)
+  with workers_lib.Workers(
+      1, incidents=incidents_lib.Incidents(1), timeout=1.0) as workers:
+    _, faulty = rollouts.play([functools.partial(
+        odd.StopsWithinAnswer, str(tmp_path / "fault"))] * 2, workers, 8)
+    rollouts.assert_same_bits(faulty, steps)
+    (reason, _), = workers.incidents.take()
+    assert "no answer for 5 seconds" in reason
+
+
+@pytest.mark.slow
+def test_a_worker_that_does_not_read_what_it_is_asked_is_replaced(monkeypatch):
+  monkeypatch.setattr(workers_lib, "_SECONDS_TO_OPEN", 5.0)
+  with workers_lib.Workers(
+      1, incidents=incidents_lib.Incidents(1), timeout=1.0) as workers, \
+      batch_env.BatchEnv([toy.Counter], workers) as batch:
+    os.kill(workers.pids[0], signal.SIGSTOP)
+    assert batch.call("add", np.ones(10**6), 1)[0].sum() == 2e6
+    (reason, _), = workers.incidents.take()
+    assert "no answer for 1 seconds" in reason
+
+
 def test_a_fault_that_comes_again_is_an_error_in_the_end():
   with workers_lib.Workers(
       2, incidents=incidents_lib.Incidents(3)) as workers:
@@ -204,9 +229,36 @@ def test_a_fault_that_comes_again_is_an_error_in_the_end():
     batch.step(np.zeros((2, 1)))
     with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
       batch.step(np.zeros((2, 1)))
-    assert len(workers.incidents.take()) == 3
+    told = workers.incidents.take()
+    assert len(told) == 3
+    for _, (broken,) in (*told, workers.incidents.fatal):
+      assert (broken.environment, len(broken.action)) == (1, 2)
     with pytest.raises(RuntimeError, match="died or was given up"):
       batch.reset()
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_what_a_worker_may_have_died_of_is_kept(groups):
+  constructors = [rollouts.make_env("Hopper-v5")] * 8
+  with _workers(2) as workers, \
+      batch_env.BatchEnv(constructors, workers, 3, groups) as batch:
+    batch.reset()
+    actions = rollouts.draw_actions(batch.action_space, 8, 40)
+    rollouts.roll(batch, actions[:30])
+    before = batch.snapshot()
+    _kill(workers, 0)
+    rollouts.roll(batch, actions[30:31])
+    (_, broken), = workers.incidents.take()
+  # Its share of every group; a group that has not begun its step is not to
+  # blame.
+  assert 2 <= len(broken) <= 4
+  for one in broken:
+    index = one.environment
+    assert index % (8 // groups) // (4 // groups) == (
+        index // 4 % 2 if groups == 2 else 0)
+    assert one.seed == before.seed[index]
+    np.testing.assert_array_equal(
+        one.action, [*before.episode_actions(index), actions[30, index]])
 
 
 def test_without_restarts_a_hang_is_an_error():

@@ -41,7 +41,8 @@ def test_sequences_end_before_what_failed(env):
   played = tf.function(
       lambda carry: simulate.simulate(env, _Still(), carry, _STEPS, True),
       autograph=False)(carry)
-  broken = [incident.broken for incident in env.batch_env.incidents.take()]
+  broken = [one for incident in env.batch_env.incidents.take()
+            for one in incident.broken]
   transitions = tf.nest.map_structure(np.array, played.transitions)
   failed = ~transitions.valid
   assert failed.sum(0).tolist() == [
@@ -83,5 +84,6 @@ def test_an_episode_that_broke_off_counts_as_played_but_not_as_score(env):
   assert any(map(breaks, seeds))
   assert sorted(episode.seed for episode in scored) == sorted(
       seed for seed in seeds if not breaks(seed))
-  told = [x.broken.seed for x in env.batch_env.incidents.take()]
+  told = [one.seed for incident in env.batch_env.incidents.take()
+          for one in incident.broken]
   assert sorted(told) == sorted(filter(breaks, seeds))

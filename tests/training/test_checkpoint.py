@@ -118,6 +118,14 @@ def test_the_newest_that_is_not_damaged_is_loaded(tmp_path, capsys):
     checkpoint.load_newest(tmp_path)
 
 
+def test_the_newest_whole_one_is_named(tmp_path):
+  for step in (3, 5):
+    checkpoint.save(tmp_path, step, {}, {"step": step})
+  assert checkpoint.newest_whole(tmp_path) == checkpoint.newest(tmp_path)
+  checkpoint.newest(tmp_path).write_bytes(b"")
+  assert checkpoint.step_of(checkpoint.newest_whole(tmp_path)) == 3
+
+
 def test_loading_runs_no_code(tmp_path):
   path = tmp_path / "checkpoint-000000000001.npz"
   np.savez(path, facts=np.array([print], object))

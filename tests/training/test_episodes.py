@@ -13,6 +13,7 @@ from agents.configs import presets
 from agents.environments import episodes as episodes_lib
 from agents.environments import workers as workers_lib
 from agents.ops import random
+from agents.training import epoch as epoch_lib
 from agents.training import trainer as trainer_lib
 from tests import toy
 
@@ -66,7 +67,7 @@ class _Trained(NamedTuple):
   """A trainer and what happened to it."""
 
   trainer: trainer_lib.Trainer
-  epochs: list[trainer_lib.Epoch]
+  epochs: list[epoch_lib.Epoch]
   states: list[dict[str, Any]]  # Before the first epoch and after each.
 
 

@@ -9,13 +9,16 @@ import pytest
 
 from agents import build
 from agents import config as config_lib
+from agents import errors
 from agents.environments import block
+from agents.environments import episodes
 from agents.training import checkpoint
 from agents.training import crashes
 from agents.training import divergence
 from agents.training import loop as loop_lib
 from agents.training import run_folder
 from tests import command
+from tests.environments import odd
 
 # An epoch has 2 * 10 steps, and no interval is a multiple of that.
 CONFIG = config_lib.Config().override({
@@ -76,6 +79,7 @@ def test_finished_runs_have_nothing_left_to_do(finished, tmp_path):
   assert checkpoint.newest(folder.checkpoints).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_divergence_that_comes_again_ends_the_run(tmp_path, capsys):
   loop, folder = make(tmp_path, {
       "algorithm.learning_rate": 1e30, "algorithm.update_epochs": 4,
@@ -94,12 +98,12 @@ def test_divergence_that_does_not_come_again_costs_what_was_not_saved(
     finished, tmp_path, capsys):
   loop, folder = make(tmp_path)
   epoch, poisoned = loop._trainer.epoch, []
-  def poison(progress):
+  def poison(*args):
     if loop.step == 100 and not poisoned:  # The last checkpoint is of 80.
       weight = loop._trainer.algorithm.weights[-1]  # Of the value.
       weight.assign(np.full(weight.shape, np.nan))
       poisoned.append(loop.step)
-    return epoch(progress)
+    return epoch(*args)
   loop._trainer.epoch = poison
   loop.start()
   loop.run()
@@ -122,8 +126,8 @@ def test_divergence_that_does_not_come_again_costs_what_was_not_saved(
 def test_after_a_divergence_a_run_repeats_as_well(tmp_path):
   def train(folder, loop):
     epoch = loop._trainer.epoch
-    def diverge(progress):
-      done = epoch(progress)
+    def diverge(*args):
+      done = epoch(*args)
       if loop.step == 20 and not seen:
         seen.append(loop.step)
         return done._replace(metrics={**done.metrics, "kl": float("nan")})
@@ -152,16 +156,21 @@ def test_failing_environment_leaves_a_checkpoint(survived, tmp_path, capfd):
       caught.value.__cause__, block.EnvironmentFailure)
   assert checkpoint.newest(folder.checkpoints).name.endswith("0.npz")
   # What was survived before is told and kept all the same.
+  printed = capfd.readouterr().err
   told = re.findall(
       r"Warning, step 0: restart: Environment \d \('Faulty', seed \d+, step 1 "
       r"of its episode\) failed in step\(\): ValueError: faulty step All of "
-      r"it is in (.*)\.\n", capfd.readouterr().err)
+      r"it is in (.*)\.\n", printed)
+  assert len(told) == survived
+  told += re.findall(r"What failed is kept in (.*)\.\n", printed)
   kept = [str(path) for path in (folder.path / "crashes").glob("*")]
-  assert sorted(told) == sorted(kept) and len(told) == survived
+  assert sorted(told) == sorted(kept) and len(told) == survived + 1
   for path in kept:
     crash = crashes.load(pathlib.Path(path))
     assert crash.config == folder.config
     assert "faulty step" in crash.incident.text
+    broken, = crash.incident.broken
+    assert len(broken.action) == 2
 
 
 def test_broken_episodes_are_counted_and_not_scored(tmp_path):
@@ -179,6 +188,23 @@ def test_broken_episodes_are_counted_and_not_scored(tmp_path):
   assert facts["restarts"] == len(list((folder.path / "crashes").iterdir()))
   for row in rows:
     assert row["return_mean"] is None or np.isfinite(row["return_mean"])
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_an_update_without_any_step_is_an_error(in_parts, tmp_path, capsys):
+  seed = next(seed for seed in range(1000) if all(
+      odd.Breaks.breaks_at(episodes.episode_seed(seed, index, 0)) == 1
+      for index in range(2)))
+  loop, folder = make(tmp_path, {
+      "env.id": "tests.environments.odd:Breaks", "env.max_length": 9,
+      "algorithm.segment_length": None, "algorithm.update_every": 2,
+      "algorithm.minibatch_size": None, "seed": seed})
+  loop._trainer._in_parts = in_parts
+  loop.start()
+  with pytest.raises(errors.EnvironmentsError, match="single step"):
+    loop.run()
+  assert checkpoint.newest(folder.checkpoints).name.endswith("0.npz")
+  assert capsys.readouterr().err.count("ValueError: broken") == 2
 
 
 def test_stops_between_epochs_and_saves(tmp_path):
@@ -236,16 +262,57 @@ def test_environment_that_fails_in_its_replay_is_blamed_itself(tmp_path):
   with pytest.raises(ValueError, match="faulty reset") as caught:
     loop.resume()
   assert isinstance(caught.value.__cause__, block.EnvironmentFailure)
+  kept, = (folder.path / "crashes").iterdir()
+  assert len(crashes.load(kept).incident.broken) == 1
 
 
-@pytest.mark.parametrize("missing", ["health", "reward_parts"])
-def test_checkpoints_of_other_versions_are_told(missing, finished, tmp_path):
+def _changed(finished, tmp_path, change):
+  """A loop that resumes from a checkpoint with other facts or arrays."""
   shutil.copytree(finished[1].path, tmp_path / "copy")
   folder = run_folder.RunFolder(tmp_path / "copy")
   arrays, facts = checkpoint.load(checkpoint.newest(folder.checkpoints))
-  del facts[missing]
+  change(arrays, facts)
   checkpoint.save(folder.checkpoints, facts["step"], arrays, facts)
-  loop = loop_lib.Loop(build.trainer(folder.config, None), folder, bool)
+  return loop_lib.Loop(build.trainer(folder.config, None), folder, bool)
+
+
+@pytest.mark.parametrize("missing", ["health", "reward_parts", "files"])
+def test_checkpoints_of_older_versions_are_told(missing, finished, tmp_path):
+  loop = _changed(finished, tmp_path, lambda _, facts: facts.pop(missing))
   with pytest.raises(config_lib.ConfigError,
                      match=f"lacks '{missing}'; another version"):
     loop.resume()
+
+
+@pytest.mark.parametrize("unknown, change", [
+    ("moon", lambda _, facts: facts.update(moon=1)),
+    ("moon", lambda arrays, _: arrays.update(moon=np.ones(2))),
+    ("moon", lambda arrays, _: arrays.update({"episodes/moon": np.ones(2)})),
+    ("moon", lambda arrays, _: arrays.update({"variable/moon": np.ones(2)}))])
+def test_checkpoints_of_newer_versions_are_told(
+    unknown, change, finished, tmp_path):
+  loop = _changed(finished, tmp_path, change)
+  with pytest.raises(config_lib.ConfigError, match=unknown):
+    loop.resume()
+
+
+@pytest.mark.parametrize("young", ["restarts", "config"])
+def test_what_came_later_may_be_missing(young, finished, tmp_path):
+  loop = _changed(finished, tmp_path, lambda _, facts: facts.pop(young))
+  loop.resume()
+  assert loop.step == 120
+
+
+def test_other_settings_than_the_checkpoint_has_are_told(
+    finished, tmp_path, capsys):
+  shutil.copytree(finished[1].path, tmp_path / "copy")
+  path = tmp_path / "copy" / "config.yaml"
+  path.write_text(path.read_text().replace(
+      "learning_rate: 0.0003", "learning_rate: 0.1").replace(
+          "steps: 110", "steps: 130"))
+  folder = run_folder.RunFolder(tmp_path / "copy")
+  loop = loop_lib.Loop(build.trainer(folder.config, None), folder, bool)
+  loop.resume()
+  assert capsys.readouterr().err == (
+      "Not the settings that the checkpoint was made with: "
+      "algorithm.learning_rate 0.0003 -> 0.1, steps 110 -> 130.\n")

@@ -52,18 +52,6 @@ def test_resuming_cuts_what_came_later(tmp_path):
   writer.close()
 
 
-def test_summary_of_episodes():
-  assert metrics.summarize([1.0, 3.0], [10, 20]) == {
-      "episodes": 2, "return_mean": 2.0, "return_std": 1.0, "return_min": 1.0,
-      "return_max": 3.0, "length_mean": 15.0}
-
-
-def test_summary_without_episodes_is_null():
-  summary = metrics.summarize([], [])
-  assert summary.pop("episodes") == 0
-  assert set(summary.values()) == {None}
-
-
 def _read(folder):
   return event_accumulator.EventAccumulator(
       str(folder), size_guidance={"tensors": 0, "images": 0}).Reload()

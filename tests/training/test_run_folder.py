@@ -12,7 +12,7 @@ def test_opens_what_was_created(tmp_path):
   created = run_folder.create(str(tmp_path), "some", CONFIG)
   opened = run_folder.RunFolder(created.path)
   assert opened.config == CONFIG
-  assert opened.changed_versions() == []
+  assert opened.changes() == []
 
 
 def test_never_reuses_a_folder(tmp_path):
@@ -38,12 +38,13 @@ def test_one_trainer_at_a_time(tmp_path):
     pass
 
 
-@pytest.mark.parametrize("text", [None, "", "- [", "\xff"])
-def test_versions_are_only_advice(text, tmp_path):
+@pytest.mark.parametrize("name", ["versions.yaml", "code.yaml"])
+@pytest.mark.parametrize("text", [None, "", "- [", "\xff", "[" * 100_000])
+def test_versions_are_only_advice(text, name, tmp_path):
   folder = run_folder.create(str(tmp_path), "some", CONFIG)
-  path = folder.path / "versions.yaml"
+  path = folder.path / name
   path.unlink() if text is None else path.write_bytes(text.encode("latin-1"))
-  assert folder.changed_versions() == ["versions.yaml can't be read"]
+  assert folder.changes() == [f"{name} can't be read"]
 
 
 def test_other_versions_are_told(tmp_path):
@@ -52,8 +53,25 @@ def test_other_versions_are_told(tmp_path):
   lines = ["numpy: 0.1" if line.startswith("numpy:") else line
            for line in path.read_text().splitlines()]
   path.write_text("\n".join(lines))
-  change, = folder.changed_versions()
+  change, = folder.changes()
   assert change.startswith("numpy 0.1 -> ")
+
+
+def test_other_code_is_told(tmp_path, monkeypatch):
+  module = tmp_path / "some_env.py"
+  module.write_text("# One.")
+  monkeypatch.syspath_prepend(tmp_path)
+  folder = run_folder.create(str(tmp_path / "logdir"), "some", CONFIG.override({
+      "env.id": "some_env:Some-v0"}))
+  assert folder.changes() == []
+  module.write_text("# Another.")
+  change, = folder.changes()
+  assert change.startswith("module some_env ")
+  path = folder.path / "code.yaml"
+  path.write_text(path.read_text().replace(
+      "agents/build.py: ", "agents/gone.py: "))
+  assert [text.split(" ")[0] for text in folder.changes()] == [
+      "agents/gone.py", "module", "agents/build.py"]
 
 
 def test_no_run_is_told(tmp_path):

@@ -16,6 +16,7 @@ from agents.environments import workers as workers_lib
 from agents.ops import random
 from agents.parts import memory as memory_lib
 from agents.simulation import in_graph_batch_env
+from agents.training import epoch as epoch_lib
 from agents.training import trainer as trainer_lib
 from tests import modes
 from tests import toy
@@ -45,6 +46,13 @@ def _copy(arrays):
   return {name: np.array(array) for name, array in arrays.items()}
 
 
+def _assert_close(found, expected, **tolerance):
+  """Compare numbers or arrays by name."""
+  assert found.keys() == expected.keys()
+  for name, value in expected.items():
+    np.testing.assert_allclose(found[name], value, err_msg=name, **tolerance)
+
+
 def _assert_same(first, second, but=()):
   assert first.keys() == second.keys()
   for name, array in first.items():
@@ -57,7 +65,7 @@ class _Trained(NamedTuple):
 
   trainer: trainer_lib.Trainer
   untrained: tuple[list[float], list[int]]  # Evaluation before.
-  epochs: list[trainer_lib.Epoch]
+  epochs: list[epoch_lib.Epoch]
   states: list[dict[str, Any]]  # Before the first epoch and after each.
 
 
@@ -189,12 +197,48 @@ def test_eager_and_compiled_epochs_agree(continuous, fresh):
   expected = continuous.epochs[2]
   np.testing.assert_allclose(epoch.scores, expected.scores, rtol=1e-4)
   assert epoch.lengths == expected.lengths
-  for name, value in expected.metrics.items():
-    np.testing.assert_allclose(
-        epoch.metrics[name], value, rtol=2e-3, atol=1e-4, err_msg=name)
-  for name, array in fresh.state().items():
-    np.testing.assert_allclose(
-        array, continuous.states[3][name], rtol=2e-3, atol=1e-4, err_msg=name)
+  _assert_close(epoch.metrics, expected.metrics, rtol=2e-3, atol=1e-4)
+  _assert_close(fresh.state(), continuous.states[3], rtol=2e-3, atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def in_parts():
+  """A trainer that learns in several graph calls."""
+  trainer = _trainer()
+  trainer._in_parts = True
+  yield trainer
+  trainer.close()
+
+
+def test_an_update_in_parts_learns_the_same(continuous, in_parts):
+  in_parts.load(continuous.states[2])
+  epoch, expected = in_parts.epoch(0.5), continuous.epochs[2]
+  assert epoch.episodes == expected.episodes
+  assert epoch.gradient_steps == expected.gradient_steps
+  assert epoch.seconds.keys() == expected.seconds.keys()
+  _assert_close(epoch.metrics, expected.metrics, rtol=1e-4, atol=1e-5)
+  _assert_close(in_parts.state(), continuous.states[3], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("turns", [0, 2, 4, 5])
+def test_an_update_that_is_given_up_leaves_no_trace(
+    turns, continuous, in_parts):
+  in_parts.load(continuous.states[2])
+  expected = in_parts.epoch(0.5)
+  after = _copy(in_parts.state())
+  in_parts.load(continuous.states[2])
+  asked = []
+  epoch = in_parts.epoch(0.5, lambda: len(asked) == turns or asked.append(1))
+  if turns == 5:  # Nobody asks a sixth time: there are four passes.
+    assert epoch.metrics == expected.metrics
+    _assert_same(in_parts.state(), after)
+    return
+  assert epoch is None
+  state = _copy(in_parts.state())
+  _assert_same(state, continuous.states[2])
+  in_parts.load(state)
+  assert in_parts.epoch(0.5).metrics == expected.metrics
+  _assert_same(in_parts.state(), after)
 
 
 def test_a_state_does_not_change_afterwards(continuous):

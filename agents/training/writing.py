@@ -1,0 +1,61 @@
+"""What is written to disk is there as a whole, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+from collections.abc import Iterator
+from typing import IO
+
+from agents import errors
+
+
+class NotWritten(errors.RunError):
+  """Something could not be written; what was written before is complete."""
+
+
+@contextlib.contextmanager
+def explained(path: pathlib.Path) -> Iterator[None]:
+  """Say of an error inside that a path can't be written.
+
+  Raises:
+    NotWritten: Instead of an OSError.
+  """
+  try:
+    yield
+  except OSError as error:
+    raise NotWritten(
+        f"{path} can't be written: {error.strerror or error}. What the run has "
+        "saved before is complete.") from error
+
+
+@contextlib.contextmanager
+def whole(path: pathlib.Path) -> Iterator[IO[bytes]]:
+  """Open a file that takes a path's place once all is written.
+
+  Raises:
+    NotWritten: If it can't be; what was there before still is.
+  """
+  temporary = path.with_suffix(".tmp")
+  try:
+    with explained(path):
+      with open(temporary, "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+      os.replace(temporary, path)
+      _sync_folder(path.parent)
+  except BaseException:
+    with contextlib.suppress(OSError):
+      temporary.unlink()
+    raise
+
+
+def _sync_folder(folder: pathlib.Path):
+  """Make a rename within the folder survive a power cut."""
+  descriptor = os.open(folder, os.O_RDONLY)
+  try:
+    os.fsync(descriptor)
+  finally:
+    os.close(descriptor)

@@ -1,0 +1,16 @@
+"""A run that nothing happens to."""
+
+import pytest
+
+from tests import command
+
+RUN = (*command.SMALL, "--steps", "6000", "--set", "checkpoint_every=1000")
+
+
+@pytest.fixture(scope="session")
+def reference(tmp_path_factory):
+  """Its folder; made by `train.py` with RUN."""
+  logdir = tmp_path_factory.mktemp("logdir")
+  done = command.run("train.py", *RUN, "--logdir", logdir, cwd=logdir)
+  assert done.returncode == 0, done.stdout
+  return command.run_folder(logdir)
