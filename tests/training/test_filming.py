@@ -133,15 +133,17 @@ def _wait_until(condition, patience=20.0):
 def test_it_takes_only_the_time_that_nobody_else_wants(tmp_path):
   made, _ = _begin(tmp_path, 20_000, 10_000.0)
   session = made._process.pid
-  _wait_until(lambda: len(_processes_of(session)) >= 2)  # With ffmpeg.
-  seen = 0
-  for pid in _processes_of(session):
-    with contextlib.suppress(ProcessLookupError):  # It has just ended.
-      assert os.getpriority(os.PRIO_PROCESS, pid) == 19
-      assert os.sched_getscheduler(pid) == os.SCHED_IDLE
-      seen += 1
-  assert seen >= 2
+  seen: list[tuple[int, int]] = []
+  def look():
+    seen[:] = []
+    for pid in _processes_of(session):
+      with contextlib.suppress(ProcessLookupError):  # It has just ended.
+        seen.append((os.getpriority(os.PRIO_PROCESS, pid),
+                     os.sched_getscheduler(pid)))
+    return len(seen) >= 2  # With ffmpeg.
+  _wait_until(look)
   made.close()
+  assert set(seen) == {(19, os.SCHED_IDLE)}
   _wait_until(lambda: not _processes_of(session))  # ffmpeg ends by itself.
 
 
