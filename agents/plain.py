@@ -50,7 +50,7 @@ def parse(text: str) -> Any:
   """
   try:
     return yaml.load(text, _Loader)
-  except (ValueError, TypeError, LookupError, AttributeError,
+  except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError,
           yaml.YAMLError) as error:
     raise ConfigError(str(error) or "It can't be read.") from None
 
@@ -86,14 +86,21 @@ def convert(kind: Any, value: Any, key: str) -> Any:
       path = f"{key}.{name}" if key else str(name)
       check_known(kind, str(name), path)
       fields[name] = convert(hints[name], item, path)
+    needed = [field.name for field in dataclasses.fields(kind) if (
+        field.default is field.default_factory is dataclasses.MISSING)]
+    if missing := [name for name in needed if name not in fields]:
+      raise ConfigError(f"{where} lacks {', '.join(missing)}.")
     return kind(**fields)
+  if kind is Any:
+    return value
   origin, args = typing.get_origin(kind), typing.get_args(kind)
   if origin in (types.UnionType, typing.Union):
     return None if value is None else convert(args[0], value, key)
-  if origin is tuple and isinstance(value, (list, tuple)):
-    return tuple(convert(args[0], item, key) for item in value)
+  if origin in (tuple, list) and isinstance(value, (list, tuple)):
+    return origin(convert(args[0], item, key) for item in value)
   if origin is dict and isinstance(value, dict):
-    return dict(value)
+    return {name: convert(args[1], item, f"{where}.{name}")
+            for name, item in value.items()}
   if isinstance(value, str) and kind in (int, float):
     # YAML reads 3e-4 as text: it wants 3.0e-4.
     for number_type in (int, float):

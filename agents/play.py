@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from agents import build
+from agents import config as config_lib
 from agents.environments import batch_env
 from agents.environments import episodes as episodes_lib
 from agents.environments import make
@@ -40,12 +41,15 @@ def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
     amount: Number of episodes for each.
     num_agents: Environments that play side by side.
     explore: Sample actions, or take the mean action.
+  Raises:
+    ConfigError: If a checkpoint is of another model.
   """
   config = folder.config
   constructor = make.MakeEnv(config.env)
   num_agents = min(num_agents, amount)
   # All at once: a run that goes on deletes some of them.
-  loaded = [checkpoint.load(path) for path in checkpoints]
+  loaded = [(checkpoint.step_of(path), checkpoint.load(path)[0])
+            for path in checkpoints]
   seed = random.stream(config.seed, "eval")
   order = {episodes_lib.episode_seed(seed, index, number): (number, index)
            for number in range(amount) for index in range(num_agents)}
@@ -59,11 +63,16 @@ def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
     player = player_lib.Player(
         in_graph_batch_env.InGraphBatchEnv(env), algorithm, explore)
     played = []
-    for arrays, facts in loaded:
-      trainer.load_variables(algorithm, arrays)
+    for step, arrays in loaded:
+      try:
+        trainer.load_variables(algorithm, arrays)
+      except ValueError as error:
+        raise config_lib.ConfigError(
+            f"config.yaml and the checkpoint of step {step:,} do not fit: "
+            f"{error}") from error
       found = player.play(amount)
       assert found is not None
       # Who ends first depends on the policy.
       found.sort(key=lambda episode: order[episode.seed])
-      played.append(Played(facts["step"], found))
+      played.append(Played(step, found))
   return played

@@ -37,6 +37,7 @@ from benchmarks import tables
 
 _HARMLESS = "kill", "stop", "hang", "terminate the trainer", "kill the trainer"
 _ALL = *_HARMLESS, "raise", "nan"
+_RESTARTS = "kill", "stop", "hang", "raise", "nan"
 _SECONDS_TO_WARM_UP = 25.0
 _MOST_GROWTH = {"MB": 50, "descriptors": 4, "processes": 0}
 _LEAST_SCORE = 0.5  # Of the undisturbed run's gain.
@@ -186,9 +187,11 @@ def compare(run: soaked_run.Run, same: bool, report: dict[str, Any]
   elif last < other - (1 - _LEAST_SCORE) * max(
       abs(other - first), 0.1 * abs(other)):
     problems.append(f"It has learned too little: {last}, not {other}")
+  restarts = max(row.get("restarts", 0) for row in rows)
+  if restarts > sum(report.get(fault, 0) for fault in _RESTARTS):
+    problems.append(f"More restarts are counted than there were: {restarts}")
   report |= {
-      "restarts, as the run counts them": max(
-          row.get("restarts", 0) for row in rows),
+      "restarts, as the run counts them": restarts,
       "steps": f"{rows[-1]['step']:,}", "score": round(last, 1),
       "score without faults": round(other, 1),
       "checkpoints compared": len(common) if same else 0}

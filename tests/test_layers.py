@@ -39,7 +39,7 @@ _ARROWS = {
         "agents.config", "agents.environments", "agents.errors"},
     "agents.costs": {"agents.config"},
     "agents.play": {
-        "agents.build", "agents.environments", "agents.ops",
+        "agents.build", "agents.config", "agents.environments", "agents.ops",
         "agents.simulation", "agents.training"},
     "agents.reports": {"agents.config", "agents.training"},
     "agents.rehearsal": {

@@ -33,6 +33,10 @@ def test_episodes_are_in_order_of_their_number(tmp_path):
     assert [episode.seed for episode in found] == seeds
     lengths |= {episode.length for episode in found}
   assert len(lengths) > 3  # Policies differ.
+  folder.config = _CONFIG.override({"network.policy_layers": [5]})
+  with pytest.raises(config_lib.ConfigError, match="do not fit: .* model"):
+    play.play(folder, paths[-1:], 4, 2, explore=False)
+  folder.config = _CONFIG
   sampled, = play.play(folder, paths[-1:], 4, 2, explore=True)
   assert [one.score for one in sampled.episodes] != [
       one.score for one in played[-1].episodes]

@@ -65,16 +65,20 @@ class Block:
     tolerant: Where an environment raises in a step or in the reset behind it,
       or returns what is not finite, build another and go on with the next
       episode.
+    alive: Called after each environment that was built, and each step that was
+      replayed.
   """
 
   def __init__(
       self, constructors: Sequence[Constructor], first: int,
       spaces: tuple[gymnasium.Space, gymnasium.Space],
-      arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False):
+      arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False,
+      alive: Callable[[], None] = lambda: None):
     self._constructors = constructors
     self._first = first
     self._spaces = spaces
     self._tolerant = tolerant
+    self._alive = alive
     self._arrays = arrays
     self._run_seed = run_seed
     self._to_env = action_converter(spaces[1])
@@ -90,6 +94,7 @@ class Block:
         with self._explained(offset, "its constructor"):
           self._envs.append(constructor())
           self._check_env(offset)
+        alive()
     except BaseException:
       self.close()
       raise
@@ -174,6 +179,7 @@ class Block:
           observ, _, _, _, info = env.step(action)
           self._count(offset, info)
           self._arrays["observ"][offset] = observ
+          self._alive()
 
   def call(self, name: str, args: tuple, kwargs: dict) -> list[Any]:
     """Call a method of every environment."""

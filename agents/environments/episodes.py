@@ -86,12 +86,14 @@ class Running(NamedTuple):
 
     Raises:
       KeyError: If some are missing.
-      ValueError: If there are others.
+      ValueError: If there are others, or they do not fit each other.
     """
     names = {"episode", "seed", "observ", "score", "length", "action"}
     if unknown := sorted(arrays.keys() - names):
       raise ValueError(f"Nobody knows what {', '.join(unknown)} would be.")
     length = arrays["length"]
+    if length.min() < 0 or length.sum() != len(arrays["action"]):
+      raise ValueError("There are more actions than steps, or less.")
     steps, action = int(length.max()), arrays["action"]
     first = steps - length
     rows = np.zeros((steps, len(length), *action.shape[1:]), action.dtype)

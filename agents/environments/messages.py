@@ -2,16 +2,17 @@
 
 The byte is the number of a block to step, REQUEST when a pickle follows, or
 DESCRIPTOR when a byte with a file descriptor does, for the next request; the
-answer is QUIET, or LOUD when a pickle follows.
+answer is QUIET, or LOUD when a pickle follows. ALIVE says that an answer which
+takes long is being worked on.
 """
 
 from __future__ import annotations
 
 import pickle
-import socket
 import struct
 from typing import Any
 from typing import NamedTuple
+from typing import Protocol
 
 import cloudpickle
 
@@ -20,7 +21,18 @@ DESCRIPTOR = b"\xfe"
 BLOCKS = 0xfe  # That can be told apart.
 QUIET = b"\x00"
 LOUD = b"\x01"
+ALIVE = b"\x02"
 _LENGTH = struct.Struct("!Q")
+
+
+class Connection(Protocol):
+  """What bytes go through, such as a socket."""
+
+  def sendall(self, data: bytes, /):
+    """Send all of it."""
+
+  def recv(self, size: int, /) -> bytes:
+    """Wait for some bytes, at most so many; none if there will be no more."""
 
 
 class Answer(NamedTuple):
@@ -32,7 +44,7 @@ class Answer(NamedTuple):
   warnings: tuple[str, ...] = ()  # New ones, of the simulator.
 
 
-def send(connection: socket.socket, kind: bytes, message: Any):
+def send(connection: Connection, kind: bytes, message: Any):
   """Send REQUEST or LOUD, and what follows.
 
   All at once, so that nobody wakes up for a part of it.
@@ -41,12 +53,11 @@ def send(connection: socket.socket, kind: bytes, message: Any):
   connection.sendall(kind + _LENGTH.pack(len(data)) + data)
 
 
-def receive(connection: socket.socket) -> Any:
+def receive(connection: Connection) -> Any:
   """Receive what follows REQUEST or LOUD.
 
   Raises:
     EOFError: If the other side is gone.
-    BlockingIOError: If it pauses for longer than the socket's timeout.
   """
   size, = _LENGTH.unpack(_receive_bytes(connection, _LENGTH.size))
   return pickle.loads(_receive_bytes(connection, size))
@@ -65,7 +76,7 @@ def portable(value: Any) -> Any:
     return repr(value)
 
 
-def _receive_bytes(connection: socket.socket, size: int) -> bytes:
+def _receive_bytes(connection: Connection, size: int) -> bytes:
   parts = []
   while size:
     part = connection.recv(min(size, 1 << 20))

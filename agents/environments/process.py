@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import select
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from typing import Any
 
 from agents import errors
 from agents.environments import messages
@@ -49,10 +51,8 @@ class Worker:
 
   def _start(self):
     self.connection, theirs = socket.socketpair()
-    # Not `settimeout`, which asks the system twice for every byte.
-    pause = struct.pack("@ll", int(min(self._seconds, 1e9)), 0)
-    for option in socket.SO_RCVTIMEO, socket.SO_SNDTIMEO:
-      self.connection.setsockopt(socket.SOL_SOCKET, option, pause)
+    self.connection.setblocking(False)
+    self._unreachable: WorkerDied | None = None  # Since something was sent.
     self.poll = select.poll()
     self.poll.register(self.connection, select.POLLIN)
     if self._interrupt_fd is not None:
@@ -66,7 +66,8 @@ class Worker:
       descriptors = theirs.fileno(), lifeline, self._stacks.fileno()
       self.process = launch(
           "agents.environments.worker", descriptors, self._variables,
-          stdin=subprocess.DEVNULL, pass_fds=descriptors)
+          stdin=subprocess.DEVNULL, pass_fds=descriptors,
+          start_new_session=True)
     finally:
       signal.pthread_sigmask(signal.SIG_SETMASK, mask)
       theirs.close()
@@ -90,36 +91,82 @@ class Worker:
   def send(self, byte: bytes):
     """Send a byte; who waits for the answer finds out if nobody took it."""
     self.since = time.monotonic()
-    with contextlib.suppress(OSError):
+    with self._to_be_noticed():
       self.connection.send(byte)
 
   def request(self, number: int, name: str, arguments: tuple,
               descriptor: int | None = None):
     """Ask for a method of block `number`, or to open it, as `send` does."""
     self.since = time.monotonic()
-    with contextlib.suppress(OSError):
+    with self._to_be_noticed():
       if descriptor is not None:
         self.connection.send(messages.DESCRIPTOR)
         socket.send_fds(self.connection, [b"\0"], [descriptor])
-      messages.send(
-          self.connection, messages.REQUEST, (number, name, arguments))
+      messages.send(self, messages.REQUEST, (number, name, arguments))
 
-  def receive(self) -> messages.Answer:
+  @contextlib.contextmanager
+  def _to_be_noticed(self):
+    """Leave it to who waits for the answer that the process is out of reach."""
+    try:
+      yield
+    except BlockingIOError:  # It hasn't read thousands of bytes that came one
+      self._unreachable = self.kill(self._seconds)  # by one.
+    except WorkerDied as death:
+      self._unreachable = death
+    except OSError:
+      pass
+
+  def receive(self) -> messages.Answer | None:
+    """Return what the process has sent: an answer, or that it is alive.
+
+    Raises:
+      WorkerDied: If it has ended, stopped halfway, or could not be asked.
+    """
+    if self._unreachable:
+      raise self._unreachable
     self.since = time.monotonic()
     try:
       kind = self.connection.recv(1)
       if kind == messages.QUIET:
         return messages.Answer()
       if kind == messages.LOUD:
-        return messages.receive(self.connection)
-    except BlockingIOError:
-      raise self.kill(self._seconds) from None
+        return messages.receive(self)
+      if kind == messages.ALIVE:
+        return None
     except (OSError, EOFError):
       pass
     raise self._died()
 
+  def recv(self, size: int) -> bytes:
+    """Receive a part of a message that has begun to arrive."""
+    return self._patiently(
+        select.POLLIN, functools.partial(self.connection.recv, size))
+
+  def sendall(self, data: bytes):
+    """Send a message of any size."""
+    rest = memoryview(data)
+    while rest:
+      rest = rest[self._patiently(
+          select.POLLOUT, functools.partial(self.connection.send, rest)):]
+
+  def _patiently(self, event: int, transfer: Callable[[], Any]) -> Any:
+    """Send or receive what can be, as soon as the process is ready for it."""
+    start = time.monotonic()
+    while True:
+      try:
+        return transfer()
+      except BlockingIOError:
+        ready = select.poll()
+        ready.register(self.connection, event)
+        if not ready.poll(1000) and self.process.poll() is not None:
+          raise self._died() from None
+        if self._seconds and time.monotonic() > start + self._seconds:
+          raise self.kill(self._seconds) from None
+
   def check_alive(self):
-    """Raise WorkerDied if the process has ended and left no answer behind."""
+    """Raise WorkerDied if there will be no answer, and none has arrived."""
+    if self._unreachable:
+      raise self._unreachable
     try:
       if self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
         return
@@ -157,8 +204,14 @@ class Worker:
     self._lifeline = -1
     self._stacks.close()
 
-  def _kill(self):
+  def end(self):
+    """Kill the process, and what its environments have started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+      os.killpg(self.process.pid, signal.SIGKILL)
     self.process.kill()
+
+  def _kill(self):
+    self.end()
     with contextlib.suppress(subprocess.TimeoutExpired):  # In a driver's hands.
       self.process.wait(timeout=5)
 

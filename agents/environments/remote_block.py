@@ -24,7 +24,7 @@ class Pool(Protocol):
   def usable(self) -> bool:
     """Whether workers still do what they are asked to."""
 
-  def ask(self, block: RemoteBlock, send: Send, steps: int = 1):
+  def ask(self, block: RemoteBlock, send: Send):
     """Ask all workers of a block for something."""
 
   def wait(self, block: RemoteBlock, seconds: float | None = None
@@ -80,7 +80,7 @@ class RemoteBlock:
   def replay(self, episode: Sequence[int], seeds: Sequence[int],
              actions: Sequence[np.ndarray]):
     self._request("replay", lambda here: (
-        episode[here], seeds[here], actions[here]), steps(actions))
+        episode[here], seeds[here], actions[here]))
 
   def call(self, name: str, args: tuple, kwargs: dict) -> list[Any]:
     return sum(self._request("call", lambda _: (name, args, kwargs)), [])
@@ -102,17 +102,11 @@ class RemoteBlock:
       pass
     self._workers.close()  # They are busy, or gone.
 
-  def _request(self, name: str, arguments: Callable[[slice], tuple],
-               steps: int = 1) -> list[Any]:
-    self._send(name, arguments, steps)
+  def _request(self, name: str, arguments: Callable[[slice], tuple]
+               ) -> list[Any]:
+    self._send(name, arguments)
     return self._workers.wait(self)
 
-  def _send(self, name: str, arguments: Callable[[slice], tuple],
-            steps: int = 1):
+  def _send(self, name: str, arguments: Callable[[slice], tuple]):
     self._workers.ask(self, lambda worker, here: worker.request(
-        self.number, name, arguments(here)), steps)
-
-
-def steps(actions: Sequence[np.ndarray]) -> int:
-  """Return how many batched steps a replay takes no longer than."""
-  return 1 + max(map(len, actions))
+        self.number, name, arguments(here)))

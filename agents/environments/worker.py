@@ -13,7 +13,9 @@ import pickle
 import select
 import signal
 import socket
+import time
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import cloudpickle
@@ -26,6 +28,7 @@ from agents.environments import messages
 from agents.environments import mujoco_log
 
 _SECONDS_TO_CLOSE = 3.0
+_SECONDS_BETWEEN_SIGNS = 0.1  # Of life.
 
 
 def main(connection_fd: int, lifeline_fd: int, stacks_fd: int):
@@ -40,6 +43,7 @@ def main(connection_fd: int, lifeline_fd: int, stacks_fd: int):
   faulthandler.enable(stacks_fd)
   faulthandler.register(signal.SIGUSR2, stacks_fd)
   signal.signal(signal.SIGINT, signal.SIG_IGN)  # The trainer decides.
+  _outlive(signal.SIGTERM)
   signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
   _guard(lifeline_fd)
   gymnasium.logger.min_level = gymnasium.logger.ERROR  # The trainer has warned.
@@ -58,7 +62,8 @@ def main(connection_fd: int, lifeline_fd: int, stacks_fd: int):
         if command == messages.REQUEST:
           number, name, arguments = messages.receive(connection)
           if name == "open":
-            blocks[number] = _open(descriptors[0], *arguments)
+            blocks[number] = _open(
+                descriptors[0], _alive(connection), *arguments)
             result: Any = None
           else:
             result = getattr(blocks[number], name)(*arguments)
@@ -84,15 +89,27 @@ def main(connection_fd: int, lifeline_fd: int, stacks_fd: int):
         stack.callback(block.close)
 
 
-def _open(descriptor: int, size: int, start: int, first: int, pickled: bytes,
-          spaces: tuple, run_seed: int, tolerant: bool) -> block_lib.Block:
+def _open(descriptor: int, alive: Callable[[], None], size: int, start: int,
+          first: int, pickled: bytes, spaces: tuple, run_seed: int,
+          tolerant: bool) -> block_lib.Block:
   buffer = memory.attach(descriptor)
   constructors = cloudpickle.loads(pickled)
   here = slice(start, start + len(constructors))
   arrays = {name: array[here] for name, array in
             layout.batch_views(buffer, size, *spaces).items()}
   return block_lib.Block(
-      constructors, first + start, spaces, arrays, run_seed, tolerant)
+      constructors, first + start, spaces, arrays, run_seed, tolerant, alive)
+
+
+def _alive(connection: socket.socket) -> Callable[[], None]:
+  """Return what tells the trainer that an answer will come, now and then."""
+  last = 0.0
+  def tell():
+    nonlocal last
+    if (now := time.monotonic()) > last + _SECONDS_BETWEEN_SIGNS:
+      connection.send(messages.ALIVE)
+      last = now
+  return tell
 
 
 def _reply(connection: socket.socket, answer: messages.Answer):
@@ -116,6 +133,19 @@ def _failure(error: BaseException) -> block_lib.EnvironmentFailure:
       "".join(traceback.format_exception(error)))
 
 
+def _outlive(signum: int):
+  """Leave it to the trainer to end, where all processes of a run get a signal.
+
+  Unlike SIG_IGN this is not inherited by what environments start.
+  """
+  worker = os.getpid()
+  def leave(*_):
+    if os.getpid() != worker:  # But a fork of it.
+      signal.signal(signum, signal.SIG_DFL)
+      os.kill(os.getpid(), signum)
+  signal.signal(signum, leave)
+
+
 def _guard(lifeline_fd: int):
   """Start a small process that ends this one soon after the trainer's end.
 
@@ -132,5 +162,5 @@ def _guard(lifeline_fd: int):
   if alive not in ready:
     ready, _, _ = select.select([alive], [], [], _SECONDS_TO_CLOSE)
     if not ready:
-      os.kill(worker, signal.SIGKILL)
+      os.killpg(worker, signal.SIGKILL)  # With what environments started.
   os._exit(0)

@@ -83,8 +83,8 @@ class Workers:
     variables: Environment variables of the processes, beside those of this.
     incidents: How many deaths are survived; none by default. Another process
       takes the place, and replays the episodes, so that nothing else changes.
-    timeout: Seconds for a batched step or a reset; who takes longer is killed.
-      A replay may take as long for each of its steps. 0: forever.
+    timeout: Seconds for a batched step, a reset or a step of a replay; who
+      takes longer is killed. 0: forever.
   """
 
   def __init__(self, amount: int, interrupt_fd: int | None = None,
@@ -110,7 +110,7 @@ class Workers:
       for number in range(amount):
         self._workers.append(process_lib.Worker(
             number, variables or {}, interrupt_fd,
-            self._seconds(least=_SECONDS_TO_OPEN)))
+            self._seconds(_SECONDS_TO_OPEN)))
     except BaseException:
       self.close()
       raise
@@ -156,7 +156,7 @@ class Workers:
         self, self._num_blocks, parts, os.dup(descriptor), build)
     self._num_blocks += 1
     try:
-      self.ask(block, build, least=_SECONDS_TO_OPEN)
+      self.ask(block, build, _SECONDS_TO_OPEN)
       self.wait(block)
     except Exception:
       with contextlib.suppress(Exception):
@@ -220,9 +220,11 @@ class Workers:
     descriptor = first.connection.fileno()
     while True:
       before = time.monotonic()
-      ready = [ready for ready, _ in first.poll.poll(1000 * _SECONDS_TO_CHECK)]
+      ready = {ready for ready, _ in first.poll.poll(1000 * _SECONDS_TO_CHECK)}
       if descriptor in ready:
-        return first.receive()
+        if answer := first.receive():
+          return answer
+        ready.remove(descriptor)
       waited = time.monotonic() - before
       if waited > 2 * _SECONDS_TO_CHECK:  # All of us were stopped, by Ctrl-Z.
         for worker in workers:
@@ -280,12 +282,11 @@ class Workers:
     for here in [here for other, here in block.shares if other is worker]:
       block.build(worker, here)
       _raise_error([self._answer(
-          [worker], self._seconds(least=_SECONDS_TO_OPEN))])
+          [worker], self._seconds(_SECONDS_TO_OPEN))])
       if running := history.running():
         worker.request(block.number, "replay", tuple(
             part[here] for part in running))
-        _raise_error([self._answer(
-            [worker], self._seconds(remote_block.steps(running[-1])))])
+        _raise_error([self._answer([worker], self._seconds())])
         history.check(here)
 
   @property
@@ -294,14 +295,13 @@ class Workers:
     return bool(self._workers) and not self._given_up
 
   def ask(self, block: remote_block.RemoteBlock, send: remote_block.Send,
-          steps: int = 1, least: float = 0.0):
+          least: float = 0.0):
     """Ask all workers of a block for something.
 
     Args:
       block: To which the answers belong.
       send: Asks one worker, about its share of the environments.
-      steps: How many times the timeout an answer may take.
-      least: Seconds that it may take anyway.
+      least: Seconds that an answer may take, whatever the timeout.
     Raises:
       RuntimeError: If nothing can be asked of the workers any more.
     """
@@ -313,11 +313,11 @@ class Workers:
       self._given_up = True
       raise
     self._questions.append(_Question(
-        block, send, self._seconds(steps, least), list(block.shares)))
+        block, send, self._seconds(least), list(block.shares)))
 
-  def _seconds(self, steps: int = 1, least: float = 0.0) -> float:
+  def _seconds(self, least: float = 0.0) -> float:
     """Return the seconds that an answer may take; 0: forever."""
-    return self._timeout and max(least, self._timeout * steps)
+    return self._timeout and max(least, self._timeout)
 
   def forget(self, block: remote_block.RemoteBlock):
     """Don't build a block again that is being closed."""
@@ -331,7 +331,7 @@ class Workers:
                          "done with the workers is to close them.")
 
   def close(self, patience: float = process_lib.SECONDS_TO_CLOSE):
-    """Ask every process to end, wait, terminate, kill. Can be repeated.
+    """Ask every process to end, wait, kill. Can be repeated.
 
     Args:
       patience: Seconds for the environments to close.
@@ -339,13 +339,11 @@ class Workers:
     workers, self._workers = self._workers, []
     for worker in workers:
       worker.hang_up()
-    for urge, seconds in (
-        (None, patience), (subprocess.Popen.terminate, 1.0),
-        (subprocess.Popen.kill, 5.0)):
+    for seconds, kill in (patience, False), (5.0, True):
       deadline = time.monotonic() + seconds
       for worker in workers:
-        if urge and worker.process.poll() is None:
-          urge(worker.process)
+        if kill and worker.process.poll() is None:
+          worker.end()
       for worker in workers:
         try:
           worker.process.wait(max(0.0, deadline - time.monotonic()))

@@ -65,7 +65,12 @@ def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 def load_newest(folder: pathlib.Path
                 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-  """Load the newest checkpoint that can be, and tell of those that can't.
+  """Load the newest checkpoint that can be; see `newest_whole`."""
+  return load(newest_whole(folder))
+
+
+def newest_whole(folder: pathlib.Path) -> pathlib.Path:
+  """Return the newest checkpoint that can be read, and tell of others.
 
   Raises:
     CheckpointError: If there is none.
@@ -73,16 +78,11 @@ def load_newest(folder: pathlib.Path
   newest(folder)  # Says so if there is none.
   for path in reversed(paths(folder)):
     try:
-      return load(path)
+      load(path)
+      return path
     except CheckpointError as error:
       print(f"Note: {error} Trying the one before.", file=sys.stderr)
   raise CheckpointError(f"No checkpoint in {folder} can be read.")
-
-
-def newest_whole(folder: pathlib.Path) -> pathlib.Path:
-  """Return the path of what `load_newest` loads."""
-  _, facts = load_newest(folder)
-  return named(folder, str(facts["step"]))
 
 
 def paths(folder: pathlib.Path) -> list[pathlib.Path]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from agents import config as config_lib
 from agents.environments import incidents
-from agents.training import run_folder
+from agents.training import quarantine
 from agents.training import writing
 
 
@@ -44,7 +44,8 @@ def save(folder: pathlib.Path, step: int, incident: incidents.Incident,
     number += 1
   with writing.explained(path):
     path.mkdir(parents=True)
-    (path / "about.txt").write_text(incident.text)
+    (path / "about.txt").write_text(
+        incident.text, "utf-8", errors="backslashreplace")
     (path / "config.yaml").write_text(config_lib.dump(config))
     if broken := incident.broken:
       np.savez(
@@ -63,12 +64,12 @@ def load(path: pathlib.Path) -> Crash:
     ConfigError: If there is no such folder, or it can't be read.
   """
   try:
-    text = (path / "about.txt").read_text()
+    text = (path / "about.txt").read_text("utf-8", errors="replace")
     config = config_lib.load(
         (path / "config.yaml").read_text(), str(path / "config.yaml"))
     for folder in (path, *path.resolve().parents[:2]):
       if (folder / "config.yaml").exists():  # The crash's, and the run's.
-        run_folder.off_path(folder)
+        quarantine.add(folder)
     broken = ()
     if (path / "episodes.npz").exists():
       with np.load(path / "episodes.npz", allow_pickle=False) as file:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -18,28 +19,34 @@ class TrainingDiverged(errors.RunError):
 
 
 def check(epoch: epoch_lib.Epoch, step: int, algorithm: trainer.Algorithm):
-  """Look at all that an epoch reports.
+  """Look at all that an epoch reports, and at what it has led to.
 
   Args:
     epoch: What was done last.
     step: Training steps before it.
-    algorithm: Has learned; its variables are looked at after a failure.
+    algorithm: That has learned in it.
   Raises:
     TrainingDiverged: If something is not finite; says what and where.
   """
-  for name, value in epoch.metrics.items():
-    if not math.isfinite(value):
-      raise TrainingDiverged(
-          f"{name} became {value} in the update after step {step:,}, whose "
-          f"first {epoch.finite_steps} of {epoch.gradient_steps} minibatches "
-          f"had finite gradients. {_broken(algorithm)} If this comes again, "
-          "begin anew with a smaller algorithm.learning_rate, for example.")
+  metrics = [f"{name} became {value}" for name, value in epoch.metrics.items()
+             if not math.isfinite(value)]
+  if metrics or not all(map(_finite, algorithm.weights)):
+    raise TrainingDiverged(
+        f"{metrics[0] if metrics else 'A weight became NaN or infinite'} "
+        f"in the update after step {step:,}, whose first {epoch.finite_steps} "
+        f"of {epoch.gradient_steps} minibatches had finite gradients. "
+        f"{_broken(algorithm)} If this comes again, begin anew with a smaller "
+        "algorithm.learning_rate, for example.")
 
 
 def _broken(algorithm: trainer.Algorithm) -> str:
   names = [name for name, variable in algorithm.variables().items()
-           if not np.isfinite(np.asarray(variable, np.float64)).all()]
+           if not _finite(variable)]
   if not names:
     return "All variables are finite."
   more = f" and {len(names) - 3} others" if len(names) > 3 else ""
   return f"Not finite are {', '.join(names[:3])}{more}."
+
+
+def _finite(variable: Any) -> bool:
+  return bool(np.isfinite(np.asarray(variable)).all())

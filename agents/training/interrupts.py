@@ -16,7 +16,8 @@ import threading
 import time
 
 _SECONDS_TO_FINISH = 4.0  # Then environments are no longer waited for.
-_SECONDS_TO_END = 9.5  # Then the process ends, whatever it is doing.
+_SECONDS_TO_END = 9.3  # Then the process ends, whatever it is doing.
+_SECONDS_TO_SAY = 0.3  # Why.
 
 
 class Interrupts:
@@ -81,12 +82,21 @@ class Interrupts:
         self.signum = arrived[0]
         now = time.monotonic()
         deadlines = [now + _SECONDS_TO_FINISH, now + _SECONDS_TO_END]
-        print(f"\n{signal.Signals(self.signum).name}: finishing the epoch; "
-              "Ctrl-C again ends at once.", file=sys.stderr, flush=True)
+        _say(f"\n{signal.Signals(self.signum).name}: finishing the epoch; "
+             "Ctrl-C again ends at once.")
       elif arrived[0] == signal.SIGINT:
         self._end("Ended at once.")
 
   def _end(self, why: str):
-    with contextlib.suppress(OSError):
-      print(f"{why} {self.farewell}", file=sys.stderr, flush=True)
+    _say(f"{why} {self.farewell}")
     os._exit(self.exit_code)
+
+
+def _say(text: str):
+  """Print, unless nobody reads it; a full pipe would be waited for forever."""
+  def say():
+    with contextlib.suppress(OSError):
+      print(text, file=sys.stderr, flush=True)
+  thread = threading.Thread(target=say, daemon=True)
+  thread.start()
+  thread.join(_SECONDS_TO_SAY)

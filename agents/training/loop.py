@@ -14,9 +14,11 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import errors
+from agents import plain
 from agents.training import checkpoint
 from agents.training import divergence
 from agents.training import epoch as epoch_lib
+from agents.training import facts as facts_lib
 from agents.training import failures
 from agents.training import filming
 from agents.training import forecast
@@ -88,44 +90,36 @@ class Loop:
       self._load()
 
   def _load(self):
-    arrays, facts = checkpoint.load_newest(self._folder.checkpoints)
+    arrays, data = checkpoint.load_newest(self._folder.checkpoints)
     try:
+      facts = plain.convert(facts_lib.Facts, data, "facts")
       self._trainer.load(arrays)
-      files = self._load_facts(facts)
+      self._load_facts(facts)
       self._recorder.load(recorded.recorded_arrays(arrays))
     except KeyError as error:
       raise config_lib.ConfigError(
           f"The checkpoint lacks {error}; another version of this program "
           "made it.") from error
-    except (ValueError, TypeError, AttributeError, IndexError,
-            tf.errors.OpError) as error:
+    except (ValueError, TypeError, AttributeError, IndexError, MemoryError,
+            ArithmeticError, tf.errors.OpError) as error:
       if isinstance(error.__cause__, errors.EnvironmentsError):
         raise  # An environment's own, while its episode was replayed.
       raise config_lib.ConfigError(
           f"config.yaml and checkpoint do not fit: {error}") from error
-    self._metrics = metrics_lib.Metrics(self._folder.path, files)
+    self._metrics = metrics_lib.Metrics(self._folder.path, facts.files)
 
-  def _load_facts(self, facts: dict[str, Any]) -> dict[str, int]:
-    """Go on from what `_save` knew, and return the lengths of files."""
+  def _load_facts(self, facts: facts_lib.Facts):
+    """Go on from what `_save` knew."""
+    self.step = facts.step
+    self._done |= facts.done
+    self._tally = tally.Tally(facts.scores, facts.lengths, facts.reward_parts)
+    self._health.state = facts.health
+    self._seconds = facts.seconds
+    self._failures.count = facts.restarts
     settings = config_lib.flat(self._config)
-    left = dict(facts)
-    self.step = int(left.pop("step"))
-    self._done |= left.pop("done")
-    self._tally = tally.Tally(
-        left.pop("scores"), left.pop("lengths"), left.pop("reward_parts"))
-    self._seconds = float(left.pop("seconds"))
-    self._health.state = left.pop("health")
-    # Those with a default are younger than the others.
-    self._failures.count = int(left.pop("restarts", 0))
-    before = dict(left.pop("config", settings))
-    files = dict(left.pop("files"))
-    if left:
-      raise ValueError("This version of the program does not know what "
-                       f"{', '.join(left)} would be.")
-    if changed := provenance.differences(before, settings):
+    if changed := provenance.differences(facts.config or settings, settings):
       print("Not the settings that the checkpoint was made with: "
             f"{', '.join(changed)}.", file=sys.stderr)
-    return files
 
   def run(self):
     """Train until the budget is used up or `stop` says so.
@@ -330,13 +324,12 @@ class Loop:
     for name, array in self._recorder.arrays().items():
       arrays[f"recorded/{name}"] = array
     checkpoint.save(
-        self._folder.checkpoints, self.step, arrays, {
-            "step": self.step, "done": self._done,
-            **dataclasses.asdict(self._tally),
-            "health": self._health.state, "restarts": self._failures.count,
-            "seconds": self._elapsed(),
-            "config": config_lib.flat(self._config),
-            "files": self._metrics.lengths()})
+        self._folder.checkpoints, self.step, arrays,
+        dataclasses.asdict(facts_lib.Facts(
+            self.step, self._done, **dataclasses.asdict(self._tally),
+            health=self._health.state, seconds=self._elapsed(),
+            files=self._metrics.lengths(), restarts=self._failures.count,
+            config=config_lib.flat(self._config))))
 
   def _elapsed(self) -> float:
     return self._seconds + time.monotonic() - self._start

@@ -39,7 +39,7 @@ def code(env: str) -> dict[str, str]:
   module, colon, _ = env.partition(":")
   try:
     spec = importlib.util.find_spec(module) if colon else None
-  except (ImportError, ValueError):  # Who builds it will say so.
+  except Exception:  # Who builds it will say so.
     spec = None
   if spec and spec.has_location:
     files[f"module {module}"] = pathlib.Path(spec.origin)

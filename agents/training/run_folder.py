@@ -17,13 +17,13 @@ import datetime
 import fcntl
 import os
 import pathlib
-import sys
 
 import yaml
 
 from agents import config as config_lib
 from agents import plain
 from agents.training import provenance
+from agents.training import quarantine
 from agents.training import writing
 
 
@@ -44,7 +44,7 @@ class RunFolder:
       raise config_lib.ConfigError(
           f"{self.path} is not a run folder: {error}") from None
     self.config = config_lib.load(text, str(self.path / "config.yaml"))
-    off_path(self.path)
+    quarantine.add(self.path)
     self.checkpoints = self.path / "checkpoints"
 
   def extend(self, steps: int):
@@ -86,16 +86,6 @@ class RunFolder:
     if not isinstance(began, dict):
       return [f"{name} can't be read"]
     return provenance.differences(began, now)
-
-
-def off_path(folder: pathlib.Path):
-  """Take a folder, and what is in it, off the path that Python imports from.
-
-  A folder that somebody else has made is data, also as the current directory.
-  """
-  folder = folder.resolve()
-  sys.path[:] = [entry for entry in sys.path if not pathlib.Path(
-      entry).resolve().is_relative_to(folder)]
 
 
 def find(path: str | os.PathLike) -> RunFolder:

@@ -76,6 +76,15 @@ def test_native_code_crashes_again(tmp_path):
   assert "Segmentation fault" in done.stderr and "odd.py" in done.stderr
 
 
+@pytest.mark.slow
+def test_a_debugger_stops_where_it_failed(tmp_path):
+  done = subprocess.run(
+      [sys.executable, "-m", "pdb", "-m", "agents", "replay",
+       _crash(tmp_path, "raise", _broken())], text=True, capture_output=True,
+      input="continue\np self._breaks_at\nq\n")
+  assert '-> raise ValueError("broken")\n(Pdb) 2\n' in done.stdout
+
+
 @pytest.mark.parametrize("amount", [1, 3])
 def test_what_came_before_is_filmed(amount, tmp_path, capsys):
   path = tmp_path / "films" / "crash.mp4"

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -323,6 +324,66 @@ class Once(toy.Counter):
         ctypes.string_at(0)
       time.sleep(10_000)
     return super().step(action)
+
+
+class StopsReplay(toy.Counter):
+  """Is killed in step 40, and then stopped when it is replayed, each once.
+
+  Args:
+    path: Of files that are made when it is.
+  """
+
+  def __init__(self, path: str):
+    super().__init__(length=50)
+    self._killed, self._stopped = (
+        pathlib.Path(path + end) for end in ("-killed", "-stopped"))
+
+  def step(self, action):
+    if self._step == 39 and not self._killed.exists():
+      self._killed.touch()
+      os.kill(os.getpid(), signal.SIGKILL)
+    if self._step == 5 and self._killed.exists() and not self._stopped.exists():
+      self._stopped.touch()
+      os.kill(os.getpid(), signal.SIGSTOP)
+    return super().step(action)
+
+
+class HangsWithServer(toy.Counter):
+  """Starts a process, writes down its id, and hangs; but only the first time.
+
+  Args:
+    path: File for the id.
+  """
+
+  def __init__(self, path: str):
+    super().__init__()
+    self._path, self._first = pathlib.Path(path), not os.path.exists(path)
+
+  def reset(self, *, seed=None, options=None):
+    if self._first:
+      self._server = subprocess.Popen(["sleep", "1000"])
+      self._path.write_text(str(self._server.pid))
+    return super().reset(seed=seed)
+
+  def step(self, action):
+    if self._first and self._step == 0:
+      time.sleep(10_000)
+    return super().step(action)
+
+
+class Terminates(toy.Counter):
+  """Terminates a process and a fork of its own."""
+
+  def codes(self) -> list[int]:
+    """Return with what they ended."""
+    server = subprocess.Popen(["sleep", "1000"])
+    fork = os.fork()
+    if not fork:
+      time.sleep(1000)
+      os._exit(0)
+    server.terminate()
+    os.kill(fork, signal.SIGTERM)
+    return [server.wait(), os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1])]
 
 
 class StopsWithinAnswer(toy.Counter):

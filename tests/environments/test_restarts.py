@@ -217,7 +217,61 @@ def test_a_worker_that_does_not_read_what_it_is_asked_is_replaced(monkeypatch):
     os.kill(workers.pids[0], signal.SIGSTOP)
     assert batch.call("add", np.ones(10**6), 1)[0].sum() == 2e6
     (reason, _), = workers.incidents.take()
-    assert "no answer for 1 seconds" in reason
+    assert "no answer for 5 seconds" in reason
+
+
+@pytest.mark.slow
+def test_a_worker_that_pauses_before_it_reads_is_waited_for():
+  with workers_lib.Workers(1, timeout=60.0) as workers, \
+      batch_env.BatchEnv([toy.Counter], workers) as batch:
+    os.kill(workers.pids[0], signal.SIGSTOP)
+    timer = threading.Timer(3.0, os.kill, (workers.pids[0], signal.SIGCONT))
+    timer.start()
+    assert batch.call("add", np.ones(10**6), 1)[0].sum() == 2e6
+    timer.join()
+
+
+def test_a_worker_that_stops_while_it_replays_is_soon_noticed(
+    tmp_path):
+  with workers_lib.Workers(
+      1, incidents=incidents_lib.Incidents(2), timeout=1.0) as workers, \
+      batch_env.BatchEnv([functools.partial(
+          odd.StopsReplay, str(tmp_path / "fault"))], workers) as batch:
+    batch.reset()
+    for _ in range(40):
+      step = batch.step(np.zeros((1, 1)))
+    assert step.next_observ[0, 1] == 40
+    first, second = (text for text, _ in workers.incidents.take())
+    assert "SIGKILL" in first and "no answer for 1 seconds" in second
+
+
+def test_what_environments_have_started_ends_with_a_worker_that_is_killed(
+    tmp_path):
+  path = tmp_path / "pid"
+  with workers_lib.Workers(
+      1, incidents=incidents_lib.Incidents(1), timeout=1.0) as workers, \
+      batch_env.BatchEnv([functools.partial(
+          odd.HangsWithServer, str(path))], workers) as batch:
+    batch.reset()
+    server = int(path.read_text())
+    batch.step(np.zeros((1, 1)))
+    assert len(workers.incidents.take()) == 1
+    assert not scripts.wait_for_ends([server], 5)
+
+
+def test_a_signal_to_all_processes_of_a_run_is_the_trainers():
+  with workers_lib.Workers(2) as workers, \
+      batch_env.BatchEnv([toy.Counter] * 2, workers) as batch:
+    batch.reset()
+    for pid in workers.pids:
+      os.kill(pid, signal.SIGTERM)
+    assert batch.step(np.zeros((2, 1))).next_observ[:, 1].tolist() == [1, 1]
+
+
+def test_what_environments_have_started_can_be_terminated():
+  with workers_lib.Workers(1) as workers, \
+      batch_env.BatchEnv([odd.Terminates], workers) as batch:
+    assert batch.call("codes") == [[-signal.SIGTERM] * 2]
 
 
 def test_a_fault_that_comes_again_is_an_error_in_the_end():

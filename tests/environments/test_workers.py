@@ -255,9 +255,9 @@ with workers_lib.Workers(2) as workers:
 @pytest.mark.parametrize("fault, message", [
     (functools.partial(toy.Faulty, "kill"), "SIGKILL.*out of memory"),
     (functools.partial(odd.Ends, signal.SIGSEGV), "SIGSEGV.*native code"),
-    (functools.partial(odd.Ends, signal.SIGTERM), "SIGTERM"),
+    (functools.partial(odd.Ends, signal.SIGUSR1), "SIGUSR1"),
     (functools.partial(odd.Ends, code=7), "exited with code 7")],
-                         ids=["kill", "segv", "term", "code"])
+                         ids=["kill", "segv", "usr1", "code"])
 def test_death_in_a_step(fault, message):
   with workers_lib.Workers(2) as workers:
     batch = batch_env.BatchEnv([toy.Counter, fault], workers)

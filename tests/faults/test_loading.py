@@ -1,6 +1,7 @@
 """What a run folder holds is data: garbage is told, and nothing is run."""
 
 import json
+import math
 import os
 import pathlib
 import pickle
@@ -95,6 +96,7 @@ def _hostile(file, proof):
   yield b"[" * 100_000
   yield b'{"phase": ' * 100_000 + b"\n"
   yield b"9" * 100_000 + b"\n"
+  yield b"a: " + b":".join([b"1"] * 200) + b".0"  # In base 60, as YAML has it.
   if file.suffix == ".npz":
     for name in ("facts", "action"):
       with open(file, "wb") as stream:
@@ -177,7 +179,7 @@ def test_checkpoints_with_other_contents_are_told(seed, finished, tmp_path):
     _replace(changed, name, rng)
     resume(changed, dict(facts))
   for name in facts:
-    for value in (None, "x", -1, [[]], {"x": []}):
+    for value in (None, "x", math.inf, [[]], {"x": []}):
       resume(arrays, {**facts, name: value})
   assert told > 40
   trainer.close()
@@ -188,12 +190,13 @@ def test_checkpoints_with_other_contents_are_told(seed, finished, tmp_path):
     ("subprocess:Popen", {"args": ["mkdir", "PROOF"]}),
     ("runpy:run_path", {"path_name": "evil.py"}), ("evil:Evil", {}),
     ("evil:Evil-v0", {}), ("package.evil:Evil", {}), ("google.evil:Evil", {}),
+    ("robot.evil:Evil", {}), ("robot.package.evil:Evil-v0", {}),
     ("gymnasium:make", {"id": "evil:Evil-v0"}),
     ("benchmarks.faulty:Faulty", {
         "env_id": "evil:Evil-v0", "path": "evil.py"})])
 def test_no_config_names_code_to_run(
     env_id, kwargs, finished, tmp_path, monkeypatch):
-  copy, proof = tmp_path / "copy", tmp_path / "proof"
+  copy, proof = tmp_path / "robot", tmp_path / "proof"
   shutil.copytree(finished, copy)
   kwargs = json.loads(json.dumps(kwargs).replace("PROOF", str(proof)))
   config = config_lib.load((copy / "config.yaml").read_text(), "")
@@ -207,7 +210,7 @@ def test_no_config_names_code_to_run(
   from agents.commands import replay
   from agents.commands import train
   from agents.commands import visualize
-  for where in (copy, crash, crash.parent):
+  for where in (copy, crash, crash.parent, tmp_path):
     monkeypatch.chdir(where)
     for main, *args in (
         (train.main, "--resume", str(copy)),

@@ -39,6 +39,16 @@ def test_what_is_survived_is_told_once(tmp_path):
   assert not list(kept.survived(3000))
 
 
+def test_what_can_not_be_written_down_is_described(tmp_path):
+  text = "FileNotFoundError: b\udce4r"  # As names of files in Latin-1 are read.
+  incidents = incidents_lib.Incidents(1)
+  kept, folder = _failures(tmp_path, incidents)
+  incidents.survive(incidents_lib.Incident(text))
+  assert len(list(kept.survived(1))) == 1
+  crash, = folder.iterdir()
+  assert crashes.load(crash).incident.text == r"FileNotFoundError: b\udce4r"
+
+
 def test_what_is_not_survived_is_kept(tmp_path, capsys):
   incidents = incidents_lib.Incidents(0)
   kept, folder = _failures(tmp_path, incidents)

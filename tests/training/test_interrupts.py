@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -25,10 +26,10 @@ with interrupts_lib.Interrupts() as interrupts:
 """
 
 
-def hang(name, delays):
+def hang(name, delays, stderr=subprocess.PIPE):
   code = HANGING.format(signal=name, delays=delays)
   return subprocess.run([sys.executable, "-c", code], cwd=command.ROOT,
-                        capture_output=True, text=True, timeout=30)
+                        stderr=stderr, text=True, timeout=30)
 
 
 def test_signal_is_a_request():
@@ -51,6 +52,20 @@ def test_gives_up_in_time_and_ends_at_last():
   done = hang("SIGTERM", [0.1])
   assert done.returncode == 143
   assert "It took too long to stop." in done.stderr
+
+
+def test_ends_also_where_nobody_reads_what_it_prints():
+  read, write = os.pipe()
+  os.set_blocking(write, False)
+  try:
+    with contextlib.suppress(BlockingIOError):
+      while True:
+        os.write(write, bytes(1000))
+    os.set_blocking(write, True)
+    assert hang("SIGTERM", [0.1], write).returncode == 143
+  finally:
+    os.close(read)
+    os.close(write)
 
 
 def test_second_ctrl_c_ends_at_once():

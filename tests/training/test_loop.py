@@ -122,6 +122,30 @@ def test_divergence_that_does_not_come_again_costs_what_was_not_saved(
              if name.startswith("variable/"))
 
 
+def test_weights_that_no_metric_has_seen_are_not_acted_with(tmp_path, capsys):
+  loop, folder = make(tmp_path)
+  epoch, poisoned = loop._trainer.epoch, []
+  def poison(*args):
+    done = epoch(*args)
+    if loop.step == 80 and not poisoned:
+      weight = loop._trainer.algorithm.weights[0]  # Of the policy.
+      weight.assign(np.full(weight.shape, np.inf))
+      poisoned.append(loop.step)
+    return done
+  loop._trainer.epoch = poison
+  loop.start()
+  loop.run()
+  assert poisoned and loop.step == 120
+  told = capsys.readouterr().err
+  assert "A weight became NaN or infinite in the update after step 80" in told
+  assert "Not finite are policy/" in told
+  assert "Going on from the checkpoint of step 80, with other" in told
+  for path in checkpoint.paths(folder.checkpoints):
+    arrays, _ = checkpoint.load(path)
+    assert all(np.isfinite(array).all() for array in arrays.values()
+               if array.dtype.kind == "f")
+
+
 @pytest.mark.slow
 def test_after_a_divergence_a_run_repeats_as_well(tmp_path):
   def train(folder, loop):
@@ -280,7 +304,7 @@ def _changed(finished, tmp_path, change):
 def test_checkpoints_of_older_versions_are_told(missing, finished, tmp_path):
   loop = _changed(finished, tmp_path, lambda _, facts: facts.pop(missing))
   with pytest.raises(config_lib.ConfigError,
-                     match=f"lacks '{missing}'; another version"):
+                     match=f"do not fit: facts lacks {missing}."):
     loop.resume()
 
 
