@@ -20,6 +20,7 @@ from agents import configs
 from agents import build
 from agents.environments import workers as workers_lib
 _, config = configs.load("hopper")
+config = config.override({"num_envs": 16})
 build.setup(config)
 with workers_lib.Workers(2) as workers:
   trainer = build.trainer(config, workers)

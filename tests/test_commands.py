@@ -107,7 +107,12 @@ def test_commands_of_the_readme(tmp_path):
   run, = (home / "logdir").glob("*-cheetah")
   names = {path.name for path in (run / "videos").glob("*.mp4")}
   assert {"step-1001472-episode-0.mp4", "timeline-episode-0.mp4"} < names
-  assert command.rows(run)[-1]["step"] >= 1_200_000
+  returns = {row["step"]: row["return_mean"] for row in command.rows(run)
+             if row["phase"] == "eval"}
+  assert max(score for step, score in returns.items()
+             if step <= 500_000) >= 3500
+  assert returns[1_001_472] >= 4500
+  assert max(returns) >= 1_200_000
   assert not subprocess.run(
       ["git", "status", "--short"], cwd=checkout, capture_output=True,
       text=True, check=True).stdout

@@ -138,12 +138,16 @@ def _outlive(signum: int):
 
   Unlike SIG_IGN this is not inherited by what environments start.
   """
-  worker = os.getpid()
-  def leave(*_):
-    if os.getpid() != worker:  # But a fork of it.
-      signal.signal(signum, signal.SIG_DFL)
-      os.kill(os.getpid(), signum)
-  signal.signal(signum, leave)
+  signal.signal(signum, lambda *_: None)
+  def unblock():
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signum})
+  def restore():
+    signal.signal(signum, signal.SIG_DFL)
+    unblock()
+  # One that arrives meanwhile would be forgotten.
+  os.register_at_fork(
+      before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signum}),
+      after_in_parent=unblock, after_in_child=restore)
 
 
 def _guard(lifeline_fd: int):
@@ -158,6 +162,7 @@ def _guard(lifeline_fd: int):
     os.close(lifeline_fd)
     return
   os.close(ours)
+  signal.signal(signal.SIGTERM, signal.SIG_IGN)
   ready, _, _ = select.select([alive, lifeline_fd], [], [])
   if alive not in ready:
     ready, _, _ = select.select([alive], [], [], _SECONDS_TO_CLOSE)

@@ -212,12 +212,10 @@ def _check_against_reference(algorithm, config, network, policy, phases=3):
     assert state["step_size/rate:0"] != config.learning_rate
 
 
-@pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
 @_each_shared
-def test_learning_equals_its_transcription(settings, policy, eager):
-  with modes.functions_run_eagerly(eager):
-    _check_against_reference(
-        _shared(settings, policy), *_SETTINGS[settings], policy)
+def test_learning_equals_its_transcription(settings, policy):
+  _check_against_reference(
+      _shared(settings, policy), *_SETTINGS[settings], policy)
 
 
 @pytest.mark.parametrize("settings, policy", [
@@ -289,9 +287,8 @@ def test_learning_follows_the_activations(activation, mean_activation):
         _algorithm(network=network), _MODERN, network, "gaussian", phases=2)
 
 
-@pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
 @_each_shared
-def test_rewriting_the_padding_changes_nothing(settings, policy, eager):
+def test_rewriting_the_padding_changes_nothing(settings, policy):
   experience = _experience(_transitions(0, _SPACES[policy]))
   valid = experience.valid.numpy()
   padding, rng = ~valid, np.random.default_rng(1)
@@ -321,8 +318,7 @@ def test_rewriting_the_padding_changes_nothing(settings, policy, eager):
   results = []
   for each in (experience, other):
     algorithm = _shared(settings, policy)
-    with modes.functions_run_eagerly(eager):
-      metrics = _learn_from(algorithm, each)
+    metrics = _learn_from(algorithm, each)
     results.append({**metrics, **_state(algorithm)})
   for name, value in results[0].items():
     np.testing.assert_array_equal(results[1][name], value, err_msg=name)

@@ -349,14 +349,15 @@ def test_help_does_not_import_tensorflow():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config, args", [
-    ("cheetah", ["--steps", "50000"]),
-    ("humanoid", ["--steps", "16000"]),
-    ("cartpole", ["--preset", "paper", "--steps", "20000"]),
-    ("hopper", ["--preset", "paper", "--steps", "20000"]),
+    ("cheetah", ["--steps", "30000"]),
+    ("humanoid", ["--steps", "10000"]),
+    ("cartpole", ["--preset", "paper", "--steps", "10000"]),
+    ("hopper", ["--preset", "paper", "--steps", "10000"]),
 ])
 def test_killed_and_resumed_equals_uninterrupted(config, args, tmp_path):
   """Two kills at random moments of each run."""
-  args = ["--config", config, *args, "--set", "eval_episodes=2"]
+  args = ["--config", config, *args, "--set", "eval_episodes=2", "--set",
+          "eval_every=5000"]
   done = command.run(
       "train.py", *args, "--logdir", tmp_path / "whole", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
@@ -393,7 +394,7 @@ def test_number_of_workers_changes_nothing(tmp_path):
       ("serial", "--noenv_processes"),
       ("two", "--set", "num_workers=2"), ("five", "--set", "num_workers=5")):
     done = command.run(
-        "train.py", "--config", "hopper", "--steps", "20000", "--logdir",
+        "train.py", "--config", "hopper", "--steps", "10000", "--logdir",
         tmp_path / name, *args, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     folders.append(command.run_folder(tmp_path / name))
@@ -406,23 +407,10 @@ def test_number_of_workers_changes_nothing(tmp_path):
 @pytest.mark.parametrize("config, steps, goal", [
     (["pendulum"], 300_000, -250), (["cartpole"], 100_000, 475),
     (["cartpole", "--preset", "paper"], 60_000, 463),
-    (["reacher", "--preset", "paper"], 500_000, -5.5)])
+    (["reacher", "--preset", "paper"], 250_000, -6.5)])
 def test_small_tasks_are_solved(config, steps, goal, tmp_path):
   done = command.run("train.py", "--config", *config, "--steps", str(steps),
                      "--logdir", tmp_path / "logdir", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
   last = command.rows(command.run_folder(tmp_path / "logdir"))[-1]
   assert last["phase"] == "eval" and last["return_mean"] >= goal
-
-
-@pytest.mark.slow
-def test_cheetah_runs(tmp_path):
-  done = command.run("train.py", "--config", "cheetah", "--logdir",
-                     tmp_path / "logdir", cwd=tmp_path)
-  assert done.returncode == 0, done.stdout
-  returns = {row["step"]: row["return_mean"] for row in
-             command.rows(command.run_folder(tmp_path / "logdir"))
-             if row["phase"] == "eval"}
-  assert max(score for step, score in returns.items()
-             if step <= 500_000) >= 3500
-  assert returns[max(returns)] >= 4500
