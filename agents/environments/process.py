@@ -91,30 +91,29 @@ class Worker:
   def send(self, byte: bytes):
     """Send a byte; who waits for the answer finds out if nobody took it."""
     self.since = time.monotonic()
-    with self._to_be_noticed():
+    try:
       self.connection.send(byte)
+    except OSError as error:
+      self._not_sent(error)
 
   def request(self, number: int, name: str, arguments: tuple,
               descriptor: int | None = None):
     """Ask for a method of block `number`, or to open it, as `send` does."""
     self.since = time.monotonic()
-    with self._to_be_noticed():
+    try:
       if descriptor is not None:
         self.connection.send(messages.DESCRIPTOR)
         socket.send_fds(self.connection, [b"\0"], [descriptor])
       messages.send(self, messages.REQUEST, (number, name, arguments))
-
-  @contextlib.contextmanager
-  def _to_be_noticed(self):
-    """Leave it to who waits for the answer that the process is out of reach."""
-    try:
-      yield
-    except BlockingIOError:  # It hasn't read thousands of bytes that came one
-      self._unreachable = self.kill(self._seconds)  # by one.
     except WorkerDied as death:
       self._unreachable = death
-    except OSError:
-      pass
+    except OSError as error:
+      self._not_sent(error)
+
+  def _not_sent(self, error: OSError):
+    # Where it is dead, the end of its answers tells.
+    if isinstance(error, BlockingIOError):  # Thousands of bytes are unread.
+      self._unreachable = self.kill(self._seconds)
 
   def receive(self) -> messages.Answer | None:
     """Return what the process has sent: an answer, or that it is alive.
