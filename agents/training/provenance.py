@@ -8,16 +8,23 @@ import importlib.util
 import os
 import pathlib
 import platform
+import sysconfig
 from typing import Any
+
+import gymnasium
 
 _PACKAGES = ("tensorflow", "keras", "tensorflow-probability", "numpy",
              "gymnasium", "mujoco")
 
 
-def versions() -> dict[str, str]:
-  """Return the versions of what is installed, by name."""
+def versions(env: str) -> dict[str, str]:
+  """Return the versions of what is installed, by name.
+
+  Args:
+    env: Id of the environment, whose own package counts.
+  """
   found = {"python": platform.python_version(), "machine": platform.machine()}
-  for package in _PACKAGES:
+  for package in dict.fromkeys((*_PACKAGES, *_packages(_module(env)))):
     try:
       found[package] = importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -31,20 +38,46 @@ def code(env: str) -> dict[str, str]:
   """Return digests of the code, by file.
 
   Args:
-    env: Id of the environment; its own file counts, if the id names a module.
+    env: Id of the environment; its own files count, unless they are installed,
+      so that there is a version.
   """
   root = pathlib.Path(__file__).parent.parent
-  files = {str(path.relative_to(root.parent)): path
-           for path in sorted(root.rglob("*.py"))}
-  module, colon, _ = env.partition(":")
+  files = _files(root)
+  module = _module(env)
+  top = module.partition(".")[0]
   try:
-    spec = importlib.util.find_spec(module) if colon else None
+    spec = importlib.util.find_spec(top) if module else None
   except Exception:  # Who builds it will say so.
     spec = None
-  if spec and spec.has_location:
-    files[f"module {module}"] = pathlib.Path(spec.origin)
+  places = map(pathlib.Path, [] if spec is None else (
+      spec.submodule_search_locations or [spec.origin] * spec.has_location))
+  for place in places:
+    if not any(map(place.is_relative_to, sysconfig.get_paths().values())):
+      files |= _files(place) if place.is_dir() else {place.name: place}
   return {name: hashlib.sha256(path.read_bytes()).hexdigest()[:16]
           for name, path in files.items()}
+
+
+def _files(folder: pathlib.Path) -> dict[str, pathlib.Path]:
+  return {str(path.relative_to(folder.parent)): path
+          for path in sorted(folder.rglob("*.py"))}
+
+
+def _module(env: str) -> str:
+  """Return where an environment comes from, or nothing if nobody knows."""
+  module, colon, _ = env.partition(":")
+  if colon:
+    return module
+  spec = gymnasium.registry.get(env)
+  entry = spec.entry_point if spec else None
+  return entry.partition(":")[0] if isinstance(entry, str) else ""
+
+
+def _packages(module: str) -> list[str]:
+  """Return the installed packages that a module belongs to."""
+  top = module.partition(".")[0]
+  return [] if top in ("", "gymnasium", "agents") else (
+      importlib.metadata.packages_distributions().get(top, []))
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

@@ -75,8 +75,9 @@ class RunFolder:
 
   def changes(self) -> list[str]:
     """Say which packages and code are not those that the run began with."""
-    return [*self._changes("versions.yaml", provenance.versions()),
-            *self._changes("code.yaml", provenance.code(self.config.env.id))]
+    env = self.config.env.id
+    return [*self._changes("versions.yaml", provenance.versions(env)),
+            *self._changes("code.yaml", provenance.code(env))]
 
   def _changes(self, name: str, now: dict[str, str]) -> list[str]:
     try:
@@ -120,7 +121,7 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
           f"--logdir {logdir}: can't make {path}: {error.strerror}") from None
   for folder in ("checkpoints", "train", "eval"):
     (path / folder).mkdir()
-  for file, content in (("versions.yaml", provenance.versions()),
+  for file, content in (("versions.yaml", provenance.versions(config.env.id)),
                         ("code.yaml", provenance.code(config.env.id))):
     _write(path / file, yaml.safe_dump(content, sort_keys=False))
   _write(path / "config.yaml", config_lib.dump(config))

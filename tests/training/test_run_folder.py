@@ -66,12 +66,12 @@ def test_other_code_is_told(tmp_path, monkeypatch):
   assert folder.changes() == []
   module.write_text("# Another.")
   change, = folder.changes()
-  assert change.startswith("module some_env ")
+  assert change.startswith("some_env.py ")
   path = folder.path / "code.yaml"
   path.write_text(path.read_text().replace(
       "agents/build.py: ", "agents/gone.py: "))
   assert [text.split(" ")[0] for text in folder.changes()] == [
-      "agents/gone.py", "module", "agents/build.py"]
+      "agents/gone.py", "some_env.py", "agents/build.py"]
 
 
 def test_no_run_is_told(tmp_path):
