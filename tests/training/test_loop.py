@@ -94,17 +94,30 @@ def test_divergence_that_comes_again_ends_the_run(tmp_path, capsys):
     assert checkpoint.load(path)[1]["step"] == 0
 
 
+def _poison(loop, step, index, value, after=False):
+  """Set a weight before or after the epoch of a step, and say when it was."""
+  epoch, poisoned = loop._trainer.epoch, []
+  def set_once():
+    if loop.step == step and not poisoned:
+      weight = loop._trainer.algorithm.weights[index]
+      weight.assign(np.full(weight.shape, value))
+      poisoned.append(step)
+  def poisonous(*args):
+    if not after:
+      set_once()
+    done = epoch(*args)
+    if after:
+      set_once()
+    return done
+  loop._trainer.epoch = poisonous
+  return poisoned
+
+
 def test_divergence_that_does_not_come_again_costs_what_was_not_saved(
     finished, tmp_path, capsys):
   loop, folder = make(tmp_path)
-  epoch, poisoned = loop._trainer.epoch, []
-  def poison(*args):
-    if loop.step == 100 and not poisoned:  # The last checkpoint is of 80.
-      weight = loop._trainer.algorithm.weights[-1]  # Of the value.
-      weight.assign(np.full(weight.shape, np.nan))
-      poisoned.append(loop.step)
-    return epoch(*args)
-  loop._trainer.epoch = poison
+  # Of the value; the last checkpoint is of 80.
+  poisoned = _poison(loop, 100, -1, np.nan)
   loop.start()
   loop.run()
   assert poisoned and loop.step == 120
@@ -124,15 +137,7 @@ def test_divergence_that_does_not_come_again_costs_what_was_not_saved(
 
 def test_weights_that_no_metric_has_seen_are_not_acted_with(tmp_path, capsys):
   loop, folder = make(tmp_path)
-  epoch, poisoned = loop._trainer.epoch, []
-  def poison(*args):
-    done = epoch(*args)
-    if loop.step == 80 and not poisoned:
-      weight = loop._trainer.algorithm.weights[0]  # Of the policy.
-      weight.assign(np.full(weight.shape, np.inf))
-      poisoned.append(loop.step)
-    return done
-  loop._trainer.epoch = poison
+  poisoned = _poison(loop, 80, 0, np.inf, after=True)  # Of the policy.
   loop.start()
   loop.run()
   assert poisoned and loop.step == 120
