@@ -81,10 +81,9 @@ def sb3_training(config: config_lib.Config, stretch: stretch_lib.Stretch
   All environments are in one process. Each time a new policy learns from as
   many updates as ours.
   """
-  import stable_baselines3
-  from stable_baselines3.common import vec_env
-
   from benchmarks import sb3
+  stable_baselines3 = sb3.library()
+  from stable_baselines3.common import vec_env
   env = vec_env.DummyVecEnv([make.MakeEnv(config.env)] * config.num_envs)
   model = stable_baselines3.PPO(
       "MlpPolicy", env, device="cpu",

@@ -13,6 +13,7 @@ import argparse
 import json
 import math
 import time
+import types
 from typing import Any
 
 import gymnasium
@@ -23,6 +24,18 @@ from agents import configs
 from agents.environments import make
 
 ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU"}
+
+
+def library() -> types.ModuleType:
+  """Return Stable-Baselines3.
+
+  It imports TensorFlow for its logs; PyTorch's compiler, which its optimizers
+  import later, then ends the process (2.14 and 2.15, TensorFlow 2.21) unless it
+  was there before.
+  """
+  import torch._dynamo  # noqa: F401, I001
+  import stable_baselines3
+  return stable_baselines3
 
 
 def settings(config: config_lib.Config, action_space: gymnasium.Space
@@ -84,7 +97,7 @@ def train(config: config_lib.Config, matched: bool) -> dict[str, Any]:
     "seconds" since training began, "episodes" since the last point, and their
     mean "return".
   """
-  import stable_baselines3
+  stable_baselines3 = library()
   import torch
   from stable_baselines3.common import callbacks
   from stable_baselines3.common import env_util

@@ -1,3 +1,4 @@
+import json
 import math
 
 import gymnasium
@@ -6,6 +7,7 @@ import pytest
 
 from agents import config as config_lib
 from agents.configs import presets
+from benchmarks import machine
 from benchmarks import sb3
 
 CONFIG = config_lib.Config()
@@ -55,15 +57,22 @@ def test_whole_episodes_are_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("matched", [False, True])
-def test_the_curve_holds_every_episode_and_raw_returns(matched):
+@pytest.mark.parametrize("options", [(), ("--matched",)])
+def test_the_curve_holds_every_episode_and_raw_returns(options, tmp_path):
   pytest.importorskip("stable_baselines3")
+  config = tmp_path / "counter.py"
   # Episodes of 4 steps whose rewards are 1, 2, 3 and 4.
-  config = CONFIG.override({
-      "env.id": "tests.toy:Counter", "env.kwargs": {"length": 4},
-      "num_envs": 4, "algorithm.segment_length": 32,
-      "algorithm.minibatch_size": 32, "steps": 4096, "report_every": 2048})
-  curve = sb3.train(config, matched)
+  config.write_text("""
+from agents.configs import default
+
+CONFIG = default.CONFIG.override({
+    "env.id": "tests.toy:Counter", "env.kwargs": {"length": 4},
+    "num_envs": 4, "algorithm.segment_length": 32,
+    "algorithm.minibatch_size": 32, "steps": 4096, "report_every": 2048})
+""")
+  curve = json.loads(machine.python(
+      "-m", "benchmarks.sb3", "--config", str(config), *options
+      ).splitlines()[-1])
   assert [point["step"] for point in curve["points"]] == [2048, 4096]
   assert [point["episodes"] for point in curve["points"]] == [512, 512]
   assert {point["return"] for point in curve["points"]} == {10.0}
