@@ -17,15 +17,21 @@ _ARROWS = {
     "agents.errors": set(),
     "agents.plain": set(),
     "agents.config": {"agents.plain"},
+    "agents.spaces": set(),
     "agents.structs": set(),
-    "agents.ops": {"agents.structs"},
-    "agents.environments": {"agents.config", "agents.errors"},
-    "agents.parts": {"agents.config", "agents.ops", "agents.structs"},
-    "agents.networks": {"agents.config", "agents.ops", "agents.structs"},
+    "agents.ops": {"agents.spaces", "agents.structs"},
+    "agents.environments": {
+        "agents.config", "agents.errors", "agents.spaces"},
+    "agents.parts": {
+        "agents.config", "agents.ops", "agents.spaces", "agents.structs"},
+    "agents.networks": {
+        "agents.config", "agents.ops", "agents.spaces", "agents.structs"},
     "agents.algorithms": {
         "agents.config", "agents.networks", "agents.ops", "agents.parts",
         "agents.structs"},
-    "agents.simulation": {"agents.environments.batch_env", "agents.structs"},
+    "agents.simulation": {
+        "agents.environments.batch_env", "agents.ops", "agents.spaces",
+        "agents.structs"},
     "agents.training": {
         "agents.config", "agents.costs", "agents.environments",
         "agents.errors", "agents.films", "agents.ops", "agents.parts",

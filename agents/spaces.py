@@ -1,0 +1,177 @@
+"""How values of Gymnasium's spaces are kept in arrays.
+
+A value of a simple space (Box, Discrete, MultiDiscrete, MultiBinary) is an
+array of its own type. Values of Dict and Tuple, however nested, are one element
+of a structured type with a field for each part. In the graph, which has no such
+types, that element is a vector of bytes; `leaves` says what lies where in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from typing import Any
+from typing import NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces as gym
+
+
+class Leaf(NamedTuple):
+  """A simple space, alone or somewhere within a composite one."""
+
+  path: tuple[str, ...]  # Of keys, and of indices as text; () if it is alone.
+  space: gymnasium.Space
+  dtype: np.dtype
+  shape: tuple[int, ...]
+  offset: int  # Bytes of an element in front of it.
+
+  @property
+  def num_bytes(self) -> int:
+    return self.dtype.itemsize * int(np.prod(self.shape))
+
+  def __str__(self) -> str:
+    return "".join(f"[{key!r}]" for key in self.path)
+
+
+def composite(space: gymnasium.Space) -> bool:
+  """Whether values are vectors of bytes in the graph."""
+  return isinstance(space, (gym.Dict, gym.Tuple))
+
+
+def dtype(space: gymnasium.Space, acting: bool = False
+          ) -> tuple[np.dtype, tuple[int, ...]]:
+  """Return type and shape of the array that holds one value.
+
+  Args:
+    space: Of observations or actions.
+    acting: Whether of actions, which are float32 or int64: those that agents
+      choose, in [-1, 1] or from 0.
+  Raises:
+    TypeError: If no array can hold its values.
+  """
+  if composite(space):
+    return np.dtype([
+        (key, *dtype(part, acting)) for key, part in _parts(space)]), ()
+  shape = space.shape or ()
+  if isinstance(space, gym.Box):
+    assert space.dtype is not None
+    floats = np.issubdtype(space.dtype, np.floating)
+    if acting and not floats:
+      raise TypeError(f"Action space {space} is not supported: a Box of "
+                      "actions must have a floating-point type.")
+    return np.dtype(np.float32) if floats else np.dtype(space.dtype), shape
+  if isinstance(space, gym.MultiBinary):
+    return np.dtype(np.int64 if acting else np.int8), shape
+  if isinstance(space, (gym.Discrete, gym.MultiDiscrete)):
+    return np.dtype(np.int64), shape
+  raise TypeError(
+      f"{'Action' if acting else 'Observation'} space {space} is not "
+      "supported; Box, Discrete, MultiDiscrete, MultiBinary, and Dict and "
+      "Tuple of these are.")
+
+
+def leaves(space: gymnasium.Space, acting: bool = False) -> list[Leaf]:
+  """Return all simple spaces in the order in which they are kept."""
+  return list(_leaves(space, acting, (), 0))
+
+
+def as_bytes(array: np.ndarray) -> np.ndarray:
+  """Return what the graph takes: elements with fields as vectors of bytes."""
+  if array.dtype.names is None:
+    return array
+  return np.ascontiguousarray(array)[..., None].view(np.uint8)
+
+
+def from_bytes(array: np.ndarray, kind: np.dtype) -> np.ndarray:
+  """Undo `as_bytes`."""
+  if kind.names is None or array.dtype == kind:
+    return np.asarray(array, kind)
+  return np.ascontiguousarray(array).view(kind)[..., 0]
+
+
+def columns(array: np.ndarray) -> list[np.ndarray]:
+  """Return an array for each leaf, on the memory of one for all."""
+  if array.dtype.names is None:
+    return [array]
+  return [column for name in array.dtype.names for column in columns(
+      array[name])]
+
+
+def values(space: gymnasium.Space, value: Any) -> list[Any]:
+  """Return the part of a value that each leaf is to hold.
+
+  Raises:
+    ValueError: If a part is missing, or has another shape than its space.
+  """
+  found = []
+  for leaf in leaves(space):
+    part = value
+    for key in leaf.path:
+      try:
+        part = part[key if isinstance(part, dict) else int(key)]
+      except (KeyError, IndexError, TypeError, ValueError):
+        raise ValueError(f"The value {value!r} has no {leaf}, which is a part "
+                         f"of its space {space}.") from None
+    if np.shape(part) != leaf.shape:  # It might broadcast.
+      raise ValueError(f"The observation{leaf} has shape {np.shape(part)}, its "
+                       f"space {leaf.shape}.")
+    found.append(part)
+  return found
+
+
+def writer(space: gymnasium.Space, array: np.ndarray
+           ) -> Callable[[int, Any], None]:
+  """Return the function that puts a value into a row of an array.
+
+  Args:
+    space: That the values are of.
+    array: Of shape [N, ...], with the type and shape of `dtype`.
+  """
+  if not composite(space):
+    return array.__setitem__
+  targets = columns(array)
+  def write(row: int, value: Any):
+    for target, part in zip(targets, values(space, value), strict=True):
+      target[row] = part
+  return write
+
+
+def reader(space: gymnasium.Space) -> Callable[[np.ndarray], list[Any]]:
+  """Return the function from an array of shape [N, ...] to N values."""
+  if isinstance(space, gym.Dict):
+    parts = {key: reader(part) for key, part in space.items()}
+    return lambda array: [dict(zip(parts, row)) for row in zip(*(
+        read(array[key]) for key, read in parts.items()))]
+  if isinstance(space, gym.Tuple):
+    items = [reader(part) for part in space.spaces]
+    return lambda array: list(zip(*(
+        read(array[str(index)]) for index, read in enumerate(items))))
+  kind = space.dtype
+  return lambda array: list(array.astype(kind))
+
+
+def _parts(space: gymnasium.Space) -> Iterator[tuple[str, gymnasium.Space]]:
+  if isinstance(space, gym.Dict):
+    for key, part in space.items():
+      if not isinstance(key, str) or not key:
+        raise TypeError(f"Space {space} is not supported: the keys of a Dict "
+                        f"must be names. Received: {key!r}.")
+      yield key, part
+  else:
+    assert isinstance(space, gym.Tuple)
+    for index, part in enumerate(space.spaces):
+      yield str(index), part
+
+
+def _leaves(space: gymnasium.Space, acting: bool, path: tuple[str, ...],
+            offset: int) -> Iterator[Leaf]:
+  kind, shape = dtype(space, acting)
+  if kind.names is None:
+    yield Leaf(path, space, kind, shape, offset)
+    return
+  assert kind.fields
+  for key, part in _parts(space):
+    yield from _leaves(
+        part, acting, (*path, key), offset + kind.fields[key][1])
