@@ -14,12 +14,14 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import costs
+from agents.algorithms import models
 from agents.algorithms import on_device
 from agents.algorithms import ppo
 from agents.environments import batch_env
 from agents.environments import incidents as incidents_lib
 from agents.environments import make
 from agents.environments import workers as workers_lib
+from agents.networks import core as core_lib
 from agents.networks import feed_forward
 from agents.ops import random
 from agents.parts import memory as memory_lib
@@ -64,8 +66,21 @@ def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
         math.prod(action_space.shape), config.network, policy_seed)
   value = feed_forward.feed_forward_value(
       config.network, random.stream(config.seed, "value"))
-  return ppo.BatchPPO(config.algorithm, observation_space, action_space,
-                      policy, value, config.seed)
+  cores = [core(config, name) for name in (
+      ["core"] if config.network.share_core else ["policy", "value"])]
+  return ppo.BatchPPO(
+      config.algorithm, observation_space, action_space,
+      models.Networks(policy, value, cores[0], cores[-1]), config.seed)
+
+
+def core(config: config_lib.Config, name: str) -> core_lib.Core:
+  """Build what stands between observations and a network's layers."""
+  network = config.network
+  if not network.recurrent:
+    return core_lib.Core()
+  return core_lib.Core(cell=core_lib.cell(
+      network.recurrent, network.recurrent_units,
+      random.stream(config.seed, f"cell of {name}"), f"{name}_cell"))
 
 
 def learner(config: config_lib.Config, observation_space: gymnasium.Space,
@@ -136,7 +151,8 @@ def learns_in_parts(config: config_lib.Config,
 def memory(config: config_lib.Config) -> memory_lib.Memory:
   """Return what one update learns from."""
   if length := config.algorithm.segment_length:
-    return memory_lib.segments(config.num_envs, length)
+    return memory_lib.segments(
+        config.num_envs, length, in_place=bool(config.network.recurrent))
   assert config.algorithm.update_every is not None
   return memory_lib.episodes(
       config.num_envs, config.algorithm.update_every,

@@ -101,7 +101,7 @@ class Algorithm:
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-  """Separate feed-forward networks for policy and value."""
+  """Networks for policy and value."""
 
   policy_layers: tuple[int, ...] = (64, 64)  # Units of the hidden layers.
   value_layers: tuple[int, ...] = (64, 64)
@@ -110,6 +110,9 @@ class Network:
   initializer: str = "orthogonal"  # Or "glorot".
   init_output_factor: float = 0.01  # Last policy layer; glorot: its variance.
   init_std: float = 0.6  # Of a new Gaussian policy, where actions span [-1, 1].
+  recurrent: str | None = None  # Cell that remembers: "gru", "lstm" or null.
+  recurrent_units: int = 64  # Of that cell, which comes before the layers.
+  share_core: bool = True  # One cell for policy and value.
 
   def __post_init__(self):
     for name in ("policy_layers", "value_layers"):
@@ -120,6 +123,9 @@ class Network:
     _require_one_of(self, "activation", "tanh", "relu", "elu")
     _require_one_of(self, "mean_activation", "linear", "tanh")
     _require_one_of(self, "initializer", "orthogonal", "glorot")
+    if self.recurrent is not None:
+      _require_one_of(self, "recurrent", "gru", "lstm")
+    _require(self, "recurrent_units", "be at least 1", _at_least(1))
 
 
 @dataclasses.dataclass(frozen=True)

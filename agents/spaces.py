@@ -52,8 +52,10 @@ def dtype(space: gymnasium.Space, acting: bool = False
     TypeError: If no array can hold its values.
   """
   if composite(space):
-    return np.dtype([
-        (key, *dtype(part, acting)) for key, part in _parts(space)]), ()
+    parts = [(key, *dtype(part, acting)) for key, part in _parts(space)]
+    if not parts:
+      raise TypeError(f"Space {space} is not supported: it holds nothing.")
+    return np.dtype(parts), ()
   shape = space.shape or ()
   if isinstance(space, gym.Box):
     assert space.dtype is not None
@@ -70,6 +72,12 @@ def dtype(space: gymnasium.Space, acting: bool = False
       f"{'Action' if acting else 'Observation'} space {space} is not "
       "supported; Box, Discrete, MultiDiscrete, MultiBinary, and Dict and "
       "Tuple of these are.")
+
+
+def check(observation: gymnasium.Space, action: gymnasium.Space):
+  """Raise TypeError for spaces whose values no array can hold."""
+  dtype(observation)
+  dtype(action, acting=True)
 
 
 def leaves(space: gymnasium.Space, acting: bool = False) -> list[Leaf]:
@@ -136,20 +144,6 @@ def writer(space: gymnasium.Space, array: np.ndarray
     for target, part in zip(targets, values(space, value), strict=True):
       target[row] = part
   return write
-
-
-def reader(space: gymnasium.Space) -> Callable[[np.ndarray], list[Any]]:
-  """Return the function from an array of shape [N, ...] to N values."""
-  if isinstance(space, gym.Dict):
-    parts = {key: reader(part) for key, part in space.items()}
-    return lambda array: [dict(zip(parts, row)) for row in zip(*(
-        read(array[key]) for key, read in parts.items()))]
-  if isinstance(space, gym.Tuple):
-    items = [reader(part) for part in space.spaces]
-    return lambda array: list(zip(*(
-        read(array[str(index)]) for index, read in enumerate(items))))
-  kind = space.dtype
-  return lambda array: list(array.astype(kind))
 
 
 def _parts(space: gymnasium.Space) -> Iterator[tuple[str, gymnasium.Space]]:

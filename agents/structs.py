@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -19,6 +20,13 @@ class Transition(NamedTuple):
   valid: tf.Tensor  # [B] bool, false where the environment waited or failed.
 
 
+class Segments(NamedTuple):
+  """S sequences of T steps, which a policy that remembers needs as a whole."""
+
+  first: tf.Tensor  # [S, T] bool, where an episode begins, but at T = 0.
+  state: tf.Tensor  # [S, size], what was remembered before; zeros: nothing.
+
+
 class Experience(NamedTuple):
   """Sequences of steps, one after the other, and padding up to N rows.
 
@@ -34,6 +42,9 @@ class Experience(NamedTuple):
   last: tf.Tensor  # [N] bool, of its sequence.
   sequence: tf.Tensor  # [N] int32, counts up from 0.
   final_observ: tf.Tensor  # [S, ...], true successor of each sequence's end.
+  # Where each step has kept its place, step T * s + t is segment s's t-th one,
+  # and those that are not valid may be anywhere; otherwise ().
+  segments: Any = ()
 
 
 class Carry(NamedTuple):
@@ -41,3 +52,6 @@ class Carry(NamedTuple):
 
   observ: tf.Tensor  # [B, ...], to act on.
   clock: tf.Tensor  # [] int64, batched steps so far; counts random numbers.
+  # What the policy remembers of the running episodes, [B, ...]; zeros where one
+  # begins, () if it remembers nothing.
+  state: Any = ()

@@ -143,7 +143,8 @@ class Ours:
         simulate.simulate, self._env, self._algorithm, steps=STEPS,
         explore=True), autograph=False)
     self._learn = tf.function(lambda transitions, clock: self._algorithm.learn(
-        trainer.memory.arrange(transitions), clock, tf.constant(0.0)),
+        trainer.memory.arrange(transitions, self._algorithm.initial_state(
+            len(self._env))), clock, tf.constant(0.0)),
                               autograph=False)
     self._untrained = self._variables()
 
@@ -215,7 +216,8 @@ class Ours:
     env = self._env.batch_env
     env.finished.clear()
     env.final_observ.clear()
-    return self._simulate.initial_carry(self._tf.constant(env.reset()))
+    return self._simulate.initial_carry(
+        env.reset(), state=self._algorithm.initial_state(len(env)))
 
   def _variables(self):
     return {name: variable.numpy() for name, variable in

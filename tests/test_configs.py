@@ -11,7 +11,7 @@ import pytest
 
 from agents import config as config_lib
 from agents import configs
-from agents.environments import layout
+from agents import spaces
 from agents.environments import make
 
 _ENVS = {
@@ -50,7 +50,7 @@ def test_spaces_fit(name):
   _, config = configs.load(name)
   env = make.MakeEnv(config.env)()
   try:
-    layout.check_spaces(env.observation_space, env.action_space)
+    spaces.check(env.observation_space, env.action_space)
     kind = (gymnasium.spaces.Discrete if name == "cartpole" else
             gymnasium.spaces.Box)
     assert isinstance(env.action_space, kind)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 from typing import NamedTuple
 
-import keras
 import tensorflow as tf
 
 from agents import config as config_lib
+from agents.algorithms import models
 from agents.networks import heads
 from agents.ops import masked
-from agents.parts import features as features_lib
 from agents.parts import kl_penalty
 
 
@@ -26,6 +26,7 @@ class Samples(NamedTuple):
   advantage: tf.Tensor  # [N] float32
   value_target: tf.Tensor  # [N] float32
   sequence: tf.Tensor  # [N] int32, number of the sequence it is from.
+  context: Any = ()  # What the model has to know of these steps.
 
 
 class Objective:
@@ -34,20 +35,15 @@ class Objective:
   Args:
     config: Hyper-parameters.
     head: Distribution that the policy's outputs are parameters of.
-    features: From observations to inputs of the networks.
-    policy: Network from features to parameters of the action distribution.
-    value: Network from features to values.
+    model: From observations to parameters of the head and to values.
   """
 
   def __init__(self, config: config_lib.Algorithm,
                head: heads.Gaussian | heads.Categorical,
-               features: features_lib.Features, policy: keras.Model,
-               value: keras.Model):
+               model: models.FeedForward | models.Recurrent):
     self._config = config
     self._head = head
-    self._features = features
-    self._policy = policy
-    self._value = value
+    self._model = model
     self.penalty = kl_penalty.Penalty(
         config.kl_penalty, config.kl_penalty_factor, config.kl_target)
 
@@ -71,9 +67,7 @@ class Objective:
         each sequence, [I]; None without a cutoff.
     """
     config = self._config
-    inputs = self._features(samples.observ)
-    parameters = self._policy(inputs)
-    value = self._value(inputs)[:, 0]
+    parameters, value = self._model.both(samples.observ, samples.context)
     mean = functools.partial(masked.mean, weights=weight)
 
     log_prob = self._head.log_prob(parameters, samples.action)
@@ -109,5 +103,5 @@ class Objective:
 
   def kl(self, samples: Samples) -> tf.Tensor:
     """Return each step's KL divergence, [N], of the present policy."""
-    parameters = self._policy(self._features(samples.observ))
+    parameters, _ = self._model.both(samples.observ, samples.context)
     return self._head.kl(samples.policy, parameters)

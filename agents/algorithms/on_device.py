@@ -41,9 +41,14 @@ class OnDevice:
     """See `ppo.BatchPPO.noise`."""
     return self._actor.noise(clock, amount)
 
-  def act(self, observ: tf.Tensor, noise: tf.Tensor | None) -> tf.Tensor:
+  def initial_state(self, amount: int) -> Any:
+    """See `ppo.BatchPPO.initial_state`."""
+    return self._actor.initial_state(amount)
+
+  def act(self, observ: tf.Tensor, state: Any, noise: tf.Tensor | None
+          ) -> tuple[tf.Tensor, Any]:
     """See `ppo.BatchPPO.act`."""
-    return self._actor.act(observ, noise)
+    return self._actor.act(observ, state, noise)
 
   def learn(self, memory: structs.Experience, clock: tf.Tensor,
             progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:

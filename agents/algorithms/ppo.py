@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import structs
+from agents.algorithms import models
 from agents.algorithms import objective
 from agents.networks import heads
 from agents.ops import loops
@@ -52,33 +53,27 @@ class BatchPPO:
     config: Hyper-parameters.
     observation_space: Box or Discrete.
     action_space: Box or Discrete.
-    policy: Network from features to parameters of the action distribution.
-    value: Network from features to values, in units of scaled reward.
+    networks: Of policy and value, not built yet.
     seed: Seed of everything random.
   """
 
   def __init__(self, config: config_lib.Algorithm,
                observation_space: gymnasium.Space,
-               action_space: gymnasium.Space, policy: keras.Model,
-               value: keras.Model, seed: int):
+               action_space: gymnasium.Space, networks: models.Networks,
+               seed: int):
     self._config = config
     self._head = heads.make(action_space)
-    self._policy = policy
-    self._value = value
     self.features = features.Features(
         observation_space, config.normalize_observ, config.observ_clip)
-    self._objective = objective.Objective(
-        config, self._head, self.features, policy, value)
+    self._model = models.make(self.features, networks)
+    self._objective = objective.Objective(config, self._head, self._model)
     self._reward_scale = reward_scale.RewardScale(
         config.reward_scale, config.reward_clip)
     self._step_size = step_size.StepSize(
         config.lr_schedule, config.learning_rate, config.kl_target)
     self._act_seed = random.stream(seed, "act")
     self._shuffle_seed = random.stream(seed, "shuffle")
-    for network in (policy, value):
-      network(tf.zeros([1, self.features.size]))  # Builds its variables.
-    # Of both networks, as they are trained.
-    self.weights = policy.trainable_variables + value.trainable_variables
+    self.weights = networks.weights  # As they are trained.
     self._optimizer = keras.optimizers.Adam(
         epsilon=config.adam_epsilon, name="adam")
     self._optimizer.build(self.weights)
@@ -97,19 +92,25 @@ class BatchPPO:
     """
     return self._head.noise(amount, random.key(self._act_seed, clock))
 
-  def act(self, observ: tf.Tensor, noise: tf.Tensor | None) -> tf.Tensor:
+  def initial_state(self, amount: int) -> Any:
+    """What is remembered where `amount` episodes begin: zeros, or ()."""
+    return tf.zeros([amount, self._model.size]) if self._model.size else ()
+
+  def act(self, observ: tf.Tensor, state: Any, noise: tf.Tensor | None
+          ) -> tuple[tf.Tensor, Any]:
     """Choose actions.
 
     Args:
       observ: Observations of shape [N, ...].
+      state: What is remembered of these episodes, [N, ...] or ().
       noise: To sample by, of shape [N, ...]; None for the distribution's mode.
     Returns:
-      Actions of shape [N, ...], not clipped to the space.
+      Actions of shape [N, ...], not clipped to the space, and the next state.
     """
-    parameters = self._policy(self.features(observ))
+    parameters, state = self._model.act(observ, state)
     if noise is None:
-      return self._head.mode(parameters)
-    return self._head.sample(parameters, noise)
+      return self._head.mode(parameters), state
+    return self._head.sample(parameters, noise), state
 
   @tf.function(jit_compile=True, autograph=False)
   def learn(self, memory: structs.Experience, clock: tf.Tensor,
@@ -154,7 +155,7 @@ class BatchPPO:
     self._optimizer.learning_rate.assign(rate)
     self._reward_scale.before_learning(memory.reward, memory.valid)
     # Neither weights nor moments have changed since the actions were taken.
-    policy = self._policy_parameters(memory)
+    policy = self._model.policy(memory, self._head.size)
     value, advantage = self._estimate(memory)
     samples = objective.Samples(
         memory.observ, memory.action, policy,
@@ -181,9 +182,9 @@ class BatchPPO:
       value, advantage = self._estimate(memory)
     key = random.key(self._shuffle_seed, clock * config.update_epochs
                      + tf.cast(epoch, tf.int64))
-    batches = minibatches.deal(
+    batches = self._model.deal(
         samples._replace(advantage=advantage, value_target=value + advantage),
-        memory.valid, config.minibatch_size, key)
+        memory, config.minibatch_size, key)
     def learn_batch(index, sums):
       losses = self._update(
           batches.take(index), memory.final_observ.shape[0])
@@ -203,7 +204,7 @@ class BatchPPO:
     metrics.update({name: total / metrics["gradient_steps"]
                     for name, total in sums.items()})
     change = self._head.kl(
-        begun.samples.policy, self._policy_parameters(memory))
+        begun.samples.policy, self._model.policy(memory, self._head.size))
     metrics["kl"] = masked.mean(change, masked.weight(memory.valid))
     self._step_size.adapt(metrics["kl"])
     if self._config.kl_penalty:
@@ -213,20 +214,11 @@ class BatchPPO:
     metrics["reward_scale"] = self._reward_scale.std
     return {**metrics, **self._update_features(memory)}, advantage
 
-  def _policy_parameters(self, memory: structs.Experience) -> tf.Tensor:
-    """Return the policy's parameters for all rows, of shape [N, P]."""
-    return self._outputs(self._policy, self._head.size, memory.observ,
-                         masked.count(memory.valid))
-
   def _estimate(self, memory: structs.Experience
                 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return values and advantages of shape [N], in units of scaled reward."""
     config = self._config
-    value = self._outputs(
-        self._value, 1, memory.observ, masked.count(memory.valid))[:, 0]
-    final_value = self._outputs(
-        self._value, 1, memory.final_observ,
-        tf.reduce_max(memory.sequence) + 1)[:, 0]
+    value, final_value = self._model.values(memory)
     next_value = tf.where(
         memory.last, tf.gather(final_value, memory.sequence),
         tf.roll(value, -1, 0))
@@ -237,14 +229,6 @@ class BatchPPO:
         self._reward_scale(memory.reward), value, next_value, terminated,
         memory.last, config.discount, config.gae_lambda)
     return value, advantage
-
-  def _outputs(self, network: keras.Model, width: int, observ: tf.Tensor,
-               count: tf.Tensor) -> tf.Tensor:
-    """Apply a network to the first `count` of N rows; [N, width]."""
-    outputs = chunks.apply(
-        lambda chunk: network(self.features(chunk)), chunks.split(observ),
-        chunks.filled(count, observ.shape[0]), (width,))
-    return tf.reshape(outputs, [observ.shape[0], width])
 
   @property
   def _loss_names(self) -> list[str]:

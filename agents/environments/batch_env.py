@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from agents import spaces
 from agents.environments import block as block_lib
 from agents.environments import episodes
 from agents.environments import group as group_lib
@@ -24,7 +25,11 @@ from agents.environments import workers as workers_lib
 
 
 class Step(NamedTuple):
-  """One step of all B environments."""
+  """One step of all B environments.
+
+  Observations of Dict and Tuple spaces are arrays with a field for each part,
+  such as `observ["camera"]` or `observ["0"]`, see `agents.spaces`.
+  """
 
   observ: np.ndarray  # [B, ...], to act on; a reset one where an episode ended.
   next_observ: np.ndarray  # [B, ...], the true successor, never a reset.
@@ -75,7 +80,7 @@ class BatchEnv:
       self.action_space = probe.action_space
     finally:
       probe.close()
-    layout.check_spaces(self.observation_space, self.action_space)
+    spaces.check(self.observation_space, self.action_space)
     self.groups = groups
     size = self._size // groups
     # Of one group.
@@ -205,7 +210,7 @@ class BatchEnv:
     group, following = groups[self._turn], groups[
         (self._turn + 1) % len(groups)]
     expected = group.arrays["action"]
-    action = np.asarray(action, expected.dtype)
+    action = spaces.from_bytes(action, expected.dtype)
     if action.shape != expected.shape:
       raise ValueError(f"`action` must have shape {expected.shape}. "
                        f"Received: {action.shape}.")

@@ -20,6 +20,7 @@ import gymnasium
 import numpy as np
 
 from agents import errors
+from agents import spaces as spaces_lib
 from agents.environments import episodes
 from agents.environments import mujoco_log
 from agents.environments import wrappers
@@ -82,6 +83,8 @@ class Block:
     self._arrays = arrays
     self._run_seed = run_seed
     self._to_env = action_converter(spaces[1])
+    self._observed = spaces_lib.columns(arrays["observ"])
+    self._observe = spaces_lib.writer(spaces[0], arrays["observ"])
     self._names = [str(constructor) for constructor in constructors]
     self._seeds: list[int | None] = [None] * len(constructors)
     self._episodes = [0] * len(constructors)
@@ -132,7 +135,7 @@ class Block:
       try:
         observ, rewards[offset], terminated, truncated, info = (
             self._envs[offset].step(actions[offset]))
-        observs[offset] = observ
+        self._observe(offset, observ)
         self._count(offset, info)
         if terminated or truncated:
           arrays["terminated"][offset] = terminated
@@ -178,7 +181,7 @@ class Block:
         for action in self._to_env(actions[offset]):
           observ, _, _, _, info = env.step(action)
           self._count(offset, info)
-          self._arrays["observ"][offset] = observ
+          self._observe(offset, observ)
           self._alive()
 
   def call(self, name: str, args: tuple, kwargs: dict) -> list[Any]:
@@ -224,12 +227,9 @@ class Block:
     self._reward_parts[offset] = {}
     with self._explained(offset, "reset()"):
       observ, _ = self._envs[offset].reset(seed=seed)
-      observs = self._arrays["observ"]
-      if np.shape(observ) != observs.shape[1:]:  # It might broadcast.
-        raise ValueError(f"The observation has shape {np.shape(observ)}, its "
-                         f"space {observs.shape[1:]}.")
-      observs[offset] = observ
-      if not np.isfinite(observs[offset]).all():
+      spaces_lib.values(self._spaces[0], observ)  # Raises where it can't be.
+      self._observe(offset, observ)
+      if not all(np.isfinite(part[offset]).all() for part in self._observed):
         raise ValueError(f"The observation {observ!r} is not finite.")
 
   def _begin_next(self, offset: int) -> Iterator[str]:
@@ -260,8 +260,7 @@ class Block:
   def _not_finite(self) -> list[int]:
     """Return where there are numbers that nothing can be learned from."""
     found: set[int] = set()
-    for name in ("observ", "reward"):
-      values = self._arrays[name]
+    for values in (*self._observed, self._arrays["reward"]):
       if values.dtype == np.float32 and not np.isfinite(values).all():
         found.update(np.argwhere(~np.isfinite(values))[:, 0].tolist())
     return sorted(found)
@@ -312,11 +311,25 @@ def action_converter(space: gymnasium.Space
 
   Agents act in [-1, 1] wherever the space is bounded; what lies outside is
   clipped here and only here. Dimensions with one bound are clipped to it.
-  Discrete actions are counted from the space's `start`.
+  Integers are counted from the space's `start`. Of a Dict or a Tuple, this is
+  so for each of its parts.
   """
+  if isinstance(space, gymnasium.spaces.Dict):
+    parts = {key: action_converter(part) for key, part in space.items()}
+    return lambda action: [dict(zip(parts, row, strict=True)) for row in zip(
+        *(part(action[key]) for key, part in parts.items()), strict=True)]
+  if isinstance(space, gymnasium.spaces.Tuple):
+    items = [action_converter(part) for part in space.spaces]
+    return lambda action: list(zip(*(
+        item(action[str(index)]) for index, item in enumerate(items)),
+        strict=True))
   if isinstance(space, gymnasium.spaces.Discrete):
     start = int(space.start)
     return lambda action: [int(x) + start for x in action]
+  if isinstance(space, gymnasium.spaces.MultiDiscrete):
+    return lambda action: (action + space.start).astype(space.dtype)
+  if isinstance(space, gymnasium.spaces.MultiBinary):
+    return lambda action: action.astype(space.dtype)
   assert isinstance(space, gymnasium.spaces.Box)
   low, high = space.low, space.high
   bounded = np.isfinite(low) & np.isfinite(high)

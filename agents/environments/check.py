@@ -17,9 +17,9 @@ import gymnasium
 import numpy as np
 from gymnasium.utils import env_checker
 
+from agents import spaces
 from agents.environments import batch_env
 from agents.environments import block
-from agents.environments import layout
 from agents.environments import make
 from agents.environments import workers as workers_lib
 
@@ -67,7 +67,7 @@ def examine(constructor: make.MakeEnv) -> Iterator[Finding]:
   title = "builds, and has spaces that fit"
   try:
     env = constructor()
-    layout.check_spaces(env.observation_space, env.action_space)
+    spaces.check(env.observation_space, env.action_space)
     steps = _affordable_steps(env)
     env.close()
   except Exception as error:

@@ -36,8 +36,9 @@ class Group:
     if not self.log.begun:
       return None
     numbers, seeds, actions = self.log.history(self.rows)
-    shape = self.arrays["action"].shape[1:]
-    return numbers, seeds, [taken.reshape((-1, *shape)) for taken in actions]
+    nothing = self.arrays["action"][:0]
+    return numbers, seeds, [
+        taken if len(taken) else nothing for taken in actions]
 
   def episodes(self, here: slice, stepping: bool) -> list[incidents.Broken]:
     """Return running episodes.

@@ -12,6 +12,8 @@ from typing import NamedTuple
 import gymnasium
 import numpy as np
 
+from agents import spaces
+
 
 class Field(NamedTuple):
   """A named array with the batch dimension first."""
@@ -23,6 +25,13 @@ class Field(NamedTuple):
   @property
   def num_bytes(self) -> int:
     return self.dtype.itemsize * math.prod(self.shape)
+
+  @property
+  def in_graph(self) -> tuple[np.dtype, tuple[int, ...]]:
+    """Type and shape of the tensor that stands for it."""
+    if self.dtype.names:
+      return np.dtype(np.uint8), (*self.shape, self.dtype.itemsize)
+    return self.dtype, self.shape
 
 
 class Layout:
@@ -54,18 +63,15 @@ class Layout:
 
 def action_layout(batch: int, space: gymnasium.Space) -> Layout:
   """Layout of what the agent sends; actions are float32 or int64."""
-  if isinstance(space, gymnasium.spaces.Box):
-    field = Field("action", np.dtype(np.float32), (batch, *space.shape))
-  else:
-    field = Field("action", np.dtype(np.int64), (batch,))
-  return Layout([field, Field("active", np.dtype(np.bool_), (batch,))])
+  return Layout([_field("action", batch, space, acting=True),
+                 Field("active", np.dtype(np.bool_), (batch,))])
 
 
 def step_layout(batch: int, space: gymnasium.Space) -> Layout:
   """Layout of what the environments answer at every step."""
   flag = np.dtype(np.bool_)
   return Layout([
-      _observations("observ", batch, space),
+      _field("observ", batch, space),
       Field("reward", np.dtype(np.float32), (batch,)),
       Field("terminated", flag, (batch,)),
       Field("truncated", flag, (batch,)),
@@ -80,25 +86,9 @@ def final_layout(batch: int, space: gymnasium.Space) -> Layout:
   each environment its share of the seconds of its worker's last step.
   """
   return Layout([
-      _observations("final_observ", batch, space),
+      _field("final_observ", batch, space),
       Field("seconds", np.dtype(np.float64), (batch,)),
   ])
-
-
-def check_spaces(observation: gymnasium.Space, action: gymnasium.Space):
-  """Raise TypeError for spaces that no field can hold."""
-  spaces = gymnasium.spaces
-  if not isinstance(observation, (spaces.Box, spaces.Discrete)):
-    raise TypeError(
-        f"Observation space {observation} is not supported; Box and Discrete "
-        "are. gymnasium.wrappers.FlattenObservation makes a Box of many.")
-  if isinstance(action, spaces.Box):
-    if not np.issubdtype(action.dtype, np.floating):
-      raise TypeError(f"Action space {action} is not supported: a Box of "
-                      "actions must have a floating-point type.")
-  elif not isinstance(action, spaces.Discrete):
-    raise TypeError(f"Action space {action} is not supported; Box and "
-                    "Discrete are.")
 
 
 def batch_views(
@@ -113,8 +103,7 @@ def batch_views(
   return views
 
 
-def _observations(name: str, batch: int, space: gymnasium.Space) -> Field:
-  if isinstance(space, gymnasium.spaces.Box):
-    dtype = np.uint8 if space.dtype == np.uint8 else np.float32
-    return Field(name, np.dtype(dtype), (batch, *space.shape))
-  return Field(name, np.dtype(np.int64), (batch,))
+def _field(name: str, batch: int, space: gymnasium.Space, acting: bool = False
+           ) -> Field:
+  kind, shape = spaces.dtype(space, acting)
+  return Field(name, kind, (batch, *shape))

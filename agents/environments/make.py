@@ -14,8 +14,8 @@ from typing import Any
 import gymnasium
 
 from agents import config as config_lib
+from agents import spaces
 from agents.environments import episodes
-from agents.environments import layout
 from agents.environments import mujoco_log
 from agents.environments import wrappers
 
@@ -104,7 +104,7 @@ def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
     env = MakeEnv(config)()
     modes = env.metadata.get("render_modes")
     try:
-      layout.check_spaces(env.observation_space, env.action_space)
+      spaces.check(env.observation_space, env.action_space)
     finally:
       env.close()
   except Exception as error:

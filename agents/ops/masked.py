@@ -10,6 +10,12 @@ def count(valid: tf.Tensor) -> tf.Tensor:
   return tf.reduce_sum(tf.cast(valid, tf.int32))
 
 
+def extent(valid: tf.Tensor) -> tf.Tensor:
+  """Return how many elements there are up to the last true one, int32."""
+  places = tf.range(1, valid.shape[0] + 1)
+  return tf.reduce_max(tf.where(valid, places, 0))
+
+
 def weight(valid: tf.Tensor, axis: int | None = None) -> tf.Tensor:
   """Return weights for a mean over true elements, zero for the others.
 

@@ -1,4 +1,4 @@
-"""From observations of any supported space to vectors for a network."""
+"""From observations of any supported space to what networks see."""
 
 from __future__ import annotations
 
@@ -8,45 +8,119 @@ import gymnasium
 import numpy as np
 import tensorflow as tf
 
+from agents import spaces
+from agents.ops import packing
 from agents.parts import normalize
+
+_LEAST_SIDE = 36  # Of an image; the usual convolutions need as much.
 
 
 class Features:
-  """Flattens; normalizes floats, scales bytes to [0, 1], one-hot encodes.
+  """Makes a vector of all but images, and images with channels.
+
+  Numbers are normalized, bytes scaled to [0, 1], choices one-hot encoded.
+  Images are bytes of shape [H, W], [H, W, C] or [C, H, W], from 36 x 36 on;
+  smaller ones join the vector. What lies in a Dict or Tuple is taken apart.
 
   Args:
-    space: Observation space, Box or Discrete.
-    normalized: Whether floats are normalized by their running moments.
-    clip: Bound of the normalized floats.
+    space: Observation space.
+    normalized: Whether numbers are normalized by their running moments.
+    clip: Bound of the normalized numbers.
   """
 
   def __init__(self, space: gymnasium.Space, normalized: bool, clip: float):
-    self._space = space
+    self._leaves = spaces.leaves(space)
+    self._composite = spaces.composite(space)
     self._clip = clip
-    if isinstance(space, gymnasium.spaces.Discrete):
-      self.size = int(space.n)
-    else:
-      self.size = math.prod(space.shape or ())
-    floats = not isinstance(space, gymnasium.spaces.Discrete) and (
-        space.dtype != np.uint8)
-    self.moments = (normalize.RunningMoments((self.size,), "observ")
-                    if floats and normalized else None)
+    numbers = sum(math.prod(leaf.shape) for leaf in self._leaves
+                  if _is_number(leaf))
+    self.moments = (normalize.RunningMoments((numbers,), "observ")
+                    if numbers and normalized else None)
+    kind, shape = spaces.dtype(space)
+    # One observation, of shape [1, ...].
+    self.example = tf.constant(spaces.as_bytes(np.zeros([1, *shape], kind)))
+    self.size = int(self(self.example).shape[-1])  # Of the vectors.
 
   def __call__(self, observ: tf.Tensor) -> tf.Tensor:
-    """Map observations of shape [N, ...] to features of shape [N, size]."""
-    if isinstance(self._space, gymnasium.spaces.Discrete):
-      return tf.one_hot(observ - int(self._space.start), self.size)
-    flat = tf.reshape(observ, [-1, self.size])
-    if flat.dtype == tf.uint8:
-      return tf.cast(flat, tf.float32) / 255
-    return self.moments.normalize(flat, self._clip) if self.moments else flat
+    """Map observations of shape [N, ...] to vectors of shape [N, size]."""
+    parts = self._parts(observ)
+    vectors = [_encode(leaf, part) for leaf, part in zip(
+        self._leaves, parts, strict=True)
+               if not (_is_number(leaf) or _is_image(leaf))]
+    if any(_is_number(leaf) for leaf in self._leaves):
+      numbers = self._numbers(parts)
+      vectors.insert(0, self.moments.normalize(numbers, self._clip)
+                     if self.moments else numbers)
+    if not vectors:
+      return tf.zeros([observ.shape[0] or tf.shape(observ)[0], 0])
+    return tf.concat(vectors, -1) if len(vectors) > 1 else vectors[0]
+
+  def images(self, observ: tf.Tensor) -> list[tf.Tensor]:
+    """Return all images, of shape [N, H, W, C] and in [0, 1]."""
+    return [_image(leaf, part) for leaf, part in zip(
+        self._leaves, self._parts(observ), strict=True) if _is_image(leaf)]
+
+  def inputs(self, observ: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    """Return vectors and images, all that networks see."""
+    return self(observ), *self.images(observ)
 
   def clipped(self, observ: tf.Tensor) -> tf.Tensor:
-    """Return which share of their features is clipped, of shape [N]."""
-    at_bound = tf.abs(self(observ)) >= self._clip
+    """Return which share of their numbers is clipped, of shape [N]."""
+    assert self.moments
+    numbers = self.moments.normalize(
+        self._numbers(self._parts(observ)), self._clip)
+    at_bound = tf.abs(numbers) >= self._clip
     return tf.reduce_mean(tf.cast(at_bound, tf.float32), -1)
 
   def update(self, observ: tf.Tensor, valid: tf.Tensor):
     """Add observations of shape [N, ...], where `valid`, to the moments."""
     if self.moments:
-      self.moments.update(tf.reshape(observ, [-1, self.size]), valid)
+      self.moments.update(self._numbers(self._parts(observ)), valid)
+
+  def _parts(self, observ: tf.Tensor) -> list[tf.Tensor]:
+    return packing.unpack(observ, self._leaves) if self._composite else [observ]
+
+  def _numbers(self, parts: list[tf.Tensor]) -> tf.Tensor:
+    """Return all that is neither byte nor choice, of shape [N, numbers]."""
+    found = [_flat(part) for leaf, part in zip(self._leaves, parts, strict=True)
+             if _is_number(leaf)]
+    return tf.concat(found, -1) if len(found) > 1 else found[0]
+
+
+def _is_number(leaf: spaces.Leaf) -> bool:
+  return isinstance(leaf.space, gymnasium.spaces.Box) and (
+      leaf.dtype not in (np.uint8, np.bool_))
+
+
+def _is_image(leaf: spaces.Leaf) -> bool:
+  if not isinstance(leaf.space, gymnasium.spaces.Box):
+    return False
+  sides = sorted(leaf.shape)[-2:]
+  return leaf.dtype == np.uint8 and len(leaf.shape) in (2, 3) and (
+      sides[0] >= _LEAST_SIDE)
+
+
+def _encode(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
+  """Return what is no number as numbers, of shape [N, size]."""
+  space = leaf.space
+  if isinstance(space, gymnasium.spaces.Discrete):
+    return tf.one_hot(part - int(space.start), int(space.n))
+  if isinstance(space, gymnasium.spaces.MultiDiscrete):
+    choices = tf.reshape(part - space.start, [-1, space.nvec.size])
+    return tf.concat([tf.one_hot(choices[:, index], int(amount)) for
+                      index, amount in enumerate(space.nvec.ravel())], -1)
+  flat = _flat(part)
+  return flat / 255 if leaf.dtype == np.uint8 else flat
+
+
+def _image(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
+  if len(leaf.shape) == 2:
+    part = part[..., None]
+  elif leaf.shape[0] < min(leaf.shape[1:]):
+    part = tf.transpose(part, [0, 2, 3, 1])
+  return tf.cast(part, tf.float32) / 255
+
+
+def _flat(part: tf.Tensor) -> tf.Tensor:
+  size = math.prod(part.shape[1:])
+  return tf.cast(tf.reshape(part, [-1, size]), tf.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -21,13 +22,16 @@ class Memory(NamedTuple):
   quota: tuple[int, ...] | None  # Episodes each environment plays; None: any.
   rows: int  # Most steps of all environments together.
   sequences: int  # Most sequences.
+  in_place: bool = False  # Keep steps that are not valid, too.
 
-  def arrange(self, transitions: structs.Transition) -> structs.Experience:
-    """Line up the valid steps, one environment after the other.
+  def arrange(self, transitions: structs.Transition, state: Any = ()
+              ) -> structs.Experience:
+    """Line up the steps, one environment after the other.
 
     Args:
       transitions: Tensors of shape [T, B, ...], with T up to `steps`; at least
         one step is valid.
+      state: What the policy remembered before, [B, ...].
     Returns:
       Tensors whose sizes are known although T is not.
     """
@@ -41,23 +45,41 @@ class Memory(NamedTuple):
     env, step = tf.unstack(tf.meshgrid(
         tf.range(num_envs), tf.range(steps), indexing="ij"), num=2)
     order = tf.reshape(step * num_envs + env, [-1])
-    places = tf.boolean_mask(order, tf.gather(flat.valid, order))
-    ends = tf.gather(last, places)
+    places = order if self.in_place else tf.boolean_mask(
+        order, tf.gather(flat.valid, order))
+    ends = tf.gather(last & flat.valid, places)
     sequence = tf.cumsum(tf.cast(ends, tf.int32), exclusive=True)
     def rows(tensor):
       return tf.gather(tensor, _fill(places, self.rows))
     return structs.Experience(
         rows(flat.observ), rows(flat.action), rows(flat.reward),
         rows(flat.terminated), rows(flat.truncated),
-        tf.range(self.rows) < tf.shape(places)[0], rows(last),
-        _fill(sequence, self.rows), tf.gather(flat.next_observ, _fill(
-            tf.boolean_mask(places, ends), self.sequences)))
+        (tf.range(self.rows) < tf.shape(places)[0]) & rows(flat.valid),
+        rows(last), _fill(sequence, self.rows), tf.gather(
+            flat.next_observ, _fill(
+                tf.boolean_mask(places, ends), self.sequences)),
+        self._segments(transitions, state) if self.in_place else ())
+
+  def _segments(self, transitions: structs.Transition, state: Any
+                ) -> structs.Segments:
+    goes_on = transitions.valid & ~(
+        transitions.terminated | transitions.truncated)
+    first = tf.concat([tf.zeros_like(goes_on[:1]), ~goes_on[:-1]], 0)
+    return structs.Segments(tf.transpose(first), state)
 
 
-def segments(num_envs: int, length: int) -> Memory:
-  """Memory of `length` steps of every environment."""
+def segments(num_envs: int, length: int, in_place: bool = False) -> Memory:
+  """Memory of `length` steps of every environment.
+
+  Args:
+    num_envs: Number of environments.
+    length: Steps of each.
+    in_place: Keep steps that are not valid, for policies that need to know
+      which step follows which.
+  """
   steps = num_envs * length
-  return Memory(length, None, chunks.whole(steps), chunks.whole(steps))
+  return Memory(length, None, chunks.whole(steps), chunks.whole(steps),
+                in_place)
 
 
 def episodes(num_envs: int, amount: int, max_length: int) -> Memory:

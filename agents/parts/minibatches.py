@@ -74,4 +74,4 @@ def deal(data: Any, valid: tf.Tensor, size: int | None, key: tf.Tensor
 def everything(data: Any, valid: tf.Tensor) -> Batch:
   """Return all rows as one batch."""
   return Batch(chunks.split(data), chunks.split(masked.weight(valid)),
-               chunks.filled(masked.count(valid), valid.shape[0]))
+               chunks.filled(masked.extent(valid), valid.shape[0]))

@@ -10,7 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from agents import spaces
 from agents.environments import batch_env as batch_env_lib
+from agents.ops import packing
 
 
 class Answers(NamedTuple):
@@ -47,8 +49,8 @@ class InGraphBatchEnv:
   @property
   def action_spec(self) -> tf.TensorSpec:
     """Type and shape of a group's actions, [N, ...]."""
-    field = self.batch_env.action_layout.fields[0]
-    return tf.TensorSpec(field.shape, field.dtype)
+    kind, shape = self.batch_env.action_layout.fields[0].in_graph
+    return tf.TensorSpec(shape, kind)
 
   @property
   def packed_spec(self) -> tf.TensorSpec:
@@ -83,20 +85,10 @@ class InGraphBatchEnv:
   def unpack(self, packed: tf.Tensor) -> Answers:
     """Return the fields of packed answers, of shape [..., bytes]."""
     layout = self.batch_env.step_layout
-    steps = [tf.shape(packed)[axis] if size is None else size
-             for axis, size in enumerate(packed.shape[:-1])]
     tensors = {}
     for field, offset in zip(layout.fields, layout.offsets, strict=True):
-      shape = [*steps, *field.shape]
       raw = packed[..., offset:offset + field.num_bytes]
-      if field.dtype == np.bool_:
-        tensor = tf.cast(tf.reshape(raw, shape), tf.bool)
-      elif field.dtype == np.uint8:
-        tensor = tf.reshape(raw, shape)
-      else:
-        raw = tf.reshape(raw, [*shape, field.dtype.itemsize])
-        tensor = tf.bitcast(raw, tf.as_dtype(field.dtype))
-      tensors[field.name] = tensor
+      tensors[field.name] = packing.restore(raw, *field.in_graph)
     return Answers(**tensors)
 
   def successors(self, answers: Answers) -> tf.Tensor:
@@ -154,4 +146,4 @@ class InGraphBatchEnv:
   def _take_final_observ(self) -> np.ndarray:
     final, self.batch_env.final_observ = self.batch_env.final_observ, []
     dtype = self.batch_env.step_layout.fields[0].dtype
-    return np.array(final, dtype)
+    return spaces.as_bytes(np.array(final, dtype))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
 from typing import NamedTuple
 from typing import Protocol
 
+import numpy as np
 import tensorflow as tf
 
+from agents import spaces
 from agents import structs
 from agents.simulation import in_graph_batch_env
 
@@ -14,11 +17,17 @@ from agents.simulation import in_graph_batch_env
 class Actor(Protocol):
   """What the simulation knows of an algorithm."""
 
+  def initial_state(self, amount: int) -> Any:
+    """Return what is remembered where `amount` episodes begin: zeros of shape
+    [amount, ...], or () if nothing ever is."""
+
   def noise(self, clock: tf.Tensor, amount: int) -> tf.Tensor:
     """Return what chance adds to `amount` actions, [amount, ...] float32."""
 
-  def act(self, observ: tf.Tensor, noise: tf.Tensor | None) -> tf.Tensor:
-    """Return actions for observations of shape [N, ...], [N, ...].
+  def act(self, observ: tf.Tensor, state: Any, noise: tf.Tensor | None
+          ) -> tuple[tf.Tensor, Any]:
+    """Return actions for observations of shape [N, ...], [N, ...], and what is
+    to be remembered.
 
     Without noise, they are what the policy holds best.
     """
@@ -33,9 +42,17 @@ class Simulation(NamedTuple):
   env_seconds: tf.Tensor  # [] float64, in the environments and getting there.
 
 
-def initial_carry(observ: tf.Tensor, clock: int = 0) -> structs.Carry:
-  """Begin with all episodes at their first observation."""
-  return structs.Carry(observ, tf.constant(clock, tf.int64))
+def initial_carry(observ: np.ndarray, clock: Any = 0, state: Any = ()
+                  ) -> structs.Carry:
+  """Begin with all episodes at their first observation.
+
+  Args:
+    observ: From `BatchEnv.reset`.
+    clock: To count random numbers from.
+    state: From `Actor.initial_state`.
+  """
+  return structs.Carry(tf.constant(spaces.as_bytes(np.asarray(observ))),
+                       tf.constant(clock, tf.int64), state)
 
 
 def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
@@ -62,7 +79,7 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
   if quota is not None and groups > 1:
     raise ValueError("Environments with a quota must be in one group.")
 
-  def unfinished(step, clock, observ, left, memory, env_seconds):
+  def unfinished(step, clock, observ, states, left, memory, env_seconds):
     return step < steps if quota is None else tf.reduce_any(left > 0)
 
   def noise_at(clock):
@@ -76,19 +93,18 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
         noise_at, carry.clock + tf.range(steps, dtype=tf.int64),
         fn_output_signature=tf.float32, parallel_iterations=1)
 
-  def body(step, clock, observ, left, memory, env_seconds):
+  def body(step, clock, observ, states, left, memory, env_seconds):
+    states = list(states)  # Of each group.
     noise = None
     if explore:
       noise = noise_at(clock) if noises is None else noises[step]
     for group in range(groups):
       rows = slice(group * size, (group + 1) * size)
-      if noise is None:
-        action = actor.act(observ, None)
-      else:
-        # Side by side, noise and policy would take longer: TensorFlow would
-        # wake a thread for one of them.
-        with tf.control_dependencies([noise]):
-          action = actor.act(observ, noise[rows])
+      # Side by side, noise and policy would take longer: TensorFlow would wake
+      # a thread for one of them.
+      with tf.control_dependencies([] if noise is None else [noise]):
+        action, states[group] = actor.act(
+            observ, states[group], None if noise is None else noise[rows])
       packed, seconds = env.exchange(
           action, None if quota is None else left > 0)
       answers = env.unpack(packed)
@@ -98,23 +114,35 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
       # From here on, this is about the group whose turn is next.
       observ = answers.observ
       env_seconds += seconds
+      following = (group + 1) % groups
+      states[following] = _remembered(
+          states[following], answers, following <= group or step > 0)
     if quota is not None:
       broken = (left > 0) & ~answers.valid
       left -= tf.cast(
           answers.terminated | answers.truncated | broken, tf.int32)
-    return step + 1, clock + 1, observ, left, memory, env_seconds
+    return (step + 1, clock + 1, observ, tuple(states), left, memory,
+            env_seconds)
 
   left = tf.zeros([batch], tf.int32) if quota is None else quota
   spec = env.action_spec, env.packed_spec
   memory = tf.nest.map_structure(
       lambda field: tf.TensorArray(
           field.dtype, steps * groups, element_shape=field.shape), spec)
-  taken, clock, observ, left, memory, env_seconds = tf.while_loop(
-      unfinished, body, (0, carry.clock, carry.observ[:size], left, memory,
-                         tf.constant(0.0, tf.float64)),
+  states = tuple(
+      tf.nest.map_structure(
+          lambda tensor, first=first: tensor[first:first + size], carry.state)
+      for first in range(0, batch, size))
+  taken, clock, observ, states, left, memory, env_seconds = tf.while_loop(
+      unfinished, body, (0, carry.clock, carry.observ[:size], states, left,
+                         memory, tf.constant(0.0, tf.float64)),
       maximum_iterations=steps)
   with tf.control_dependencies([observ]):
     rest, seconds = env.drain()
+  states = [states[0], *(
+      _remembered(state, env.unpack(answers))
+      for state, answers in zip(states[1:], tf.unstack(rest), strict=True))]
+  state = tf.nest.map_structure(lambda *parts: tf.concat(parts, 0), *states)
   length = steps if quota is None else None
   def whole_batch(tensor):
     """Turn [T * groups, N, ...] into [T, B, ...]."""
@@ -134,5 +162,22 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
       answers.truncated, successors, answers.valid)
   with tf.control_dependencies([successors]):
     # The next simulation must not begin before these have been taken.
-    carry = structs.Carry(tf.identity(observ[-1]), clock)
+    carry = structs.Carry(tf.identity(observ[-1]), clock, state)
   return Simulation(carry, transitions, left, env_seconds + seconds)
+
+
+def _remembered(state: Any, answers: in_graph_batch_env.Answers,
+                stepped: bool | tf.Tensor = True) -> Any:
+  """Return the state with zeros where another episode begins.
+
+  Args:
+    state: Of N environments, [N, ...].
+    answers: Of the same.
+    stepped: False before they have answered to a step.
+  """
+  goes_on = answers.valid & ~(answers.terminated | answers.truncated)
+  goes_on |= ~tf.convert_to_tensor(stepped)
+  def keep(tensor):
+    mask = tf.reshape(goes_on, [-1] + [1] * (tensor.shape.rank - 1))
+    return tf.where(mask, tensor, tf.zeros_like(tensor))
+  return tf.nest.map_structure(keep, state)

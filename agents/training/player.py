@@ -45,7 +45,8 @@ class Player:
     batch_env = self._env.batch_env
     batch_env.finished.clear()
     quota = tf.constant(memory_lib.shares(amount, len(self._env)))
-    carry = simulate.initial_carry(tf.constant(batch_env.reset()))
+    carry = simulate.initial_carry(
+        batch_env.reset(), state=self._actor.initial_state(len(self._env)))
     while quota.numpy().any():
       if stop():
         return None

@@ -84,7 +84,8 @@ class Trainer:
     """Begin all training episodes."""
     observ = self.train_env.batch_env.reset()
     with tf.device("CPU:0"):
-      self._carry = simulate.initial_carry(tf.constant(observ))
+      self._carry = simulate.initial_carry(
+          observ, state=self.algorithm.initial_state(len(self.train_env)))
     self._running = self.train_env.batch_env.snapshot()
 
   def epoch(self, progress: float, stop: Callable[[], bool] = lambda: False
@@ -175,16 +176,18 @@ class Trainer:
     some = tf.debugging.Assert(tf.reduce_any(transitions.valid), [_NOTHING])
     with tf.control_dependencies([some] if some is not None else []):
       valid = tf.identity(transitions.valid)
-    memory = self.memory.arrange(transitions._replace(valid=valid))
+    memory = self.memory.arrange(
+        transitions._replace(valid=valid), carry.state)
     return collected, memory, start, middle
 
   def histograms(self, samples: epoch_lib.Samples) -> dict[str, np.ndarray]:
     """Return numbers whose distribution is worth seeing, by name."""
     observ, action, valid, advantage, learned = samples
-    seen = self.algorithm.features(tf.boolean_mask(observ, valid))
-    return {"observations": seen.numpy().ravel(),
-            "actions": action.numpy()[valid.numpy()].ravel(),
-            "advantages": advantage.numpy()[learned.numpy()]}
+    seen = self.algorithm.features(tf.boolean_mask(observ, valid)).numpy()
+    taken = action.numpy()[valid.numpy()]
+    found = {"observations": seen, "actions": taken,
+             "advantages": advantage.numpy()[learned.numpy()]}
+    return {name: array.ravel() for name, array in found.items() if array.size}
 
   def evaluate(self, amount: int, stop: Callable[[], bool]
                ) -> tuple[list[float], list[int]] | None:
@@ -219,6 +222,8 @@ class Trainer:
     arrays = {f"variable/{name}": array
               for name, array in self._variables().items()}
     arrays["clock"] = self._carry.clock.numpy()
+    for index, tensor in enumerate(tf.nest.flatten(self._carry.state)):
+      arrays[f"state/{index}"] = tensor.numpy()
     for name, array in self._running.arrays().items():
       arrays[f"episodes/{name}"] = array
     return arrays
@@ -235,18 +240,23 @@ class Trainer:
       ValueError: If the arrays are of another model or version.
     """
     others = [name for name in arrays if name != "clock" and (
-        not name.startswith(("episodes/", "variable/", "recorded/")))]
+        not name.startswith((
+            "episodes/", "variable/", "recorded/", "state/")))]
     if others:
       raise ValueError(f"Nobody knows what {', '.join(others)} would be.")
     running = episodes_lib.Running.from_arrays({
         name.removeprefix("episodes/"): array
         for name, array in arrays.items() if name.startswith("episodes/")})
-    clock = tf.constant(arrays["clock"])
+    clock = arrays["clock"]
+    empty = self.algorithm.initial_state(len(self.train_env))
+    state = tf.nest.pack_sequence_as(empty, [
+        tf.constant(arrays[f"state/{index}"])
+        for index in range(len(tf.nest.flatten(empty)))])
     self.train_env.batch_env.restore(running)
     load_variables(self.algorithm, arrays)
     self._running = self.train_env.batch_env.snapshot()
     with tf.device("CPU:0"):
-      self._carry = structs.Carry(tf.constant(running.observ), clock)
+      self._carry = simulate.initial_carry(running.observ, clock, state)
 
   def close(self):
     """Close all environments. Can be repeated."""

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from agents import config as config_lib
+from agents.algorithms import models
 from agents.algorithms import objective
 from agents.networks import feed_forward
 from agents.networks import heads
@@ -33,8 +34,9 @@ class _Setup:
     self.value = feed_forward.feed_forward_value(_NETWORK, 1)
     self.head = heads.make(space)
     self.objective = objective.Objective(
-        config, self.head, features.Features(space, False, 10.0), self.policy,
-        self.value)
+        config, self.head, models.make(
+            features.Features(space, False, 10.0),
+            models.Networks(self.policy, self.value)))
     rng = np.random.default_rng(2)
     def normal(*shape):
       return tf.constant(rng.normal(size=shape), tf.float32)

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import structs
+from agents.algorithms import models
 from agents.algorithms import ppo
 from agents.configs.presets import paper
 from agents.networks import feed_forward
@@ -68,8 +69,8 @@ def _algorithm(config=_MODERN, action_space=_SPACES["gaussian"],
     policy = feed_forward.feed_forward_gaussian(
         math.prod(action_space.shape), network, seed)
   algorithm = ppo.BatchPPO(
-      config, observation_space, action_space, policy,
-      feed_forward.feed_forward_value(network, seed + 1), seed)
+      config, observation_space, action_space, models.Networks(
+          policy, feed_forward.feed_forward_value(network, seed + 1)), seed)
   # Biases and the policy's last layer begin at zero or close to it.
   rng = np.random.default_rng(seed)
   for name, variable in algorithm.variables().items():
@@ -500,8 +501,9 @@ def test_every_step_counts_the_same_in_episodes_of_unequal_length():
 
 def _act(algorithm, observ, clock=0, explore=True):
   noise = algorithm.noise(tf.constant(clock, tf.int64), len(observ))
-  return algorithm.act(
-      tf.constant(observ), noise if explore else None).numpy()
+  action, _ = algorithm.act(
+      tf.constant(observ), (), noise if explore else None)
+  return action.numpy()
 
 
 @_both_policies

@@ -258,7 +258,8 @@ def test_spaces_within_a_batch_must_be_alike(mode):
 
 
 @pytest.mark.parametrize("space", [
-    gymnasium.spaces.MultiDiscrete([2, 3]), gymnasium.spaces.MultiBinary(3)])
+    gymnasium.spaces.Text(3), gymnasium.spaces.Dict(
+        {"a": gymnasium.spaces.Sequence(gymnasium.spaces.Discrete(2))})])
 def test_spaces_that_no_array_holds(mode, space):
   with pytest.raises(TypeError, match=type(space).__name__):
     batch_env.BatchEnv([functools.partial(odd.Strict, space)], mode)

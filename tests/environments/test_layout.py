@@ -100,27 +100,3 @@ def test_batch_is_actions_answers_and_what_is_beside_them():
       assert np.shares_memory(array, views[name])
       assert array.shape == views[name].shape
       assert array.tobytes() == views[name].tobytes()
-
-
-@pytest.mark.parametrize("space", [
-    gymnasium.spaces.Dict({"a": _BOX}), gymnasium.spaces.Tuple([_BOX]),
-    gymnasium.spaces.MultiBinary(3), gymnasium.spaces.MultiDiscrete([2, 3]),
-    gymnasium.spaces.Text(4)], ids=lambda space: type(space).__name__)
-def test_other_spaces_are_refused_by_name(space):
-  name = type(space).__name__
-  with pytest.raises(TypeError, match=f"Observation space {name}"):
-    layout.check_spaces(space, _BOX)
-  with pytest.raises(TypeError, match=f"Action space {name}"):
-    layout.check_spaces(_BOX, space)
-
-
-def test_boxes_of_whole_numbers_are_no_action_space():
-  space = gymnasium.spaces.Box(0, 255, (2,), np.uint8)
-  layout.check_spaces(space, _BOX)
-  with pytest.raises(TypeError, match="Action space Box.*floating-point"):
-    layout.check_spaces(_BOX, space)
-
-
-def test_discrete_spaces_are_fine():
-  space = gymnasium.spaces.Discrete(3)
-  layout.check_spaces(space, space)

@@ -4,6 +4,7 @@ import gymnasium
 import numpy as np
 
 from agents import config as config_lib
+from agents.algorithms import models
 from agents.algorithms import ppo
 from agents.networks import feed_forward
 
@@ -17,7 +18,7 @@ def make(batch):
     policy = feed_forward.feed_forward_gaussian(1, network, 0)
   algorithm = ppo.BatchPPO(
       config_lib.Algorithm(), batch.observation_space, batch.action_space,
-      policy, feed_forward.feed_forward_value(network, 1), 0)
+      models.Networks(policy, feed_forward.feed_forward_value(network, 1)), 0)
   rng = np.random.default_rng(0)
   for name, variable in algorithm.variables().items():
     if name.startswith("policy/") and name.endswith("kernel"):

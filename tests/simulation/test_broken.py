@@ -24,8 +24,11 @@ class _Still:
   def noise(self, clock, amount):
     return tf.zeros([amount, 1])
 
-  def act(self, observ, noise):
-    return tf.zeros_like(observ)
+  def initial_state(self, amount):
+    return ()
+
+  def act(self, observ, state, noise):
+    return tf.zeros_like(observ), state
 
 
 @pytest.fixture(params=["raise", "observ", "reward"])
@@ -37,7 +40,7 @@ def env(request):
 
 
 def test_sequences_end_before_what_failed(env):
-  carry = simulate.initial_carry(tf.constant(env.batch_env.reset()))
+  carry = simulate.initial_carry(env.batch_env.reset())
   played = tf.function(
       lambda carry: simulate.simulate(env, _Still(), carry, _STEPS, True),
       autograph=False)(carry)

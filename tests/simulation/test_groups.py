@@ -26,9 +26,12 @@ class _Witness:
     return (0.01 * tf.cast(clock, tf.float32) + 0.1 * tf.range(
         float(amount)))[:, None]
 
-  def act(self, observ, noise):
+  def initial_state(self, amount):
+    return ()
+
+  def act(self, observ, state, noise):
     action = 0.001 * tf.reduce_sum(observ, -1, keepdims=True)
-    return action if noise is None else action + noise
+    return (action if noise is None else action + noise), state
 
 
 def _counters(groups, workers=None):
@@ -51,7 +54,7 @@ def _collect(batch, actor, explore=True, eager=False):
     first = simulate.simulate(env, actor, carry, 7, explore)
     return first, simulate.simulate(env, actor, first.carry, 4, explore)
   with modes.functions_run_eagerly(eager), env.original_errors():
-    played = collect(simulate.initial_carry(tf.constant(batch.reset()), 5))
+    played = collect(simulate.initial_carry(batch.reset(), 5))
   return [tf.nest.map_structure(lambda x: x.numpy(), (
       part.carry, part.transitions)) for part in played]
 
@@ -106,7 +109,7 @@ def test_shapes_are_known_while_tracing():
       played = simulate.simulate(env, _Witness(), carry, 4, explore=True)
       traced.append([x.shape.as_list() for x in tf.nest.flatten(played)])
       return played
-    played = play(simulate.initial_carry(tf.constant(batch.reset())))
+    played = play(simulate.initial_carry(batch.reset()))
   assert traced == [[list(x.shape) for x in tf.nest.flatten(played)]]
 
 
@@ -128,7 +131,7 @@ def test_faults_come_out_as_themselves(faulty, eager):
 def test_a_quota_is_for_one_group():
   with _counters(2) as batch:
     env = in_graph_batch_env.InGraphBatchEnv(batch)
-    carry = simulate.initial_carry(tf.constant(batch.reset()))
+    carry = simulate.initial_carry(batch.reset())
     with pytest.raises(ValueError, match="one group"):
       simulate.simulate(env, _Witness(), carry, 4, explore=True,
                         quota=tf.ones([6], tf.int32))

@@ -30,8 +30,11 @@ class _Follower:
   def noise(self, clock, amount):
     return tf.fill([amount, 1], 0.01 * tf.cast(clock, tf.float32))
 
-  def act(self, observ, noise):
-    return -observ * 0.7 if noise is None else observ * 0.7 + noise
+  def initial_state(self, amount):
+    return ()
+
+  def act(self, observ, state, noise):
+    return (-observ * 0.7 if noise is None else observ * 0.7 + noise), state
 
 
 class _Played(NamedTuple):
@@ -65,8 +68,9 @@ def _by_hand(number, amount, explore=True):
     while not ended:
       time = len(played.steps)
       noise = _Follower().noise(tf.constant(time, tf.int64), 1)[0]
-      action = _Follower().act(
-          tf.constant(observ), noise if explore else None).numpy()
+      action, _ = _Follower().act(
+          tf.constant(observ), (), noise if explore else None)
+      action = action.numpy()
       next_observ, reward, *ends, _ = env.step(convert(action))
       played.steps.append({
           "observ": observ, "action": action, "reward": reward,
@@ -115,7 +119,7 @@ def _assert_finished(finished, expected):
 
 def _play(batch, quota, steps=100, explore=True):
   play, _ = _player(batch, steps, explore)
-  carry = simulate.initial_carry(tf.constant(batch.reset()))
+  carry = simulate.initial_carry(batch.reset())
   return tf.nest.map_structure(
       lambda tensor: tensor.numpy(), play(carry, tf.constant(quota)))
 
@@ -189,7 +193,7 @@ def test_goes_on_where_it_was_cut_off(steps):
   parts = []
   with _batch() as batch:
     play, traces = _player(batch, steps)
-    carry = simulate.initial_carry(tf.constant(batch.reset()))
+    carry = simulate.initial_carry(batch.reset())
     left = tf.constant(quota)
     while left.numpy().any():
       part = play(carry, left)
@@ -214,7 +218,7 @@ def test_one_graph_for_any_quota_and_any_time_it_takes():
     play, traces = _player(batch, 60)
     lengths = set()
     for quota in ((1, 1, 1), (2, 2, 2), (0, 0, 3), (1, 0, 0)):
-      carry = simulate.initial_carry(tf.constant(batch.reset()))
+      carry = simulate.initial_carry(batch.reset())
       lengths.add(len(play(carry, tf.constant(quota)).transitions.reward))
   assert len(traces) == 1 and len(lengths) > 2
 
@@ -232,7 +236,7 @@ def test_nobody_has_to_play():
 def test_the_next_quota_begins_with_the_next_episodes():
   with _batch() as batch:
     play, _ = _player(batch, 60)
-    carry = simulate.initial_carry(tf.constant(batch.reset()))
+    carry = simulate.initial_carry(batch.reset())
     lengths = [[], [], []]
     for _ in range(3):
       played = play(carry, tf.constant((2, 1, 1)))
@@ -256,7 +260,7 @@ def test_all_but_the_time_is_known_while_tracing():
       for tensor in tf.nest.flatten(played.transitions):
         assert tensor.shape[0] is None
       return played
-    played = play(simulate.initial_carry(tf.constant(batch.reset())),
+    played = play(simulate.initial_carry(batch.reset()),
                   tf.constant((1, 1, 1)))
   time = len(played.transitions.reward)
   found = [[time if size is None else size for size in shape]

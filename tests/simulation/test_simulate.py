@@ -21,8 +21,11 @@ class _Clockwork:
   def noise(self, clock, amount):
     return (0.1 * tf.cast(clock, tf.float32) + tf.range(float(amount)))[:, None]
 
-  def act(self, observ, noise):
-    return noise
+  def initial_state(self, amount):
+    return ()
+
+  def act(self, observ, state, noise):
+    return noise, state
 
 
 def _counters(*lengths, truncates=False):
@@ -38,7 +41,7 @@ def _targets(discrete):
 
 
 def _start(batch):
-  return simulate.initial_carry(tf.constant(batch.reset()))
+  return simulate.initial_carry(batch.reset())
 
 
 def _play(batch, actor, carry, steps, explore=True, eager=False):
@@ -126,7 +129,7 @@ def test_continues_from_the_carry(eager):
 
 def test_clock_continues_from_where_it_is_set():
   with _counters(5) as batch:
-    carry = simulate.initial_carry(tf.constant(batch.reset()), clock=20)
+    carry = simulate.initial_carry(batch.reset(), clock=20)
     played = _play(batch, _Clockwork(), carry, 3)
   np.testing.assert_allclose(
       played.transitions.action[:, 0, 0], [2.0, 2.1, 2.2], rtol=1e-6)
@@ -145,8 +148,9 @@ def test_equals_stepping_by_hand(discrete, explore, eager):
     observ = batch.reset()
     expected_finished, score, length = [], np.zeros(3, np.float32), [0] * 3
     for time in range(8):
-      action = actor.act(tf.constant(observ), actor.noise(
-          tf.constant(time, tf.int64), 3) if explore else None).numpy()
+      action, _ = actor.act(tf.constant(observ), (), actor.noise(
+          tf.constant(time, tf.int64), 3) if explore else None)
+      action = action.numpy()
       step = batch.step(action)
       for name, expected in (
           ("observ", observ), ("action", action), ("reward", step.reward),
@@ -174,7 +178,7 @@ def test_equals_stepping_by_hand(discrete, explore, eager):
 def test_the_clock_matters_to_exploring_alone(discrete):
   def actions(explore, clock):
     with _targets(discrete) as batch:
-      carry = simulate.initial_carry(tf.constant(batch.reset()), clock)
+      carry = simulate.initial_carry(batch.reset(), clock)
       played = _play(batch, policies.make(batch), carry, 8, explore)
     return played.transitions.action
   mode = actions(explore=False, clock=0)
@@ -186,7 +190,7 @@ def test_the_clock_matters_to_exploring_alone(discrete):
 
 def test_actions_are_remembered_as_sampled_and_clipped_for_the_environment():
   with _counters(100) as batch:  # Takes actions in [-2, 2].
-    carry = simulate.initial_carry(tf.constant(batch.reset()), clock=5)
+    carry = simulate.initial_carry(batch.reset(), clock=5)
     taken, remembered = [], []
     for _ in range(8):
       played = _play(batch, _Clockwork(), carry, 1)

@@ -55,8 +55,11 @@ class _Idle:
   def noise(self, clock, amount):
     return tf.fill([amount, 1], tf.cast(clock, tf.float32))
 
-  def act(self, observ, noise):
-    return noise
+  def initial_state(self, amount):
+    return ()
+
+  def act(self, observ, state, noise):
+    return noise, state
 
 
 def _constructors(space, lengths):
@@ -130,7 +133,7 @@ def _assert_collects(constructors, quotas, eager):
   with batch_env.BatchEnv(constructors, seed=_SEED) as batch, \
       modes.functions_run_eagerly(eager):
     collect = _collector(batch)
-    carry = simulate.initial_carry(tf.constant(batch.reset()))
+    carry = simulate.initial_carry(batch.reset())
     for quota, rows in zip(quotas, expected, strict=True):
       collected = collect(carry, quota)
       carry = collected.carry
@@ -196,7 +199,7 @@ def test_collections_in_one_graph(space, quota):
         carry = collected.carry
         transitions.append(collected.transitions)
       return transitions
-    carry = simulate.initial_carry(tf.constant(batch.reset()))
+    carry = simulate.initial_carry(batch.reset())
     for transitions, rows in zip(collect_all(carry), expected, strict=True):
       _assert_same_bits(transitions, rows)
     assert batch.final_observ == []
@@ -210,7 +213,7 @@ def test_they_are_taken_although_nobody_wants_them():
     @tf.function
     def play(carry):
       return collect(carry, (2, 1, 1)).carry
-    carry = simulate.initial_carry(tf.constant(batch.reset()))
+    carry = simulate.initial_carry(batch.reset())
     for _ in range(2):
       carry = play(carry)
       assert batch.final_observ == []

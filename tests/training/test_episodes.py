@@ -182,7 +182,7 @@ def test_evaluation_equals_playing_one_after_the_other(trained):
           random.stream(config.seed, "eval"), index, episode))
       score, length, ended = 0.0, 0, False
       while not ended:
-        action = algorithm.act(tf.constant(observ[None]), None)
+        action, _ = algorithm.act(tf.constant(observ[None]), (), None)
         observ, reward, *ends, _ = env.step(np.clip(action[0], -1, 1))
         score, length, ended = score + reward, length + 1, any(ends)
       time += length

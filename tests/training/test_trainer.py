@@ -298,7 +298,8 @@ def test_evaluation_equals_playing_by_hand(continuous):
     for episode in range(3):
       score = np.zeros(4)
       for _ in range(5):
-        step = batch.step(algorithm.act(tf.constant(observ), None).numpy())
+        action, _ = algorithm.act(tf.constant(observ), (), None)
+        step = batch.step(action.numpy())
         score, observ = score + step.reward, step.observ
       # Ten episodes: the first two environments play three.
       expected.extend(score[:4 if episode < 2 else 2])

@@ -1,0 +1,248 @@
+"""Policy and value, as an algorithm looks at them: by steps or by sequences.
+
+`FeedForward` takes every step for itself. `Recurrent` remembers, so it looks at
+the segment of each environment from its first step on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from agents import structs
+from agents.networks import core as core_lib
+from agents.ops import masked
+from agents.parts import chunks
+from agents.parts import features as features_lib
+from agents.parts import minibatches
+
+
+class Networks(NamedTuple):
+  """What a policy and a value are made of."""
+
+  policy: keras.Model  # From a core's outputs to a head's parameters.
+  value: keras.Model  # From a core's outputs to values, [N, 1].
+  policy_core: core_lib.Core = core_lib.Core()
+  value_core: core_lib.Core = policy_core  # The same one, if they share it.
+
+  @property
+  def weights(self) -> list[Any]:
+    """Trainable variables, once they are built."""
+    layers = [self.policy, self.value, *dict.fromkeys(
+        (self.policy_core, self.value_core))]
+    return [weight for layer in layers for weight in layer.trainable_variables]
+
+
+class FeedForward:
+  """Takes every step for itself.
+
+  Args:
+    features: From observations to inputs of the networks.
+    networks: Without cells.
+  """
+
+  size = 0  # Of what is remembered.
+
+  def __init__(self, features: features_lib.Features, networks: Networks):
+    self.features = features
+    self._networks = networks
+    self.both(features.example, ())  # Builds the variables.
+
+  def act(self, observ: tf.Tensor, state: Any) -> tuple[tf.Tensor, Any]:
+    """Return parameters of the policy, [N, P], and the next state."""
+    return self._policy(observ), state
+
+  def both(self, observ: tf.Tensor, context: Any
+           ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return parameters of the policy, [N, P], and values, [N].
+
+    Args:
+      observ: Observations of N steps.
+      context: Of a batch's samples, see `deal`.
+    """
+    inputs = self.features.inputs(observ)
+    policy_core, value_core = self._networks[2:]
+    codes = policy_core.encode(inputs)
+    parameters = self._networks.policy(codes)
+    if value_core is not policy_core:
+      codes = value_core.encode(inputs)
+    return parameters, self._networks.value(codes)[:, 0]
+
+  def policy(self, memory: structs.Experience, width: int) -> tf.Tensor:
+    """Return the policy's parameters for all rows, [N, width]."""
+    return _rows(self._policy, memory.observ, width,
+                 masked.extent(memory.valid))
+
+  def values(self, memory: structs.Experience) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return values of all rows, [N], and of what came after the last step of
+    each sequence, [S]."""
+    return (_rows(self._value, memory.observ, 1,
+                  masked.extent(memory.valid))[:, 0],
+            _rows(self._value, memory.final_observ, 1,
+                  tf.reduce_max(memory.sequence) + 1)[:, 0])
+
+  def deal(self, samples: Any, memory: structs.Experience, size: int | None,
+           key: tf.Tensor) -> minibatches.Minibatches | minibatches.FullBatch:
+    """Deal samples of all rows into minibatches of `size` steps."""
+    return minibatches.deal(samples, memory.valid, size, key)
+
+  def _policy(self, observ: tf.Tensor) -> tf.Tensor:
+    return self._networks.policy(self._networks.policy_core.encode(
+        self.features.inputs(observ)))
+
+  def _value(self, observ: tf.Tensor) -> tf.Tensor:
+    return self._networks.value(self._networks.value_core.encode(
+        self.features.inputs(observ)))
+
+
+class Recurrent:
+  """Remembers, from the first step of an episode on.
+
+  Learning goes through the segment of each environment from what was remembered
+  when it began. Memories must keep each step in its place, see
+  `memory.segments`.
+
+  Args:
+    features: From observations to inputs of the networks.
+    networks: Of which at least the policy's core has a cell.
+  """
+
+  def __init__(self, features: features_lib.Features, networks: Networks):
+    self.features = features
+    self._networks = networks
+    cores = dict.fromkeys((networks.policy_core, networks.value_core))
+    self._parts = {}  # Of what is remembered, for each core.
+    self.size = 0
+    for core in cores:
+      self._parts[core] = slice(self.size, self.size + core.size)
+      self.size += core.size
+    state = tf.zeros([1, self.size])
+    self.act(features.example, state)
+    self.both(features.example, structs.Segments(tf.constant([[False]]), state))
+
+  def act(self, observ: tf.Tensor, state: tf.Tensor
+          ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return parameters of the policy, [N, P], and the next state, [N, size].
+    """
+    inputs = self.features.inputs(observ)
+    steps = {core: core.step(core.encode(inputs), state[:, part])
+             for core, part in self._parts.items()}
+    outputs, _ = steps[self._networks.policy_core]
+    return self._networks.policy(outputs), tf.concat(
+        [state for _, state in steps.values()], -1)
+
+  def both(self, observ: tf.Tensor, context: structs.Segments
+           ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return parameters of the policy, [N, P], and values, [N].
+
+    Args:
+      observ: Observations of N steps, one sequence after the other.
+      context: Of these sequences.
+    """
+    inputs = self.features.inputs(observ)
+    outputs = {core: self._unroll(core, core.encode(inputs), context)[0]
+               for core in self._parts}
+    return (self._networks.policy(outputs[self._networks.policy_core]),
+            self._networks.value(outputs[self._networks.value_core])[:, 0])
+
+  def policy(self, memory: structs.Experience, width: int) -> tf.Tensor:
+    """Return the policy's parameters for all rows, [N, width]."""
+    outputs, _ = self._remember(self._networks.policy_core, memory)
+    parameters = self._networks.policy(outputs)
+    return tf.pad(parameters, [
+        [0, memory.valid.shape[0] - parameters.shape[0]], [0, 0]])
+
+  def values(self, memory: structs.Experience) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return values of all rows, [N], and of what came after the last step of
+    each sequence, [S]."""
+    core, value = self._networks.value_core, self._networks.value
+    outputs, states = self._remember(core, memory)
+    rows, ends = memory.valid.shape[0], memory.final_observ.shape[0]
+    steps = outputs.shape[0]
+    last = tf.math.unsorted_segment_max(
+        tf.where(memory.last & memory.valid, tf.range(rows), 0),
+        memory.sequence, ends)
+    codes = self._codes(core, memory.final_observ,
+                        tf.reduce_max(memory.sequence) + 1)
+    after, _ = core.step(codes, tf.gather(
+        states, tf.clip_by_value(last, 0, steps - 1)))
+    return (tf.pad(value(outputs)[:, 0], [[0, rows - steps]]),
+            value(after)[:, 0])
+
+  def deal(self, samples: Any, memory: structs.Experience, size: int | None,
+           key: tf.Tensor) -> _Dealt:
+    """Deal whole segments into minibatches of about `size` steps."""
+    amount, steps = memory.segments.first.shape
+    split = tf.nest.map_structure(
+        lambda tensor: tf.reshape(
+            tensor[:amount * steps], [amount, steps, *tensor.shape[1:]]),
+        (samples._replace(context=()), memory.valid))
+    size = amount if size is None else max(1, round(size / steps))
+    return _Dealt(minibatches.deal(
+        (*split, memory.segments), tf.ones([amount], tf.bool), size, key))
+
+  def _remember(self, core: core_lib.Core, memory: structs.Experience
+                ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return a core's outputs and states for all steps, one after the other."""
+    amount, steps = memory.segments.first.shape
+    codes = self._codes(core, memory.observ, masked.extent(memory.valid))
+    return self._unroll(core, codes[:amount * steps], memory.segments)
+
+  def _codes(self, core: core_lib.Core, observ: tf.Tensor, count: tf.Tensor
+             ) -> tf.Tensor:
+    def encode(observ):
+      return core.encode(self.features.inputs(observ))
+    width = encode(self.features.example).shape[-1]
+    return _rows(encode, observ, width, count)
+
+  def _unroll(self, core: core_lib.Core, codes: tf.Tensor,
+              context: structs.Segments) -> tuple[tf.Tensor, tf.Tensor]:
+    outputs, states = core.unroll(
+        tf.reshape(codes, [*context.first.shape, codes.shape[-1]]),
+        context.first, context.state[:, self._parts[core]])
+    return _joined(outputs), _joined(states)
+
+
+class _Dealt(NamedTuple):
+  """Minibatches of whole segments."""
+
+  batches: minibatches.Minibatches | minibatches.FullBatch
+
+  @property
+  def amount(self) -> tf.Tensor | int:
+    return self.batches.amount
+
+  def take(self, index: tf.Tensor) -> minibatches.Batch:
+    """Return one batch as one chunk of steps."""
+    batch = self.batches.take(index)
+    (samples, valid, context), weight = tf.nest.map_structure(
+        _joined, (batch.data, batch.weight))
+    valid &= (weight > 0)[:, None]
+    samples, valid = tf.nest.map_structure(_joined, (samples, valid))
+    data, weight = tf.nest.map_structure(lambda tensor: tensor[None], (
+        samples._replace(context=context), masked.weight(valid)))
+    return minibatches.Batch(data, weight, tf.constant(1))
+
+
+def make(features: features_lib.Features, networks: Networks
+         ) -> FeedForward | Recurrent:
+  """Return the model that networks need."""
+  recurrent = networks.policy_core.size + networks.value_core.size
+  return (Recurrent if recurrent else FeedForward)(features, networks)
+
+
+def _rows(function: Any, observ: tf.Tensor, width: int, count: tf.Tensor
+          ) -> tf.Tensor:
+  """Apply a function to the first `count` of N rows; [N, width]."""
+  rows = observ.shape[0]
+  outputs = chunks.apply(
+      function, chunks.split(observ), chunks.filled(count, rows), (width,))
+  return tf.reshape(outputs, [rows, width])
+
+
+def _joined(tensor: tf.Tensor) -> tf.Tensor:
+  """Make one axis of the first two."""
+  return tf.reshape(tensor, [-1, *tensor.shape[2:]])
