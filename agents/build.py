@@ -70,7 +70,8 @@ def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
       ["core"] if config.network.share_core else ["policy", "value"])]
   return ppo.BatchPPO(
       config.algorithm, observation_space, action_space,
-      models.Networks(policy, value, cores[0], cores[-1]), config.seed)
+      models.Networks(policy, value, cores[0], cores[-1]), config.seed,
+      config.network.frame_stack)
 
 
 def core(config: config_lib.Config, name: str) -> core_lib.Core:

@@ -110,6 +110,7 @@ class Network:
   initializer: str = "orthogonal"  # Or "glorot".
   init_output_factor: float = 0.01  # Last policy layer; glorot: its variance.
   init_std: float = 0.6  # Of a new Gaussian policy, where actions span [-1, 1].
+  frame_stack: int = 1  # Observations that are seen at a time, the last ones.
   recurrent: str | None = None  # Cell that remembers: "gru", "lstm" or null.
   recurrent_units: int = 64  # Of that cell, which comes before the layers.
   share_core: bool = True  # One cell for policy and value.
@@ -125,6 +126,7 @@ class Network:
     _require_one_of(self, "initializer", "orthogonal", "glorot")
     if self.recurrent is not None:
       _require_one_of(self, "recurrent", "gru", "lstm")
+    _require(self, "frame_stack", "be at least 1", _at_least(1))
     _require(self, "recurrent_units", "be at least 1", _at_least(1))
 
 
@@ -174,6 +176,17 @@ class Config:
           f"`algorithm.update_every` must be at least num_envs = "
           f"{self.num_envs}, an episode of each; or lower num_envs. Received: "
           f"{update_every}.")
+    for name, used in (("recurrent", self.network.recurrent is not None),
+                       ("frame_stack", self.network.frame_stack > 1)):
+      if used and not length:
+        raise ConfigError(
+            f"With `network.{name}`, updates learn from segments: set "
+            "algorithm.segment_length, and algorithm.update_every to null.")
+    if self.network.recurrent and minibatch_size and minibatch_size % length:
+      raise ConfigError(
+          f"With `network.recurrent`, minibatches are of whole segments, so "
+          f"`algorithm.minibatch_size` must be a multiple of segment_length = "
+          f"{length}. Received: {minibatch_size}.")
     if length and minibatch_size and self.num_envs * length % minibatch_size:
       raise ConfigError(
           f"`algorithm.minibatch_size` must divide num_envs * segment_length = "

@@ -18,6 +18,8 @@ class Transition(NamedTuple):
   truncated: tf.Tensor  # [B] bool, time limit: reward would go on.
   next_observ: tf.Tensor  # [B, ...], true successor, never a reset.
   valid: tf.Tensor  # [B] bool, false where the environment waited or failed.
+  # [E, ...], of T steps: those of `next_observ` where an episode ended.
+  final_observ: Any = ()
 
 
 class Segments(NamedTuple):
@@ -45,6 +47,19 @@ class Experience(NamedTuple):
   # Where each step has kept its place, step T * s + t is segment s's t-th one,
   # and those that are not valid may be anywhere; otherwise ().
   segments: Any = ()
+  # [F, ...] where steps are of several frames, else (). Observations are then
+  # numbers of frames, [N, frame_stack] and [S, frame_stack] int32.
+  frames: Any = ()
+
+
+class Remembered(NamedTuple):
+  """What a policy remembers of B episodes, nothing or zeros as they begin."""
+
+  recent: Any = ()  # Their last observations, see `parts.frames`.
+  cell: Any = ()  # [B, size], of a recurrent cell.
+
+
+NOTHING = Remembered()
 
 
 class Carry(NamedTuple):
@@ -52,6 +67,4 @@ class Carry(NamedTuple):
 
   observ: tf.Tensor  # [B, ...], to act on.
   clock: tf.Tensor  # [] int64, batched steps so far; counts random numbers.
-  # What the policy remembers of the running episodes, [B, ...]; zeros where one
-  # begins, () if it remembers nothing.
-  state: Any = ()
+  state: Any = NOTHING  # What the policy remembers of the running episodes.

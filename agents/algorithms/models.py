@@ -6,6 +6,7 @@ the segment of each environment from its first step on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from typing import NamedTuple
 
@@ -49,7 +50,7 @@ class FeedForward:
   def __init__(self, features: features_lib.Features, networks: Networks):
     self.features = features
     self._networks = networks
-    self.both(features.example, ())  # Builds the variables.
+    self.both(_example(features), ())  # Builds the variables.
 
   def act(self, observ: tf.Tensor, state: Any) -> tuple[tf.Tensor, Any]:
     """Return parameters of the policy, [N, P], and the next state."""
@@ -73,21 +74,25 @@ class FeedForward:
 
   def policy(self, memory: structs.Experience, width: int) -> tf.Tensor:
     """Return the policy's parameters for all rows, [N, width]."""
-    return _rows(self._policy, memory.observ, width,
+    see = look(memory)
+    return _rows(lambda rows: self._policy(see(rows)), memory.observ, width,
                  masked.extent(memory.valid))
 
   def values(self, memory: structs.Experience) -> tuple[tf.Tensor, tf.Tensor]:
     """Return values of all rows, [N], and of what came after the last step of
     each sequence, [S]."""
-    return (_rows(self._value, memory.observ, 1,
-                  masked.extent(memory.valid))[:, 0],
-            _rows(self._value, memory.final_observ, 1,
+    see = look(memory)
+    def value(rows):
+      return self._value(see(rows))
+    return (_rows(value, memory.observ, 1, masked.extent(memory.valid))[:, 0],
+            _rows(value, memory.final_observ, 1,
                   tf.reduce_max(memory.sequence) + 1)[:, 0])
 
   def deal(self, samples: Any, memory: structs.Experience, size: int | None,
-           key: tf.Tensor) -> minibatches.Minibatches | minibatches.FullBatch:
+           key: tf.Tensor) -> _Dealt:
     """Deal samples of all rows into minibatches of `size` steps."""
-    return minibatches.deal(samples, memory.valid, size, key)
+    return _Dealt(minibatches.deal(samples, memory.valid, size, key),
+                  look(memory))
 
   def _policy(self, observ: tf.Tensor) -> tf.Tensor:
     return self._networks.policy(self._networks.policy_core.encode(
@@ -120,8 +125,9 @@ class Recurrent:
       self._parts[core] = slice(self.size, self.size + core.size)
       self.size += core.size
     state = tf.zeros([1, self.size])
-    self.act(features.example, state)
-    self.both(features.example, structs.Segments(tf.constant([[False]]), state))
+    self.act(_example(features), state)
+    self.both(_example(features), structs.Segments(
+        tf.constant([[False]]), state))
 
   def act(self, observ: tf.Tensor, state: tf.Tensor
           ) -> tuple[tf.Tensor, tf.Tensor]:
@@ -165,7 +171,7 @@ class Recurrent:
     last = tf.math.unsorted_segment_max(
         tf.where(memory.last & memory.valid, tf.range(rows), 0),
         memory.sequence, ends)
-    codes = self._codes(core, memory.final_observ,
+    codes = self._codes(core, memory, memory.final_observ,
                         tf.reduce_max(memory.sequence) + 1)
     after, _ = core.step(codes, tf.gather(
         states, tf.clip_by_value(last, 0, steps - 1)))
@@ -173,30 +179,31 @@ class Recurrent:
             value(after)[:, 0])
 
   def deal(self, samples: Any, memory: structs.Experience, size: int | None,
-           key: tf.Tensor) -> _Dealt:
+           key: tf.Tensor) -> _DealtSegments:
     """Deal whole segments into minibatches of about `size` steps."""
     amount, steps = memory.segments.first.shape
     split = tf.nest.map_structure(
         lambda tensor: tf.reshape(
             tensor[:amount * steps], [amount, steps, *tensor.shape[1:]]),
         (samples._replace(context=()), memory.valid))
-    size = amount if size is None else max(1, round(size / steps))
-    return _Dealt(minibatches.deal(
-        (*split, memory.segments), tf.ones([amount], tf.bool), size, key))
+    return _DealtSegments(minibatches.deal(
+        (*split, memory.segments), tf.ones([amount], tf.bool),
+        amount if size is None else size // steps, key), look(memory))
 
   def _remember(self, core: core_lib.Core, memory: structs.Experience
                 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return a core's outputs and states for all steps, one after the other."""
     amount, steps = memory.segments.first.shape
-    codes = self._codes(core, memory.observ, masked.extent(memory.valid))
+    codes = self._codes(
+        core, memory, memory.observ, masked.extent(memory.valid))
     return self._unroll(core, codes[:amount * steps], memory.segments)
 
-  def _codes(self, core: core_lib.Core, observ: tf.Tensor, count: tf.Tensor
-             ) -> tf.Tensor:
+  def _codes(self, core: core_lib.Core, memory: structs.Experience,
+             observ: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
     def encode(observ):
       return core.encode(self.features.inputs(observ))
-    width = encode(self.features.example).shape[-1]
-    return _rows(encode, observ, width, count)
+    see, width = look(memory), encode(_example(self.features)).shape[-1]
+    return _rows(lambda rows: encode(see(rows)), observ, width, count)
 
   def _unroll(self, core: core_lib.Core, codes: tf.Tensor,
               context: structs.Segments) -> tuple[tf.Tensor, tf.Tensor]:
@@ -207,9 +214,27 @@ class Recurrent:
 
 
 class _Dealt(NamedTuple):
+  """Minibatches of single steps."""
+
+  batches: minibatches.Minibatches | minibatches.FullBatch
+  see: Callable[[tf.Tensor], tf.Tensor]  # From rows to observations.
+
+  @property
+  def amount(self) -> tf.Tensor | int:
+    return self.batches.amount
+
+  def take(self, index: tf.Tensor) -> minibatches.Batch:
+    """Return one batch."""
+    batch = self.batches.take(index)
+    return batch._replace(data=batch.data._replace(
+        observ=self.see(batch.data.observ)))
+
+
+class _DealtSegments(NamedTuple):
   """Minibatches of whole segments."""
 
   batches: minibatches.Minibatches | minibatches.FullBatch
+  see: Callable[[tf.Tensor], tf.Tensor]  # From rows to observations.
 
   @property
   def amount(self) -> tf.Tensor | int:
@@ -222,8 +247,10 @@ class _Dealt(NamedTuple):
         _joined, (batch.data, batch.weight))
     valid &= (weight > 0)[:, None]
     samples, valid = tf.nest.map_structure(_joined, (samples, valid))
-    data, weight = tf.nest.map_structure(lambda tensor: tensor[None], (
-        samples._replace(context=context), masked.weight(valid)))
+    samples = samples._replace(
+        observ=self.see(samples.observ), context=context)
+    data, weight = tf.nest.map_structure(
+        lambda tensor: tensor[None], (samples, masked.weight(valid)))
     return minibatches.Batch(data, weight, tf.constant(1))
 
 
@@ -232,6 +259,20 @@ def make(features: features_lib.Features, networks: Networks
   """Return the model that networks need."""
   recurrent = networks.policy_core.size + networks.value_core.size
   return (Recurrent if recurrent else FeedForward)(features, networks)
+
+
+def look(memory: structs.Experience) -> Callable[[tf.Tensor], tf.Tensor]:
+  """Return the function from rows of a memory to what they observe."""
+  if isinstance(memory.frames, tuple):
+    return lambda rows: rows
+  return lambda rows: tf.gather(memory.frames, rows)
+
+
+def _example(features: features_lib.Features) -> tf.Tensor:
+  """Return an observation as networks see it, [1, ...]."""
+  if features.stack == 1:
+    return features.example
+  return tf.repeat(features.example[:, None], features.stack, 1)
 
 
 def _rows(function: Any, observ: tf.Tensor, width: int, count: tf.Tensor

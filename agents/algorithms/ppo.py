@@ -22,6 +22,7 @@ from agents.ops import random
 from agents.ops import returns
 from agents.parts import chunks
 from agents.parts import features
+from agents.parts import frames
 from agents.parts import kl_penalty
 from agents.parts import minibatches
 from agents.parts import reward_scale
@@ -55,16 +56,18 @@ class BatchPPO:
     action_space: Box or Discrete.
     networks: Of policy and value, not built yet.
     seed: Seed of everything random.
+    frame_stack: How many observations networks see at a time.
   """
 
   def __init__(self, config: config_lib.Algorithm,
                observation_space: gymnasium.Space,
                action_space: gymnasium.Space, networks: models.Networks,
-               seed: int):
+               seed: int, frame_stack: int = 1):
     self._config = config
     self._head = heads.make(action_space)
     self.features = features.Features(
-        observation_space, config.normalize_observ, config.observ_clip)
+        observation_space, config.normalize_observ, config.observ_clip,
+        frame_stack)
     self._model = models.make(self.features, networks)
     self._objective = objective.Objective(config, self._head, self._model)
     self._reward_scale = reward_scale.RewardScale(
@@ -92,22 +95,30 @@ class BatchPPO:
     """
     return self._head.noise(amount, random.key(self._act_seed, clock))
 
-  def initial_state(self, amount: int) -> Any:
-    """What is remembered where `amount` episodes begin: zeros, or ()."""
-    return tf.zeros([amount, self._model.size]) if self._model.size else ()
+  def initial_state(self, amount: int) -> structs.Remembered:
+    """What is remembered where `amount` episodes begin: zeros or nothing."""
+    stack, size = self.features.stack, self._model.size
+    return structs.Remembered(
+        frames.nothing(self.features.example, amount, stack)
+        if stack > 1 else (),
+        tf.zeros([amount, size]) if size else ())
 
-  def act(self, observ: tf.Tensor, state: Any, noise: tf.Tensor | None
-          ) -> tuple[tf.Tensor, Any]:
+  def act(self, observ: tf.Tensor, state: structs.Remembered,
+          noise: tf.Tensor | None) -> tuple[tf.Tensor, structs.Remembered]:
     """Choose actions.
 
     Args:
       observ: Observations of shape [N, ...].
-      state: What is remembered of these episodes, [N, ...] or ().
+      state: What is remembered of these episodes.
       noise: To sample by, of shape [N, ...]; None for the distribution's mode.
     Returns:
       Actions of shape [N, ...], not clipped to the space, and the next state.
     """
-    parameters, state = self._model.act(observ, state)
+    recent, cell = state
+    if recent:
+      observ, recent = frames.stack(observ, recent)
+    parameters, cell = self._model.act(observ, cell)
+    state = structs.Remembered(recent, cell)
     if noise is None:
       return self._head.mode(parameters), state
     return self._head.sample(parameters, noise), state
@@ -275,14 +286,18 @@ class BatchPPO:
     moments = self.features.moments
     if not moments:
       return {}
-    batch = minibatches.everything(memory.observ, memory.valid)
+    observ, look = memory.observ, models.look(memory)
+    if self.features.stack > 1:
+      observ = observ[:, -1]  # Each frame once.
+    batch = minibatches.everything(observ, memory.valid)
     def clipped(chunk):
       observ, weight = chunk
-      return masked.mean(self.features.clipped(observ), weight)
+      return masked.mean(self.features.clipped(look(observ)), weight)
     metrics = {"observ_clipped": chunks.total(
         clipped, (batch.data, batch.weight), batch.amount)}
     def update(index, state):
-      self.features.update(*chunks.take((batch.data, batch.weight > 0), index))
+      observ, seen = chunks.take((batch.data, batch.weight > 0), index)
+      self.features.update(look(observ), seen)
       return state
     loops.repeat(batch.amount, update, ())
     return {**metrics, "observ_mean": tf.reduce_mean(moments.mean),

@@ -17,7 +17,7 @@ def repeat(amount: tf.Tensor | int, body: Callable[[tf.Tensor, Any], Any],
   """Compute `state = body(index, state)` for every index below `amount`.
 
   Args:
-    amount: How often.
+    amount: How often; a Python number where gradients are to flow back.
     body: From the index, int32, and a structure of tensors to one like it.
     state: Structure of tensors or TensorArrays, to begin with.
   """
@@ -25,5 +25,6 @@ def repeat(amount: tf.Tensor | int, body: Callable[[tf.Tensor, Any], Any],
   _, state = tf.while_loop(
       lambda index, _: index < amount,
       lambda index, state: (index + 1, body(index, state)),
-      (tf.constant(0), state))
+      (tf.constant(0), state),
+      maximum_iterations=amount if isinstance(amount, int) else None)
   return state

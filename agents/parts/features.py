@@ -26,9 +26,12 @@ class Features:
     space: Observation space.
     normalized: Whether numbers are normalized by their running moments.
     clip: Bound of the normalized numbers.
+    stack: How many observations networks see at a time.
   """
 
-  def __init__(self, space: gymnasium.Space, normalized: bool, clip: float):
+  def __init__(self, space: gymnasium.Space, normalized: bool, clip: float,
+               stack: int = 1):
+    self.stack = stack
     self._leaves = spaces.leaves(space)
     self._composite = spaces.composite(space)
     self._clip = clip
@@ -61,8 +64,21 @@ class Features:
         self._leaves, self._parts(observ), strict=True) if _is_image(leaf)]
 
   def inputs(self, observ: tf.Tensor) -> tuple[tf.Tensor, ...]:
-    """Return vectors and images, all that networks see."""
-    return self(observ), *self.images(observ)
+    """Return vectors and images, all that networks see.
+
+    Args:
+      observ: Observations of shape [N, ...]; with a stack, [N, stack, ...].
+    Returns:
+      Vectors one after the other, [N, stack * size], and images with the
+      channels of one after the other.
+    """
+    if self.stack == 1:
+      return self(observ), *self.images(observ)
+    each = tf.reshape(observ, [-1, *observ.shape[2:]])
+    vector = tf.reshape(self(each), [-1, self.stack * self.size])
+    return vector, *(tf.concat(tf.unstack(tf.reshape(
+        image, [-1, self.stack, *image.shape[1:]]), axis=1), -1)
+                     for image in self.images(each))
 
   def clipped(self, observ: tf.Tensor) -> tf.Tensor:
     """Return which share of their numbers is clipped, of shape [N]."""

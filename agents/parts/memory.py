@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from agents import structs
 from agents.parts import chunks
+from agents.parts import frames as frames_lib
 
 
 class Memory(NamedTuple):
@@ -24,17 +25,27 @@ class Memory(NamedTuple):
   sequences: int  # Most sequences.
   in_place: bool = False  # Keep steps that are not valid, too.
 
-  def arrange(self, transitions: structs.Transition, state: Any = ()
-              ) -> structs.Experience:
+  def arrange(self, transitions: structs.Transition,
+              state: structs.Remembered = structs.NOTHING,
+              following: tf.Tensor | None = None) -> structs.Experience:
     """Line up the steps, one environment after the other.
 
     Args:
       transitions: Tensors of shape [T, B, ...], with T up to `steps`; at least
         one step is valid.
-      state: What the policy remembered before, [B, ...].
+      state: What the policy remembered before.
+      following: Observations to act on next, [B, ...], if it remembers any.
     Returns:
       Tensors whose sizes are known although T is not.
     """
+    frames: Any = ()
+    if state.recent:
+      assert following is not None
+      frames, step, successor = frames_lib.film(
+          transitions, state.recent, following, self._room)
+      transitions = transitions._replace(
+          observ=step, next_observ=successor)
+    transitions = transitions._replace(final_observ=())
     valid = transitions.valid
     follows = tf.concat([valid[1:], tf.zeros_like(valid[:1])], 0)
     last = transitions.terminated | transitions.truncated | ~follows
@@ -58,9 +69,16 @@ class Memory(NamedTuple):
         rows(last), _fill(sequence, self.rows), tf.gather(
             flat.next_observ, _fill(
                 tf.boolean_mask(places, ends), self.sequences)),
-        self._segments(transitions, state) if self.in_place else ())
+        self._segments(transitions, state.cell) if self.in_place else (),
+        frames)
 
-  def _segments(self, transitions: structs.Transition, state: Any
+  @property
+  def _room(self) -> int:
+    """Most episodes that may be truncated, where steps are of frames: more
+    would be one in sixteen steps."""
+    return self.rows // 16 + 1
+
+  def _segments(self, transitions: structs.Transition, state: tf.Tensor
                 ) -> structs.Segments:
     goes_on = transitions.valid & ~(
         transitions.terminated | transitions.truncated)

@@ -91,7 +91,7 @@ class InGraphBatchEnv:
       tensors[field.name] = packing.restore(raw, *field.in_graph)
     return Answers(**tensors)
 
-  def successors(self, answers: Answers) -> tf.Tensor:
+  def successors(self, answers: Answers) -> tuple[tf.Tensor, tf.Tensor]:
     """Return the true successors of all steps since the last call.
 
     Only where an episode ended is that not the observation to act on next, so
@@ -100,7 +100,8 @@ class InGraphBatchEnv:
     Args:
       answers: All answers since the last call, of shape [..., N, ...].
     Returns:
-      Observations of the same shape, none of them a reset.
+      Observations of the same shape, none of them a reset, and those of them
+      that ended an episode, [E, ...].
     """
     observ = answers.observ
     ended = answers.terminated | answers.truncated
@@ -108,9 +109,10 @@ class InGraphBatchEnv:
     with tf.control_dependencies([observ]):
       final = tf.numpy_function(self._take_final_observ, [], observ.dtype)
     if not math.prod(sizes):
-      return observ  # Nothing is observed.
+      return observ, observ[:0]  # Nothing is observed.
     final = tf.reshape(final, [-1, *sizes])
-    return tf.tensor_scatter_nd_update(observ, tf.where(ended), final)
+    return tf.tensor_scatter_nd_update(
+        observ, tf.where(ended), final), final
 
   @contextlib.contextmanager
   def original_errors(self):

@@ -18,8 +18,8 @@ class Actor(Protocol):
   """What the simulation knows of an algorithm."""
 
   def initial_state(self, amount: int) -> Any:
-    """Return what is remembered where `amount` episodes begin: zeros of shape
-    [amount, ...], or () if nothing ever is."""
+    """Return what is remembered where `amount` episodes begin: a structure of
+    zeros of shape [amount, ...], or of nothing."""
 
   def noise(self, clock: tf.Tensor, amount: int) -> tf.Tensor:
     """Return what chance adds to `amount` actions, [amount, ...] float32."""
@@ -42,7 +42,8 @@ class Simulation(NamedTuple):
   env_seconds: tf.Tensor  # [] float64, in the environments and getting there.
 
 
-def initial_carry(observ: np.ndarray, clock: Any = 0, state: Any = ()
+def initial_carry(observ: np.ndarray, clock: Any = 0,
+                  state: Any = structs.NOTHING
                   ) -> structs.Carry:
   """Begin with all episodes at their first observation.
 
@@ -156,11 +157,11 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
   action, answers = tf.nest.map_structure(
       whole_batch, (action, env.unpack(packed)))
   observ = tf.concat([carry.observ[None], answers.observ], 0)
-  successors = env.successors(answers)
+  successors, final = env.successors(answers)
   transitions = structs.Transition(
       observ[:-1], action, answers.reward, answers.terminated,
-      answers.truncated, successors, answers.valid)
-  with tf.control_dependencies([successors]):
+      answers.truncated, successors, answers.valid, final)
+  with tf.control_dependencies([final]):
     # The next simulation must not begin before these have been taken.
     carry = structs.Carry(tf.identity(observ[-1]), clock, state)
   return Simulation(carry, transitions, left, env_seconds + seconds)

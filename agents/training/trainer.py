@@ -171,13 +171,14 @@ class Trainer:
         self.train_env, self.algorithm, carry, self.memory.steps,
         explore=True, quota=None if quota is None else tf.constant(quota))
     transitions = collected.transitions
-    with tf.control_dependencies([transitions.reward, transitions.next_observ]):
+    with tf.control_dependencies(
+        [transitions.reward, transitions.final_observ]):
       middle = tf.timestamp()
     some = tf.debugging.Assert(tf.reduce_any(transitions.valid), [_NOTHING])
     with tf.control_dependencies([some] if some is not None else []):
       valid = tf.identity(transitions.valid)
     memory = self.memory.arrange(
-        transitions._replace(valid=valid), carry.state)
+        transitions._replace(valid=valid), carry.state, collected.carry.observ)
     return collected, memory, start, middle
 
   def histograms(self, samples: epoch_lib.Samples) -> dict[str, np.ndarray]:

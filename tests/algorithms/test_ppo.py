@@ -502,7 +502,7 @@ def test_every_step_counts_the_same_in_episodes_of_unequal_length():
 def _act(algorithm, observ, clock=0, explore=True):
   noise = algorithm.noise(tf.constant(clock, tf.int64), len(observ))
   action, _ = algorithm.act(
-      tf.constant(observ), (), noise if explore else None)
+      tf.constant(observ), structs.NOTHING, noise if explore else None)
   return action.numpy()
 
 

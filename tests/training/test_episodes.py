@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from agents import build
 from agents import config as config_lib
+from agents import structs
 from agents.configs import presets
 from agents.environments import episodes as episodes_lib
 from agents.environments import workers as workers_lib
@@ -182,7 +183,8 @@ def test_evaluation_equals_playing_one_after_the_other(trained):
           random.stream(config.seed, "eval"), index, episode))
       score, length, ended = 0.0, 0, False
       while not ended:
-        action, _ = algorithm.act(tf.constant(observ[None]), (), None)
+        action, _ = algorithm.act(
+            tf.constant(observ[None]), structs.NOTHING, None)
         observ, reward, *ends, _ = env.step(np.clip(action[0], -1, 1))
         score, length, ended = score + reward, length + 1, any(ends)
       time += length

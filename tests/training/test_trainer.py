@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from agents import build
 from agents import config as config_lib
+from agents import structs
 from agents.environments import batch_env
 from agents.environments import block
 from agents.environments import workers as workers_lib
@@ -298,7 +299,7 @@ def test_evaluation_equals_playing_by_hand(continuous):
     for episode in range(3):
       score = np.zeros(4)
       for _ in range(5):
-        action, _ = algorithm.act(tf.constant(observ), (), None)
+        action, _ = algorithm.act(tf.constant(observ), structs.NOTHING, None)
         step = batch.step(action.numpy())
         score, observ = score + step.reward, step.observ
       # Ten episodes: the first two environments play three.
