@@ -64,12 +64,12 @@ class BatchPPO:
                action_space: gymnasium.Space, networks: models.Networks,
                seed: int, frame_stack: int = 1):
     self._config = config
-    self._head = heads.make(action_space)
+    self.head = heads.make(action_space)
     self.features = features.Features(
         observation_space, config.normalize_observ, config.observ_clip,
         frame_stack)
-    self._model = models.make(self.features, networks)
-    self._objective = objective.Objective(config, self._head, self._model)
+    self.model = models.make(self.features, networks)
+    self._objective = objective.Objective(config, self.head, self.model)
     self._reward_scale = reward_scale.RewardScale(
         config.reward_scale, config.reward_clip)
     self._step_size = step_size.StepSize(
@@ -93,11 +93,11 @@ class BatchPPO:
     Returns:
       Noise of shape [amount, ...].
     """
-    return self._head.noise(amount, random.key(self._act_seed, clock))
+    return self.head.noise(amount, random.key(self._act_seed, clock))
 
   def initial_state(self, amount: int) -> structs.Remembered:
     """What is remembered where `amount` episodes begin: zeros or nothing."""
-    stack, size = self.features.stack, self._model.size
+    stack, size = self.features.stack, self.model.size
     return structs.Remembered(
         frames.nothing(self.features.example, amount, stack)
         if stack > 1 else (),
@@ -117,11 +117,11 @@ class BatchPPO:
     recent, cell = state
     if recent:
       observ, recent = frames.stack(observ, recent)
-    parameters, cell = self._model.act(observ, cell)
+    parameters, cell = self.model.act(observ, cell)
     state = structs.Remembered(recent, cell)
     if noise is None:
-      return self._head.mode(parameters), state
-    return self._head.sample(parameters, noise), state
+      return self.head.mode(parameters), state
+    return self.head.sample(parameters, noise), state
 
   @tf.function(jit_compile=True, autograph=False)
   def learn(self, memory: structs.Experience, clock: tf.Tensor,
@@ -166,18 +166,18 @@ class BatchPPO:
     self._optimizer.learning_rate.assign(rate)
     self._reward_scale.before_learning(memory.reward, memory.valid)
     # Neither weights nor moments have changed since the actions were taken.
-    policy = self._model.policy(memory, self._head.size)
+    policy = self.model.policy(memory, self.head.size)
     value, advantage = self._estimate(memory)
     samples = objective.Samples(
         memory.observ, memory.action, policy,
-        self._head.log_prob(policy, memory.action), value, advantage,
+        self.head.log_prob(policy, memory.action), value, advantage,
         value + advantage, memory.sequence)
     weight = masked.weight(memory.valid)
     metrics = {
         "learning_rate": rate,
-        "action_std": masked.mean(self._head.std(policy), weight),
+        "action_std": masked.mean(self.head.std(policy), weight),
         "action_saturation": masked.mean(
-            self._head.saturation(memory.action), weight),
+            self.head.saturation(memory.action), weight),
         "value_mean": masked.mean(value, weight),
         "explained_variance": 1 - masked.variance(advantage, weight) / (
             masked.variance(value + advantage, weight) + 1e-8)}
@@ -193,7 +193,7 @@ class BatchPPO:
       value, advantage = self._estimate(memory)
     key = random.key(self._shuffle_seed, clock * config.update_epochs
                      + tf.cast(epoch, tf.int64))
-    batches = self._model.deal(
+    batches = self.model.deal(
         samples._replace(advantage=advantage, value_target=value + advantage),
         memory, config.minibatch_size, key)
     def learn_batch(index, sums):
@@ -214,8 +214,8 @@ class BatchPPO:
     metrics = {**begun.metrics, **{name: sums.pop(name) for name in _COUNTS}}
     metrics.update({name: total / metrics["gradient_steps"]
                     for name, total in sums.items()})
-    change = self._head.kl(
-        begun.samples.policy, self._model.policy(memory, self._head.size))
+    change = self.head.kl(
+        begun.samples.policy, self.model.policy(memory, self.head.size))
     metrics["kl"] = masked.mean(change, masked.weight(memory.valid))
     self._step_size.adapt(metrics["kl"])
     if self._config.kl_penalty:
@@ -229,7 +229,7 @@ class BatchPPO:
                 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return values and advantages of shape [N], in units of scaled reward."""
     config = self._config
-    value, final_value = self._model.values(memory)
+    value, final_value = self.model.values(memory)
     next_value = tf.where(
         memory.last, tf.gather(final_value, memory.sequence),
         tf.roll(value, -1, 0))

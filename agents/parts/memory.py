@@ -74,9 +74,8 @@ class Memory(NamedTuple):
 
   @property
   def _room(self) -> int:
-    """Most episodes that may be truncated, where steps are of frames: more
-    would be one in sixteen steps."""
-    return self.rows // 16 + 1
+    """Most episodes that may be truncated, where steps are of frames."""
+    return min(self.rows, max(256, self.rows // 16))
 
   def _segments(self, transitions: structs.Transition, state: tf.Tensor
                 ) -> structs.Segments:

@@ -1,0 +1,157 @@
+"""What is learned from a sequence is what acted, step by step."""
+
+import functools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from agents import build
+from agents import config as config_lib
+from agents import structs
+from agents.environments import batch_env
+from agents.environments import incidents
+from agents.simulation import in_graph_batch_env
+from agents.simulation import simulate
+from tests import toy
+
+_STEPS = 6
+_KINDS = {
+    "gru": {"network.recurrent": "gru"},
+    "lstm, two cells": {
+        "network.recurrent": "lstm", "network.share_core": False},
+    "frames": {"network.frame_stack": 3},
+    "gru, frames": {"network.recurrent": "gru", "network.frame_stack": 2},
+}
+
+
+class _Breaks(toy.Counter):
+  """Fails in the third step of every other episode."""
+
+  def step(self, action):
+    if self._step == 2 and self._seed % 2:
+      raise RuntimeError("Broken.")
+    return super().step(action)
+
+
+def _config(kind, **changes):
+  return config_lib.Config().override({
+      "env.id": "tests.toy:Counter", "num_envs": 6, "network.recurrent_units": 5,
+      "algorithm.segment_length": _STEPS, "algorithm.minibatch_size": None,
+      "network.policy_layers": [4], "network.value_layers": [4],
+      **_KINDS[kind], **changes})
+
+
+def _batch(groups=1, broken=False):
+  envs = [functools.partial(toy.Counter, length, truncates)
+          for length, truncates in (
+              (1, False), (2, True), (3, False), (4, True), (9, True))]
+  envs.append(functools.partial(_Breaks if broken else toy.Counter, 5))
+  return batch_env.BatchEnv(
+      envs, seed=3, groups=groups, incidents=incidents.Incidents(1000))
+
+
+def _algorithm(config, batch):
+  algorithm = build.algorithm(
+      config, batch.observation_space, batch.action_space)
+  rng = np.random.default_rng(0)  # Last layers are almost zero at first.
+  for variable in algorithm.weights:
+    variable.assign(0.5 * rng.normal(size=variable.shape))
+  return algorithm
+
+
+def _collections(algorithm, config, batch, amount=3):
+  """Yield transitions and memories, the carry they begin with, and noises."""
+  env, memory = in_graph_batch_env.InGraphBatchEnv(batch), build.memory(config)
+  carry = simulate.initial_carry(
+      batch.reset(), state=algorithm.initial_state(len(batch)))
+  collect = tf.function(lambda carry: simulate.simulate(
+      env, algorithm, carry, _STEPS, True), autograph=False)
+  for _ in range(amount):
+    played = collect(carry)
+    experience = memory.arrange(
+        played.transitions, carry.state, played.carry.observ)
+    noise = tf.stack([algorithm.noise(carry.clock + step, len(batch))
+                      for step in range(_STEPS)])
+    yield played.transitions, experience, noise
+    carry = played.carry
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+@pytest.mark.parametrize("setting", ["plain", "groups", "broken"])
+def test_learning_finds_the_policy_that_acted(kind, setting):
+  config = _config(kind)
+  with _batch(2 if setting == "groups" else 1, setting == "broken") as batch:
+    algorithm = _algorithm(config, batch)
+    for transitions, memory, noise in _collections(algorithm, config, batch):
+      parameters = algorithm.model.policy(memory, algorithm.head.size)
+      rows = len(batch) * _STEPS
+      def by_environment(tensor):
+        return tf.reshape(tf.transpose(tensor, [1, 0, 2]), [rows, -1])
+      found = algorithm.head.sample(parameters[:rows], by_environment(noise))
+      acted = by_environment(transitions.action)
+      valid = tf.reshape(tf.transpose(transitions.valid), [-1])
+      if setting == "broken" and not config.network.recurrent:
+        found, valid = found[:tf.reduce_sum(tf.cast(valid, tf.int32))], None
+      if valid is not None:
+        np.testing.assert_allclose(found[valid], acted[valid], atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_values_of_true_successors_follow_from_what_is_remembered(kind):
+  """Values from one long sequence, against a step at a time by `both`."""
+  config = _config(kind)
+  with _batch() as batch:
+    algorithm = _algorithm(config, batch)
+    model = algorithm.model
+    for transitions, memory, _ in _collections(algorithm, config, batch):
+      values, finals = model.values(memory)
+      _, expected = model.both(_seen(algorithm, memory.observ, memory),
+                               memory.segments)
+      np.testing.assert_allclose(values, expected, atol=1e-5)
+      # A sequence with its true successor as one more step.
+      goes_on = ~(transitions.terminated | transitions.truncated).numpy()
+      row = 0
+      for env in range(len(batch)):
+        for step in range(_STEPS):
+          if step < _STEPS - 1 and goes_on[step, env]:
+            continue
+          number = int(memory.sequence[env * _STEPS + step])
+          if transitions.terminated[step, env]:
+            continue  # Never asked for.
+          begin = max([0, *(t + 1 for t in range(step)
+                            if not goes_on[t, env])])
+          rows = range(env * _STEPS + begin, env * _STEPS + step + 1)
+          observ = tf.concat([
+              tf.gather(memory.observ, list(rows)),
+              memory.final_observ[number][None]], 0)
+          context = ()
+          if config.network.recurrent:
+            state = memory.segments.state[env][None]
+            context = structs.Segments(
+                tf.zeros([1, len(rows) + 1], tf.bool),
+                state if begin == 0 else tf.zeros_like(state))
+          _, expected = model.both(_seen(algorithm, observ, memory), context)
+          np.testing.assert_allclose(finals[number], expected[-1], atol=1e-5)
+          row += 1
+      assert row > 3
+
+
+@pytest.mark.parametrize("kind", ["gru", "frames"])
+def test_minibatches_hold_each_step_once(kind):
+  config = _config(kind, **{
+      "algorithm.minibatch_size": 12, "algorithm.update_epochs": 2})
+  with _batch(broken=True) as batch:
+    algorithm = _algorithm(config, batch)
+    transitions, memory, _ = list(_collections(algorithm, config, batch))[-1]
+    metrics, _ = algorithm.learn(
+        memory, tf.constant(0, tf.int64), tf.constant(0.0))
+    assert metrics["gradient_steps"] == 3 * config.algorithm.update_epochs
+    assert metrics["finite_steps"] == metrics["gradient_steps"]
+    assert transitions.valid.numpy().sum() < len(batch) * _STEPS
+
+
+def _seen(algorithm, rows, memory):
+  if algorithm.features.stack == 1:
+    return rows
+  return tf.gather(memory.frames, rows)
