@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 
 import gymnasium
 import tensorflow as tf
@@ -21,6 +20,7 @@ from agents.environments import incidents as incidents_lib
 from agents.environments import make
 from agents.environments import workers as workers_lib
 from agents.networks import feed_forward
+from agents.networks import heads
 from agents.ops import random
 from agents.parts import memory as memory_lib
 from agents.simulation import in_graph_batch_env
@@ -54,14 +54,9 @@ def setup(config: config_lib.Config):
 def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
               action_space: gymnasium.Space) -> ppo.BatchPPO:
   """Build networks and algorithm for the spaces of an environment."""
-  policy_seed = random.stream(config.seed, "policy")
-  if isinstance(action_space, gymnasium.spaces.Discrete):
-    policy = feed_forward.feed_forward_categorical(
-        int(action_space.n), config.network, policy_seed)
-  else:
-    assert isinstance(action_space, gymnasium.spaces.Box)
-    policy = feed_forward.feed_forward_gaussian(
-        math.prod(action_space.shape), config.network, policy_seed)
+  policy = feed_forward.Policy(
+      heads.make(action_space, config.network), config.network,
+      random.stream(config.seed, "policy"))
   value = feed_forward.feed_forward_value(
       config.network, random.stream(config.seed, "value"))
   return ppo.BatchPPO(config.algorithm, observation_space, action_space,

@@ -40,7 +40,7 @@ class Objective:
   """
 
   def __init__(self, config: config_lib.Algorithm,
-               head: heads.Gaussian | heads.Categorical,
+               head: heads.Head,
                features: features_lib.Features, policy: keras.Model,
                value: keras.Model):
     self._config = config

@@ -14,7 +14,6 @@ import tensorflow as tf
 from agents import config as config_lib
 from agents import structs
 from agents.algorithms import objective
-from agents.networks import heads
 from agents.ops import loops
 from agents.ops import masked
 from agents.ops import random
@@ -62,7 +61,7 @@ class BatchPPO:
                action_space: gymnasium.Space, policy: keras.Model,
                value: keras.Model, seed: int):
     self._config = config
-    self._head = heads.make(action_space)
+    self._head = policy.head
     self._policy = policy
     self._value = value
     self.features = features.Features(

@@ -45,7 +45,7 @@ _each_shape = pytest.mark.parametrize(
 def test_gaussian_shapes(shape, actions):
   head = _gaussian(shape)
   parameters = tf.constant(_parameters(head, 0))
-  assert (head.actions, head.size) == (actions, 2 * actions)
+  assert (head.noise_size, head.size) == (actions, 2 * actions)
   for action in (head.mode(parameters), _sample(head, parameters)):
     assert action.shape == (4, *shape) and action.dtype == tf.float32
     assert head.log_prob(parameters, action).shape == (4,)
@@ -136,7 +136,7 @@ def test_gaussian_mode_and_std_are_the_parameters():
 def test_categorical_shapes_count_from_zero(prepare, start):
   head = _categorical(3, start)
   parameters = tf.constant(_parameters(head, 0, rows=50))
-  assert (head.actions, head.size) == (3, 3)
+  assert (head.noise_size, head.size) == (3, 3)
   for action in (prepare(head.mode)(parameters),
                  _sample(head, parameters, prepare=prepare)):
     assert action.shape == (50,) and action.dtype == tf.int64
