@@ -139,7 +139,9 @@ def make(kind: str, config: config_lib.Network, seed: int, name: str
     seed: Seed of the initial weights.
     name: Prefix of the variables' names.
   """
-  return {"nature": Nature, "impala": Impala}[kind](config, seed, name)
+  if kind == "impala":
+    return Impala(config, seed, name)
+  return Nature(config, seed, name)
 
 
 def _dense(units: int, config: config_lib.Network, seed: int

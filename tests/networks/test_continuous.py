@@ -178,6 +178,20 @@ def test_densities_are_those_of_the_definitions(kind, parameters):
 
 
 @_each_density
+def test_gradients_are_those_of_the_definitions(kind, parameters):
+  def log_density(parameters):
+    return _oracle(kind, parameters)[0](np.float64(0.25))
+  row = tf.constant([parameters], tf.float32)
+  with tf.GradientTape() as tape:
+    tape.watch(row)
+    log_prob = _head(kind).log_prob(row, tf.constant([[0.25]]))
+  expected = [(log_density(parameters + step) - log_density(parameters - step))
+              / 2e-5 for step in 1e-5 * np.eye(2)]
+  np.testing.assert_allclose(
+      tape.gradient(log_prob, row)[0], expected, rtol=2e-3, atol=1e-3)
+
+
+@_each_density
 def test_densities_integrate_to_one_and_have_the_std_and_entropy(
     kind, parameters):
   head = _head(kind)
