@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 
 import gymnasium
 import tensorflow as tf
@@ -21,9 +20,12 @@ from agents.environments import batch_env
 from agents.environments import incidents as incidents_lib
 from agents.environments import make
 from agents.environments import workers as workers_lib
+from agents.networks import convolutional
 from agents.networks import core as core_lib
 from agents.networks import feed_forward
+from agents.networks import heads
 from agents.ops import random
+from agents.parts import features
 from agents.parts import memory as memory_lib
 from agents.simulation import in_graph_batch_env
 from agents.training import trainer as trainer_lib
@@ -56,32 +58,32 @@ def setup(config: config_lib.Config):
 def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
               action_space: gymnasium.Space) -> ppo.BatchPPO:
   """Build networks and algorithm for the spaces of an environment."""
-  policy_seed = random.stream(config.seed, "policy")
-  if isinstance(action_space, gymnasium.spaces.Discrete):
-    policy = feed_forward.feed_forward_categorical(
-        int(action_space.n), config.network, policy_seed)
-  else:
-    assert isinstance(action_space, gymnasium.spaces.Box)
-    policy = feed_forward.feed_forward_gaussian(
-        math.prod(action_space.shape), config.network, policy_seed)
+  policy = feed_forward.Policy(
+      heads.make(action_space, config.network), config.network,
+      random.stream(config.seed, "policy"))
   value = feed_forward.feed_forward_value(
       config.network, random.stream(config.seed, "value"))
-  cores = [core(config, name) for name in (
+  cores = [core(config, observation_space, name) for name in (
       ["core"] if config.network.share_core else ["policy", "value"])]
   return ppo.BatchPPO(
-      config.algorithm, observation_space, action_space,
+      config.algorithm, observation_space,
       models.Networks(policy, value, cores[0], cores[-1]), config.seed,
       config.network.frame_stack)
 
 
-def core(config: config_lib.Config, name: str) -> core_lib.Core:
+def core(config: config_lib.Config, observation_space: gymnasium.Space,
+         name: str) -> core_lib.Core:
   """Build what stands between observations and a network's layers."""
-  network = config.network
-  if not network.recurrent:
-    return core_lib.Core()
-  return core_lib.Core(cell=core_lib.cell(
-      network.recurrent, network.recurrent_units,
-      random.stream(config.seed, f"cell of {name}"), f"{name}_cell"))
+  network, cell = config.network, None
+  encoders = [convolutional.make(
+      network.conv, network, random.stream(config.seed, f"{name} {index}"),
+      f"{name}_image_{index}")
+              for index in range(features.images(observation_space))]
+  if network.recurrent:
+    cell = core_lib.cell(
+        network.recurrent, network.recurrent_units,
+        random.stream(config.seed, f"{name} cell"), f"{name}_cell")
+  return core_lib.Core(encoders, cell)
 
 
 def learner(config: config_lib.Config, observation_space: gymnasium.Space,

@@ -101,19 +101,26 @@ class Algorithm:
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-  """Networks for policy and value."""
+  """Networks for policy and value, and the policy's distribution."""
 
   policy_layers: tuple[int, ...] = (64, 64)  # Units of the hidden layers.
   value_layers: tuple[int, ...] = (64, 64)
   activation: str = "tanh"  # Of the hidden layers: "tanh", "relu" or "elu".
-  mean_activation: str = "linear"  # Of a Gaussian's mean: "linear" or "tanh".
+  conv: str = "nature"  # Layers in front for images: "nature" or "impala".
+  # Of actions that are numbers: "gaussian", whose samples the environment
+  # clips, or within bounds "squashed_gaussian" (by tanh) or "beta".
+  action_distribution: str = "gaussian"
+  mean_activation: str = "linear"  # Of "gaussian": "linear" or "tanh".
+  state_dependent_std: bool = False  # Of both Gaussians; that of "beta" does.
   initializer: str = "orthogonal"  # Or "glorot".
   init_output_factor: float = 0.01  # Last policy layer; glorot: its variance.
-  init_std: float = 0.6  # Of a new Gaussian policy, where actions span [-1, 1].
+  # Of a new policy over numbers, where actions span [-1, 1]: before squashing
+  # with "squashed_gaussian", and at most 0.48 with "beta".
+  init_std: float = 0.6
   frame_stack: int = 1  # Observations that are seen at a time, the last ones.
   recurrent: str | None = None  # Cell that remembers: "gru", "lstm" or null.
   recurrent_units: int = 64  # Of that cell, which comes before the layers.
-  share_core: bool = True  # One cell for policy and value.
+  share_core: bool = True  # Policy and value share convolutions and cell.
 
   def __post_init__(self):
     for name in ("policy_layers", "value_layers"):
@@ -122,6 +129,9 @@ class Network:
     for name in ("init_output_factor", "init_std"):
       _require(self, name, "be positive", lambda x: 0 < x < math.inf)
     _require_one_of(self, "activation", "tanh", "relu", "elu")
+    _require_one_of(self, "conv", "nature", "impala")
+    _require_one_of(self, "action_distribution", "gaussian",
+                    "squashed_gaussian", "beta")
     _require_one_of(self, "mean_activation", "linear", "tanh")
     _require_one_of(self, "initializer", "orthogonal", "glorot")
     if self.recurrent is not None:

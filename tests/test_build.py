@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from agents import build
+from agents import config as config_lib
 from agents import configs
 from agents.commands import settings
 from agents.environments import make
@@ -18,6 +19,7 @@ from tests import command
 EPOCHS = """
 from agents import configs
 from agents import build
+from agents import config as config_lib
 from agents.environments import workers as workers_lib
 _, config = configs.load("hopper")
 config = config.override({"num_envs": 16})
@@ -169,3 +171,24 @@ def test_cut_episodes_are_the_same_in_workers_and_halves():
     for expected, found in zip(epochs[0], others, strict=True):
       assert found.episodes == expected.episodes
       assert found.metrics == expected.metrics
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes, score", [
+    ({"network.action_distribution": "beta"}, 0.6),
+    ({"network.action_distribution": "squashed_gaussian"}, 0.7),
+    ({"network.action_distribution": "squashed_gaussian",
+      "network.state_dependent_std": True}, 0.7)])
+def test_bounded_actions_learn_to_follow_a_target(changes, score):
+  config = config_lib.Config().override({
+      "env.id": "tests.toy:Target", "num_envs": 16, "eval_episodes": 1,
+      "algorithm.segment_length": 20, "algorithm.minibatch_size": 80,
+      "algorithm.learning_rate": 3e-3, "network.policy_layers": [16],
+      "network.value_layers": [16], **changes})
+  trainer = build.trainer(config, None)
+  trainer.start()
+  epochs = [trainer.epoch(0.0) for _ in range(15)]
+  trainer.close()
+  first, last = (np.mean(epoch.scores) / 5 for epoch in (epochs[0], epochs[-1]))
+  assert first < 0.5 and last > score
+  assert epochs[-1].metrics["action_saturation"] == 0

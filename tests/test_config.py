@@ -58,7 +58,9 @@ def config():
       "algorithm.normalize_observ": False, "algorithm.observ_clip": 4.5,
       "algorithm.reward_scale": "none", "algorithm.reward_clip": 6.5,
       "network.policy_layers": [3, 4, 5], "network.value_layers": [],
-      "network.activation": "elu", "network.mean_activation": "tanh",
+      "network.activation": "elu", "network.conv": "impala",
+      "network.action_distribution": "beta",
+      "network.mean_activation": "tanh", "network.state_dependent_std": True,
       "network.initializer": "glorot", "network.init_output_factor": 0.5,
       "network.init_std": 0.125, "steps": 12,
       "seed": 13, "num_envs": 8, "num_workers": 2, "env_processes": False,
@@ -181,8 +183,9 @@ def test_overrides_are_checked_together():
     ("env.max_lenght", "Env has no field 'max_lenght'. Did you mean "
      "'max_length'?"),
     ("network.x", "Network has no field 'x'. It has: policy_layers, "
-     "value_layers, activation, mean_activation, initializer, "
-     "init_output_factor, init_std."),
+     "value_layers, activation, conv, action_distribution, "
+     "mean_activation, state_dependent_std, initializer, init_output_factor, "
+     "init_std."),
     ("algorithm.normalize_return", "Algorithm has no field"),
     ("", "Config has no field ''"),
     ("steps.", "no fields"),
@@ -297,6 +300,9 @@ def test_sections_need_fields(key, value):
     ("algorithm.reward_clip", -1, "positive or null"),
     ("algorithm.reward_scale", "std", "one of return, reward, none"),
     ("network.activation", "sigmoid", "one of tanh, relu, elu"),
+    ("network.conv", "resnet", "one of nature, impala"),
+    ("network.action_distribution", "normal",
+     "one of gaussian, squashed_gaussian, beta"),
     ("network.mean_activation", "relu", "one of linear, tanh"),
     ("network.initializer", "zeros", "one of orthogonal, glorot"),
     ("network.init_output_factor", 0, "positive"),

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from agents import structs
 from agents.networks import core as core_lib
+from agents.networks import feed_forward
 from agents.ops import masked
 from agents.parts import chunks
 from agents.parts import features as features_lib
@@ -24,7 +25,7 @@ from agents.parts import minibatches
 class Networks(NamedTuple):
   """What a policy and a value are made of."""
 
-  policy: keras.Model  # From a core's outputs to a head's parameters.
+  policy: feed_forward.Policy  # From a core's outputs to parameters.
   value: keras.Model  # From a core's outputs to values, [N, 1].
   policy_core: core_lib.Core = core_lib.Core()
   value_core: core_lib.Core = policy_core  # The same one, if they share it.

@@ -39,7 +39,7 @@ class Objective:
   """
 
   def __init__(self, config: config_lib.Algorithm,
-               head: heads.Gaussian | heads.Categorical,
+               head: heads.Head,
                model: models.FeedForward | models.Recurrent):
     self._config = config
     self._head = head

@@ -15,7 +15,6 @@ from agents import config as config_lib
 from agents import structs
 from agents.algorithms import models
 from agents.algorithms import objective
-from agents.networks import heads
 from agents.ops import loops
 from agents.ops import masked
 from agents.ops import random
@@ -52,19 +51,17 @@ class BatchPPO:
 
   Args:
     config: Hyper-parameters.
-    observation_space: Box or Discrete.
-    action_space: Box or Discrete.
+    observation_space: Of any kind that `agents.spaces` can keep.
     networks: Of policy and value, not built yet.
     seed: Seed of everything random.
     frame_stack: How many observations networks see at a time.
   """
 
   def __init__(self, config: config_lib.Algorithm,
-               observation_space: gymnasium.Space,
-               action_space: gymnasium.Space, networks: models.Networks,
+               observation_space: gymnasium.Space, networks: models.Networks,
                seed: int, frame_stack: int = 1):
     self._config = config
-    self.head = heads.make(action_space)
+    self.head = networks.policy.head
     self.features = features.Features(
         observation_space, config.normalize_observ, config.observ_clip,
         frame_stack)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import keras
+import numpy as np
 import tensorflow as tf
 
 from agents import config as config_lib
+from agents.networks import head as head_lib
 
 
 class FeedForward(keras.Model):
@@ -15,27 +15,26 @@ class FeedForward(keras.Model):
 
   Args:
     layers: Units of each hidden layer.
-    outputs: Units of the output layer.
     config: Activation and initializer of the hidden layers.
     output_initializer: Of the output layer's weights.
+    output_bias: The output layer's initial bias, one for each unit.
     seed: Seed of the initial weights.
     name: Prefix of the variables' names.
-    output_activation: Of the output layer.
   """
 
-  def __init__(self, layers: tuple[int, ...], outputs: int,
-               config: config_lib.Network,
-               output_initializer: keras.initializers.Initializer, seed: int,
-               name: str, output_activation: str = "linear"):
+  def __init__(self, layers: tuple[int, ...], config: config_lib.Network,
+               output_initializer: keras.initializers.Initializer,
+               output_bias: np.ndarray, seed: int, name: str):
     super().__init__(name=name)
     self._layers_in_order = [
         keras.layers.Dense(
             units, config.activation, name=f"hidden_{index}",
-            kernel_initializer=_hidden(config.initializer, seed + index))
+            kernel_initializer=hidden(config.initializer, seed + index))
         for index, units in enumerate(layers)]
     self._layers_in_order.append(keras.layers.Dense(
-        outputs, output_activation, name="output",
-        kernel_initializer=output_initializer))
+        output_bias.size, name="output",
+        kernel_initializer=output_initializer,
+        bias_initializer=keras.initializers.Constant(output_bias)))
 
   def call(self, features: tf.Tensor) -> tf.Tensor:
     """Map features of shape [N, D] to [N, outputs]."""
@@ -44,49 +43,29 @@ class FeedForward(keras.Model):
     return features
 
 
-class _GaussianPolicy(FeedForward):
-  """Means from the state, a standard deviation that is the same for all."""
+class Policy(FeedForward):
+  """From features [N, D] to the parameters [N, head.size] of a head.
 
-  def __init__(self, actions: int, config: config_lib.Network, seed: int):
+  Args:
+    head: Distribution over actions.
+    config: Layers, activation and initial weights.
+    seed: Seed of the initial weights.
+  """
+
+  def __init__(self, head: head_lib.Head, config: config_lib.Network,
+               seed: int):
     super().__init__(
-        config.policy_layers, actions, config, _policy_output(config, seed),
-        seed, "policy", config.mean_activation)
-    self._log_std = self.add_weight(
-        shape=(actions,), name="log_std",
-        initializer=keras.initializers.Constant(math.log(config.init_std)))
+        config.policy_layers, config, policy_output(config, seed),
+        head.initial_outputs, seed, "policy")
+    self.head = head
+    self._free = tf.zeros([0])
+    if head.initial_free.size:
+      self._free = self.add_weight(
+          shape=head.initial_free.shape, name="log_std",
+          initializer=keras.initializers.Constant(head.initial_free))
 
   def call(self, features: tf.Tensor) -> tf.Tensor:
-    mean = super().call(features)
-    return tf.concat([mean, tf.zeros_like(mean) + self._log_std], -1)
-
-
-def feed_forward_gaussian(actions: int, config: config_lib.Network, seed: int
-                          ) -> keras.Model:
-  """Policy network with the parameters of `heads.Gaussian`.
-
-  Args:
-    actions: Dimensions of the action, A.
-    config: Layers, activations and initial weights.
-    seed: Seed of the initial weights.
-  Returns:
-    Model from features [N, D] to means and log stds [N, 2 * A].
-  """
-  return _GaussianPolicy(actions, config, seed)
-
-
-def feed_forward_categorical(actions: int, config: config_lib.Network,
-                             seed: int) -> keras.Model:
-  """Policy network with the parameters of `heads.Categorical`.
-
-  Args:
-    actions: Number of choices, A.
-    config: Layers, activations and initial weights.
-    seed: Seed of the initial weights.
-  Returns:
-    Model from features [N, D] to logits [N, A].
-  """
-  return FeedForward(config.policy_layers, actions, config,
-                     _policy_output(config, seed), seed, "policy")
+    return self.head.parameters(super().call(features), self._free)
 
 
 def feed_forward_value(config: config_lib.Network, seed: int) -> keras.Model:
@@ -96,17 +75,18 @@ def feed_forward_value(config: config_lib.Network, seed: int) -> keras.Model:
     output = keras.initializers.GlorotUniform(seed_of_output)
   else:
     output = keras.initializers.Orthogonal(1.0, seed=seed_of_output)
-  return FeedForward(config.value_layers, 1, config, output, seed, "value")
+  return FeedForward(
+      config.value_layers, config, output, np.zeros(1), seed, "value")
 
 
-def _hidden(initializer: str, seed: int) -> keras.initializers.Initializer:
+def hidden(initializer: str, seed: int) -> keras.initializers.Initializer:
   """Orthogonal (Saxe et al. 2014), or uniform (Glorot and Bengio 2010)."""
   if initializer == "glorot":
     return keras.initializers.GlorotUniform(seed)
   return keras.initializers.Orthogonal(2 ** 0.5, seed=seed)
 
 
-def _policy_output(config: config_lib.Network, seed: int
+def policy_output(config: config_lib.Network, seed: int
                    ) -> keras.initializers.Initializer:
   """Small weights, so that actions begin near the middle of their range."""
   seed += len(config.policy_layers)

@@ -1,138 +1,122 @@
-"""From a network's last layer to a distribution over actions.
-
-A head reads `size` numbers for each state, the distribution's parameters. All
-use of TensorFlow Probability is in this file.
-"""
+"""The distribution over actions of any supported space."""
 
 from __future__ import annotations
-
-import math
-from typing import Any
 
 import gymnasium
 import numpy as np
 import tensorflow as tf
-import tensorflow_probability as tfp
+from gymnasium import spaces as gym
 
+from agents import config as config_lib
+from agents import spaces
+from agents.networks import continuous
+from agents.networks import discrete
+from agents.networks import head
+from agents.ops import packing
 from agents.ops import random
 
-tfd = tfp.distributions
+Head = head.Head
+
+_OF_BOXES = {
+    "gaussian": continuous.Gaussian,
+    "squashed_gaussian": continuous.SquashedGaussian,
+    "beta": continuous.Beta}
 
 
-class Gaussian:
-  """Independent normal distributions; parameters are means and log stds.
-
-  Args:
-    space: Box of actions.
-  """
-
-  def __init__(self, space: gymnasium.spaces.Box):
-    # Bounds of the agent's actions, which the environment rescales.
-    bounded = np.isfinite(space.low) & np.isfinite(space.high)
-    self._low = np.where(bounded, -1, space.low)
-    self._high = np.where(bounded, 1, space.high)
-    self._shape = space.shape
-    self.actions = math.prod(space.shape)
-    self.size = 2 * self.actions
-
-  def distribution(self, parameters: tf.Tensor) -> Any:
-    """Distribution over flat actions for parameters of shape [..., size]."""
-    mean, log_std = tf.split(parameters, 2, -1)
-    return tfd.MultivariateNormalDiag(mean, tf.exp(log_std))
-
-  def mode(self, parameters: tf.Tensor) -> tf.Tensor:
-    return self._unflatten(tf.split(parameters, 2, -1)[0])
-
-  def noise(self, amount: int, key: tf.Tensor) -> tf.Tensor:
-    """Random numbers for so many samples, of shape [amount, actions]."""
-    return random.normal([amount, self.actions], key)
-
-  def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-    """Actions of shape [N, ...] by noise of shape [N, actions]."""
-    mean, log_std = tf.split(parameters, 2, -1)
-    return self._unflatten(mean + tf.exp(log_std) * noise)
-
-  def log_prob(self, parameters: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
-    """Log density of actions of shape [N, *space.shape], of shape [N]."""
-    flat = tf.reshape(action, [-1, self.actions])
-    return self.distribution(parameters).log_prob(flat)
-
-  def entropy(self, parameters: tf.Tensor) -> tf.Tensor:
-    """Differential entropy in nats, of shape [...]."""
-    return self.distribution(parameters).entropy()
-
-  def kl(self, parameters: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
-    """KL divergence from one distribution to another, of shape [...]."""
-    return self.distribution(parameters).kl_divergence(
-        self.distribution(other))
-
-  def std(self, parameters: tf.Tensor) -> tf.Tensor:
-    """Mean over the dimensions, of shape [...]; actions span [-1, 1]."""
-    return tf.reduce_mean(tf.exp(tf.split(parameters, 2, -1)[1]), -1)
-
-  def saturation(self, action: tf.Tensor) -> tf.Tensor:
-    """Share of the dimensions that the environment clips, of shape [N]."""
-    clipped = (action < self._low) | (action > self._high)
-    flat = tf.reshape(clipped, [-1, self.actions])
-    return tf.reduce_mean(tf.cast(flat, tf.float32), -1)
-
-  def _unflatten(self, flat: tf.Tensor) -> tf.Tensor:
-    return tf.reshape(flat, [-1, *self._shape])
-
-
-class Categorical:
-  """One of `space.n` choices; parameters are logits.
+class Product(head.Head):
+  """Independent distributions over the parts of actions, which are bytes.
 
   Args:
-    space: Discrete actions, here counted from 0.
+    space: Dict or Tuple of actions.
+    config: What the distributions are.
   """
 
-  def __init__(self, space: gymnasium.spaces.Discrete):
-    self.actions = self.size = int(space.n)
+  def __init__(self, space: gymnasium.Space, config: config_lib.Network):
+    self._leaves = spaces.leaves(space, acting=True)
+    self._heads = [make(leaf.space, config) for leaf in self._leaves]
+    super().__init__(
+        (sum(leaf.num_bytes for leaf in self._leaves),),
+        np.concatenate([part.initial_outputs for part in self._heads]),
+        np.concatenate([part.initial_free for part in self._heads]),
+        sum(part.noise_size for part in self._heads))
 
-  def distribution(self, parameters: tf.Tensor) -> Any:
-    """Distribution over choices for logits of shape [..., size]."""
-    return tfd.Categorical(logits=parameters)
+  def parameters(self, outputs: tf.Tensor, free: tf.Tensor) -> tf.Tensor:
+    outputs = tf.split(
+        outputs, [part.initial_outputs.size for part in self._heads], -1)
+    free = tf.split(free, [part.initial_free.size for part in self._heads])
+    return tf.concat([
+        part.parameters(*arguments)
+        for part, *arguments in zip(self._heads, outputs, free)], -1)
 
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
-    return tf.argmax(parameters, -1)
+    return packing.pack([
+        part.mode(own) for part, own in self._each(parameters)])
 
   def noise(self, amount: int, key: tf.Tensor) -> tf.Tensor:
-    """Random numbers for so many samples, of shape [amount, actions]."""
-    uniform = random.uniform([amount, self.actions], key)
-    return -tf.math.log(-tf.math.log(uniform))
+    keys = tf.unstack(random.split(key, len(self._heads)))
+    return tf.concat([part.noise(amount, own) for part, own in zip(
+        self._heads, keys)], -1)
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-    """Actions of shape [N, ...] by noise of shape [N, actions]."""
-    # The largest logit plus Gumbel noise is a sample (Gumbel 1954).
-    return tf.argmax(parameters + noise, -1)
+    noises = tf.split(noise, [part.noise_size for part in self._heads], -1)
+    return packing.pack([
+        part.sample(own, noise)
+        for (part, own), noise in zip(self._each(parameters), noises)])
 
   def log_prob(self, parameters: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
-    """Log probability of choices of shape [N], of shape [N]."""
-    return self.distribution(parameters).log_prob(action)
+    actions = packing.unpack(action, self._leaves)
+    return tf.add_n([
+        part.log_prob(own, action)
+        for (part, own), action in zip(self._each(parameters), actions)])
 
   def entropy(self, parameters: tf.Tensor) -> tf.Tensor:
-    """Entropy in nats, of shape [...]."""
-    return self.distribution(parameters).entropy()
+    return tf.add_n([
+        part.entropy(own) for part, own in self._each(parameters)])
 
   def kl(self, parameters: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
-    """KL divergence from one distribution to another, of shape [...]."""
-    return self.distribution(parameters).kl_divergence(
-        self.distribution(other))
+    return tf.add_n([
+        part.kl(first, second) for (part, first), (_, second) in zip(
+            self._each(parameters), self._each(other))])
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
-    """Mean over the choice as a one-hot vector, of shape [...]."""
-    probability = tf.nn.softmax(parameters)
-    return tf.reduce_mean(tf.sqrt(probability * (1 - probability)), -1)
+    return tf.add_n([part.std(own) for part, own in self._each(parameters)]
+                    ) / len(self._heads)
 
   def saturation(self, action: tf.Tensor) -> tf.Tensor:
-    """Zeros of shape [N]: no choice is clipped."""
-    return tf.zeros_like(action, tf.float32)
+    actions = packing.unpack(action, self._leaves)
+    return tf.add_n([part.saturation(own) for part, own in zip(
+        self._heads, actions)]) / len(self._heads)
+
+  def _each(self, parameters: tf.Tensor) -> list[tuple[Head, tf.Tensor]]:
+    """Return every part with its own parameters."""
+    sizes = [part.size for part in self._heads]
+    return list(zip(self._heads, tf.split(parameters, sizes, -1)))
 
 
-def make(space: gymnasium.Space) -> Gaussian | Categorical:
-  """Return the head for an action space."""
-  if isinstance(space, gymnasium.spaces.Discrete):
-    return Categorical(space)
-  assert isinstance(space, gymnasium.spaces.Box)
-  return Gaussian(space)
+def make(space: gymnasium.Space, config: config_lib.Network | None = None
+         ) -> Head:
+  """Return the head for an action space.
+
+  Args:
+    space: That `spaces.dtype` supports.
+    config: What the distributions over numbers are; None for the default.
+  Raises:
+    ConfigError: If such distributions need bounds that the space has not.
+  """
+  config = config or config_lib.Network()
+  if spaces.composite(space):
+    return Product(space, config)
+  if isinstance(space, gym.Discrete):
+    return discrete.Categorical(space)
+  if isinstance(space, gym.MultiDiscrete):
+    return discrete.MultiCategorical(space)
+  if isinstance(space, gym.MultiBinary):
+    return discrete.Bernoulli(space)
+  assert isinstance(space, gym.Box)
+  kind = config.action_distribution
+  if kind != "gaussian" and not space.is_bounded():
+    raise config_lib.ConfigError(
+        f"`network.action_distribution` can be '{kind}' only if all actions "
+        f"are bounded, and {space} is not; set it to 'gaussian', or bound the "
+        "space.")
+  return _OF_BOXES[kind](space, config)

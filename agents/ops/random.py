@@ -22,6 +22,11 @@ def key(stream_seed: int, counter: tf.Tensor) -> tf.Tensor:
                    tf.cast(counter, tf.int64)])
 
 
+def split(key_: tf.Tensor, amount: int) -> tf.Tensor:
+  """Keys of shape [amount, 2] for so many uses, in place of one for one."""
+  return tf.cast(_bits([amount, 2], key_), tf.int64)
+
+
 def uniform(shape, key_: tf.Tensor) -> tf.Tensor:
   """Numbers in [0, 1), multiples of 2^-24."""
   bits = tf.bitcast(_bits(shape, key_), tf.uint32)

@@ -103,6 +103,11 @@ class Features:
     return tf.concat(found, -1) if len(found) > 1 else found[0]
 
 
+def images(space: gymnasium.Space) -> int:
+  """Return how many images are in an observation."""
+  return sum(_is_image(leaf) for leaf in spaces.leaves(space))
+
+
 def _is_number(leaf: spaces.Leaf) -> bool:
   return isinstance(leaf.space, gymnasium.spaces.Box) and (
       leaf.dtype not in (np.uint8, np.bool_))

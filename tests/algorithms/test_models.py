@@ -36,7 +36,8 @@ class _Breaks(toy.Counter):
 
 def _config(kind, **changes):
   return config_lib.Config().override({
-      "env.id": "tests.toy:Counter", "num_envs": 6, "network.recurrent_units": 5,
+      "env.id": "tests.toy:Counter", "num_envs": 6,
+      "network.recurrent_units": 5,
       "algorithm.segment_length": _STEPS, "algorithm.minibatch_size": None,
       "network.policy_layers": [4], "network.value_layers": [4],
       **_KINDS[kind], **changes})
@@ -77,6 +78,11 @@ def _collections(algorithm, config, batch, amount=3):
     carry = played.carry
 
 
+def _by_environment(tensor):
+  """Turn [T, B, D] into [B * T, D]."""
+  return tf.reshape(tf.transpose(tensor, [1, 0, 2]), [-1, tensor.shape[-1]])
+
+
 @pytest.mark.parametrize("kind", _KINDS)
 @pytest.mark.parametrize("setting", ["plain", "groups", "broken"])
 def test_learning_finds_the_policy_that_acted(kind, setting):
@@ -85,11 +91,9 @@ def test_learning_finds_the_policy_that_acted(kind, setting):
     algorithm = _algorithm(config, batch)
     for transitions, memory, noise in _collections(algorithm, config, batch):
       parameters = algorithm.model.policy(memory, algorithm.head.size)
-      rows = len(batch) * _STEPS
-      def by_environment(tensor):
-        return tf.reshape(tf.transpose(tensor, [1, 0, 2]), [rows, -1])
-      found = algorithm.head.sample(parameters[:rows], by_environment(noise))
-      acted = by_environment(transitions.action)
+      found = algorithm.head.sample(
+          parameters[:len(batch) * _STEPS], _by_environment(noise))
+      acted = _by_environment(transitions.action)
       valid = tf.reshape(tf.transpose(transitions.valid), [-1])
       if setting == "broken" and not config.network.recurrent:
         found, valid = found[:tf.reduce_sum(tf.cast(valid, tf.int32))], None

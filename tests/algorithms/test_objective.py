@@ -30,9 +30,9 @@ class _Setup:
   def __init__(self, config):
     rows = 6
     space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
-    self.policy = feed_forward.feed_forward_gaussian(2, _NETWORK, 0)
     self.value = feed_forward.feed_forward_value(_NETWORK, 1)
-    self.head = heads.make(space)
+    self.head = heads.make(space, _NETWORK)
+    self.policy = feed_forward.Policy(self.head, _NETWORK, 0)
     self.objective = objective.Objective(
         config, self.head, models.make(
             features.Features(space, False, 10.0),

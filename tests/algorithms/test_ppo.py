@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import math
 import re
 
 import gymnasium
@@ -16,6 +15,7 @@ from agents.algorithms import models
 from agents.algorithms import ppo
 from agents.configs.presets import paper
 from agents.networks import feed_forward
+from agents.networks import heads
 from agents.ops import random
 from agents.parts import chunks
 from agents.parts import memory as memory_lib
@@ -62,14 +62,9 @@ _each_shared = pytest.mark.parametrize("settings, policy", [
 
 def _algorithm(config=_MODERN, action_space=_SPACES["gaussian"],
                observation_space=_OBSERV, network=_NETWORK, seed=11):
-  if isinstance(action_space, gymnasium.spaces.Discrete):
-    policy = feed_forward.feed_forward_categorical(
-        int(action_space.n), network, seed)
-  else:
-    policy = feed_forward.feed_forward_gaussian(
-        math.prod(action_space.shape), network, seed)
+  policy = feed_forward.Policy(heads.make(action_space, network), network, seed)
   algorithm = ppo.BatchPPO(
-      config, observation_space, action_space, models.Networks(
+      config, observation_space, models.Networks(
           policy, feed_forward.feed_forward_value(network, seed + 1)), seed)
   # Biases and the policy's last layer begin at zero or close to it.
   rng = np.random.default_rng(seed)

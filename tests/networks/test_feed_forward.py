@@ -1,11 +1,13 @@
 """Networks against NumPy, and how they begin."""
 
+import gymnasium
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from agents import config as config_lib
 from agents.networks import feed_forward
+from agents.networks import heads
 from tests import modes
 
 _INPUTS = 4
@@ -16,13 +18,17 @@ def _config(layers, **changes):
       policy_layers=layers, value_layers=layers, **changes)
 
 
+def _policy(space, layers, seed, **changes):
+  config = _config(layers, **changes)
+  return feed_forward.Policy(heads.make(space, config), config, seed)
+
+
 def _gaussian(layers=(5, 3), seed=0, **changes):
-  return feed_forward.feed_forward_gaussian(2, _config(layers, **changes), seed)
+  return _policy(gymnasium.spaces.Box(-1, 1, (2,)), layers, seed, **changes)
 
 
 def _categorical(layers=(5, 3), seed=0, **changes):
-  return feed_forward.feed_forward_categorical(
-      2, _config(layers, **changes), seed)
+  return _policy(gymnasium.spaces.Discrete(2), layers, seed, **changes)
 
 
 def _value(layers=(5, 3), seed=0, **changes):

@@ -1,250 +1,237 @@
-"""Distributions over actions against closed forms and integrals."""
+"""What holds for distributions over all action spaces, and for products."""
 
-import gymnasium
 import numpy as np
 import pytest
 import tensorflow as tf
+from gymnasium import spaces as gym
 
+from agents import build
+from agents import config as config_lib
+from agents import spaces
+from agents.networks import feed_forward
 from agents.networks import heads
+from agents.ops import loops
+from agents.ops import packing
 from agents.ops import random
-from tests import modes
+from tests.networks import drawing
+
+_BOX = gym.Box(-1, 1, (2,), np.float32)
+_PARTS = {
+    "arm": gym.Tuple([gym.Box(-2, 1, (2, 2)), gym.Discrete(3, start=5)]),
+    "keys": gym.MultiBinary(3), "legs": gym.Box(-1, 1, (2, 2)),
+    "modes": gym.MultiDiscrete([3, 2], start=[1, -1])}
+_SPACES = {
+    "box": _BOX, "unbounded": gym.Box(-np.inf, np.inf, (2, 2), np.float32),
+    "scalar": gym.Box(0, 1, (), np.float64), "choice": gym.Discrete(3, start=7),
+    "choices": gym.MultiDiscrete([[3, 2], [4, 2]]),
+    "bits": gym.MultiBinary([2, 3]), "dict": gym.Dict(_PARTS),
+    "tuple": gym.Tuple([_BOX, gym.Dict(_PARTS), _BOX])}
 
 
-def _gaussian(shape):
-  return heads.make(gymnasium.spaces.Box(-1, 1, shape, np.float32))
+def _head(name, kind="gaussian", **changes):
+  return heads.make(_SPACES[name], config_lib.Network(
+      action_distribution=kind, **changes))
 
 
-def _categorical(choices, start=0):
-  return heads.make(gymnasium.spaces.Discrete(choices, start=start))
+_each_kind = pytest.mark.parametrize("name, kind", [
+    *((name, "gaussian") for name in _SPACES), ("box", "beta"),
+    ("box", "squashed_gaussian"), ("dict", "beta")])
 
 
-def _parameters(head, seed, rows=4):
-  rng = np.random.default_rng(seed)
-  return rng.normal(size=(rows, head.size)).astype(np.float32)
+@pytest.mark.parametrize("name, kind", [
+    (name, kind) for name, kind in _each_kind.args[1] if name != "tuple"])
+def test_actions_are_kept_as_the_space_says_and_compiled_alike(name, kind):
+  head = _head(name, kind)
+  first, second = (
+      tf.constant(drawing.parameters(head, seed)) for seed in (0, 1))
+  noise = head.noise(4, tf.constant([3, 4], tf.int64))
+  assert noise.shape == (4, head.noise_size)
+  action = head.sample(first, noise)
+  def actions(first, noise):
+    return head.sample(first, noise), head.mode(first)
+  def numbers(first, second, action):
+    return (head.log_prob(first, action), head.entropy(first),
+            head.kl(first, second), head.std(first), head.saturation(action))
+  kept, shape = spaces.dtype(_SPACES[name], acting=True)
+  for eager, compiled in zip(
+      actions(first, noise),
+      tf.function(actions, jit_compile=True)(first, noise)):
+    assert eager.shape == compiled.shape == (4, *head.shape)
+    if kept.names is None:
+      assert (eager.dtype, head.shape) == (kept, shape)
+    eager, compiled = (
+        spaces.columns(spaces.from_bytes(action.numpy(), kept))
+        for action in (eager, compiled))
+    for one, other in zip(eager, compiled, strict=True):
+      np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+  for eager, compiled in zip(
+      numbers(first, second, action),
+      tf.function(numbers, jit_compile=True)(first, second, action)):
+    assert eager.shape == compiled.shape == (4,)
+    np.testing.assert_allclose(eager, compiled, rtol=1e-3, atol=1e-4)
 
 
-def _key(counter=0):
-  return random.key(5, tf.constant(counter))
-
-
-def _softmax(logits):
-  exponential = np.exp(logits - logits.max(-1, keepdims=True))
-  return exponential / exponential.sum(-1, keepdims=True)
-
-
-def _sample(head, parameters, counter=0, prepare=lambda function: function):
-  noise = prepare(head.noise)(parameters.shape[0], _key(counter))
-  return prepare(head.sample)(parameters, noise)
-
-
-_each_shape = pytest.mark.parametrize(
-    "shape, actions", [((), 1), ((3,), 3), ((2, 3), 6)])
-
-
-@_each_shape
-def test_gaussian_shapes(shape, actions):
-  head = _gaussian(shape)
-  parameters = tf.constant(_parameters(head, 0))
-  assert (head.actions, head.size) == (actions, 2 * actions)
-  for action in (head.mode(parameters), _sample(head, parameters)):
-    assert action.shape == (4, *shape) and action.dtype == tf.float32
-    assert head.log_prob(parameters, action).shape == (4,)
-  for result in (head.entropy(parameters), head.std(parameters),
-                 head.kl(parameters, parameters)):
-    assert result.shape == (4,)
-
-
-@modes.both
-@_each_shape
-def test_gaussian_log_prob_is_the_closed_form(prepare, shape, actions):
-  head = _gaussian(shape)
-  parameters = _parameters(head, 0)
-  # Far outside of the space, too: nothing is clipped.
-  action = 5 * np.random.default_rng(1).normal(size=(4, *shape))
-  mean, log_std = np.split(parameters.astype(np.float64), 2, -1)
-  deviation = (action.reshape(4, actions) - mean) / np.exp(log_std)
-  expected = (-0.5 * deviation ** 2 - log_std - 0.5 * np.log(2 * np.pi)).sum(-1)
-  np.testing.assert_allclose(
-      prepare(head.log_prob)(
-          tf.constant(parameters), tf.constant(action, tf.float32)),
-      expected, rtol=1e-5)
-
-
-def test_gaussian_agrees_with_integrals():
-  head = _gaussian((1,))
-  grid = np.linspace(-12, 12, 24_001)
-  width = grid[1] - grid[0]
-  first = np.array([[0.5, np.log(0.7)]], np.float32)
-  second = np.array([[-0.3, np.log(1.2)]], np.float32)
-  def log_density(parameters):
-    return head.log_prob(
-        tf.repeat(parameters, len(grid), 0),
-        tf.constant(grid[:, None], tf.float32)).numpy().astype(np.float64)
-  log_p, log_q = log_density(first), log_density(second)
-  p = np.exp(log_p)
-  assert abs((p * width).sum() - 1) < 1e-5
-  np.testing.assert_allclose(
-      head.entropy(tf.constant(first)), [-(p * log_p * width).sum()],
-      rtol=1e-4)
-  np.testing.assert_allclose(
-      head.kl(tf.constant(first), tf.constant(second)),
-      [(p * (log_p - log_q) * width).sum()], rtol=1e-4)
-
-
-@modes.both
-def test_gaussian_entropy_and_kl_are_the_closed_forms(prepare):
-  head = _gaussian((2, 3))
-  first, second = _parameters(head, 0), _parameters(head, 1)
-  def entropy_and_kl(first, second):
-    return head.entropy(first), head.kl(first, second)
-  entropy, kl = prepare(entropy_and_kl)(
-      tf.constant(first), tf.constant(second))
-  mean, log_std = np.split(first.astype(np.float64), 2, -1)
-  other_mean, other_log_std = np.split(second.astype(np.float64), 2, -1)
-  np.testing.assert_allclose(
-      entropy, (log_std + 0.5 * np.log(2 * np.pi * np.e)).sum(-1), rtol=1e-5)
-  expected = other_log_std - log_std - 0.5 + (
-      np.exp(2 * log_std) + (mean - other_mean) ** 2) / (
-          2 * np.exp(2 * other_log_std))
-  np.testing.assert_allclose(kl, expected.sum(-1), rtol=1e-5)
-
-
-def test_gaussian_samples_have_mean_and_std_of_the_parameters():
-  head = _gaussian((2,))
-  amount = 50_000
-  mean, std = np.array([0.5, -3.0]), np.array([0.1, 2.0])
-  parameters = tf.constant(np.tile(
-      np.concatenate([mean, np.log(std)]), (amount, 1)), tf.float32)
-  samples = _sample(head, parameters).numpy()
-  error = std / np.sqrt(amount)
-  assert (np.abs(samples.mean(0) - mean) < 5 * error).all()
-  assert (np.abs(samples.std(0) - std) < 5 * error / np.sqrt(2)).all()
-  assert abs(np.corrcoef(samples.T)[0, 1]) < 5 / np.sqrt(amount)
-
-
-def test_gaussian_mode_and_std_are_the_parameters():
-  head = _gaussian((2, 2))
-  parameters = _parameters(head, 0)
-  np.testing.assert_array_equal(
-      head.mode(parameters), parameters[:, :4].reshape(4, 2, 2))
-  np.testing.assert_allclose(
-      head.std(parameters), np.exp(parameters[:, 4:]).mean(-1), rtol=1e-6)
-
-
-@modes.both
-@pytest.mark.parametrize("start", [0, 3])
-def test_categorical_shapes_count_from_zero(prepare, start):
-  head = _categorical(3, start)
-  parameters = tf.constant(_parameters(head, 0, rows=50))
-  assert (head.actions, head.size) == (3, 3)
-  for action in (prepare(head.mode)(parameters),
-                 _sample(head, parameters, prepare=prepare)):
-    assert action.shape == (50,) and action.dtype == tf.int64
-    np.testing.assert_array_equal(np.unique(action), [0, 1, 2])
-    assert head.log_prob(parameters, action).shape == (50,)
-  for result in (head.entropy(parameters), head.std(parameters),
-                 head.kl(parameters, parameters)):
-    assert result.shape == (50,)
-
-
-@modes.both
-def test_categorical_log_prob_is_the_closed_form(prepare):
-  head = _categorical(3)
-  parameters = 3 * _parameters(head, 0)
-  action = np.array([0, 1, 2, 1])
-  log_softmax = np.log(_softmax(parameters.astype(np.float64)))
-  np.testing.assert_allclose(
-      prepare(head.log_prob)(tf.constant(parameters), tf.constant(action)),
-      log_softmax[np.arange(4), action], rtol=1e-5)
-
-
-@modes.both
-def test_categorical_entropy_and_kl_are_the_closed_forms(prepare):
-  head = _categorical(5)
-  first, second = 2 * _parameters(head, 0), 2 * _parameters(head, 1)
-  def entropy_and_kl(first, second):
-    return head.entropy(first), head.kl(first, second)
-  entropy, kl = prepare(entropy_and_kl)(
-      tf.constant(first), tf.constant(second))
-  p, q = _softmax(first.astype(np.float64)), _softmax(second.astype(np.float64))
-  np.testing.assert_allclose(entropy, -(p * np.log(p)).sum(-1), rtol=1e-5)
-  np.testing.assert_allclose(
-      kl, (p * np.log(p / q)).sum(-1), rtol=1e-4, atol=1e-6)
-
-
-@modes.both
-def test_categorical_samples_as_often_as_the_softmax_says(prepare):
-  head = _categorical(4)
-  amount = 50_000
-  logits = np.array([1.0, -2.0, 101.0, 102.0]) - [0, 0, 100, 100]
-  samples = _sample(
-      head, tf.constant(np.tile(logits, (amount, 1)), tf.float32),
-      prepare=prepare).numpy()
-  probability = _softmax(logits)
-  error = np.sqrt(probability * (1 - probability) / amount)
-  frequency = np.bincount(samples, minlength=4) / amount
-  assert (np.abs(frequency - probability) < 5 * error).all()
-
-
-def test_categorical_never_samples_the_impossible():
-  head = _categorical(3)
-  parameters = tf.constant(np.tile([0.0, -1e4, 0.0], (20_000, 1)), tf.float32)
-  samples = _sample(head, parameters).numpy()
-  np.testing.assert_array_equal(np.unique(samples), [0, 2])
-
-
-def test_categorical_mode_and_std():
-  head = _categorical(3)
-  parameters = _parameters(head, 0)
-  np.testing.assert_array_equal(
-      head.mode(parameters), parameters.argmax(-1))
-  probability = _softmax(parameters)
-  np.testing.assert_allclose(
-      head.std(parameters),
-      np.sqrt(probability * (1 - probability)).mean(-1), rtol=1e-5)
-
-
-@pytest.mark.parametrize("head", [_gaussian((2,)), _categorical(3)])
-def test_sampling_repeats_by_key_and_the_kl_to_itself_is_zero(head):
-  parameters = tf.constant(_parameters(head, 0, rows=20))
-  first, again, other = (
-      _sample(head, parameters, counter).numpy() for counter in (0, 0, 1))
+@_each_kind
+def test_sampling_repeats_by_key_and_the_kl_to_itself_is_zero(name, kind):
+  head = _head(name, kind)
+  parameters = tf.constant(drawing.parameters(head, 0, rows=20))
+  first, again, other = (drawing.sample(
+      head, parameters, counter).numpy() for counter in (0, 0, 1))
   np.testing.assert_array_equal(first, again)
   assert (first != other).any()
   np.testing.assert_allclose(
-      head.kl(parameters, parameters), np.zeros(20), atol=1e-7)
+      head.kl(parameters, parameters), np.zeros(20), atol=1e-5)
 
 
-@pytest.mark.parametrize("head", [_gaussian((2,)), _categorical(3)])
-def test_the_divergence_is_from_the_first_to_the_second(head):
-  first, second = (tf.constant(_parameters(head, seed)) for seed in (0, 1))
-  first *= 2
-  forth, back = head.kl(first, second), head.kl(second, first)
-  assert (forth > 0).numpy().all()
-  # The mean of the log ratio over samples of the first one.
-  rows = tf.repeat(first[:1], 40_000, 0)
-  action = _sample(head, rows)
-  ratio = head.log_prob(rows, action) - head.log_prob(
-      tf.repeat(second[:1], 40_000, 0), action)
-  error = np.std(ratio) / np.sqrt(40_000)
-  assert abs(np.mean(ratio) - forth[0]) < 5 * error
-  assert abs(np.mean(ratio) - back[0]) > 5 * error
+@_each_kind
+def test_entropy_and_divergence_are_means_over_samples(name, kind):
+  head = _head(name, kind)
+  first, second = (
+      tf.constant(drawing.parameters(head, seed, 1)) for seed in (0, 1))
+  amount = 20_000
+  rows = tf.repeat(first, amount, 0)
+  action = drawing.sample(head, rows)
+  log_prob = head.log_prob(rows, action).numpy().astype(np.float64)
+  ratio = log_prob - head.log_prob(
+      tf.repeat(second, amount, 0), action).numpy()
+  for values, expected in ((-log_prob, head.entropy(first)),
+                           (ratio, head.kl(first, second))):
+    error = values.std() / np.sqrt(amount)
+    assert abs(values.mean() - expected.numpy()[0]) < 5 * error + 2e-3
 
 
-@pytest.mark.parametrize("low, high", [(-1, 1), (-0.4, 0.4), (5, 10)])
-def test_saturation_is_the_share_of_dimensions_out_of_bounds(low, high):
-  # Bounded actions span [-1, 1] for the agent, whatever the environment's do.
-  head = heads.make(gymnasium.spaces.Box(low, high, (2, 2)))
-  action = tf.constant([[[0.0, 1.0], [-1.0, 0.5]], [[1.1, 0], [-3, 0]],
-                        [[5, 5], [5, 5]]])
-  np.testing.assert_array_equal(head.saturation(action), [0, 0.5, 1])
+@pytest.mark.parametrize("name, kind, size", [
+    *((name, kind, 4.0) for name, kind in _each_kind.args[1]),
+    *((name, "gaussian", 1e4) for name in ("choice", "choices", "bits"))])
+def test_gradients_are_finite_far_out(name, kind, size):
+  # A log std of 4 is a std of 55; logits of 1e4 are decisions.
+  head = _head(name, kind)
+  parameters = tf.constant(
+      size * np.sign(drawing.parameters(head, 0, rows=50)))
+  action = drawing.sample(head, parameters)
+  for function in (lambda x: head.log_prob(x, action), head.entropy,
+                   lambda x: head.kl(parameters, x),
+                   lambda x: head.kl(-parameters, x)):
+    with tf.GradientTape() as tape:
+      tape.watch(parameters)
+      result = function(parameters)
+    assert np.isfinite(result).all()
+    assert np.isfinite(tape.gradient(result, parameters)).all()
 
 
-def test_what_has_no_bounds_is_not_saturated():
-  action = tf.constant([[[0.0, 9.0], [-9.0, 0.5]]] * 3)
-  unbounded = heads.make(gymnasium.spaces.Box(-np.inf, np.inf, (2, 2)))
-  np.testing.assert_array_equal(unbounded.saturation(action), [0, 0, 0])
-  half = heads.make(gymnasium.spaces.Box(0, np.inf, (2, 2)))
-  np.testing.assert_array_equal(half.saturation(action), [0.25] * 3)
-  np.testing.assert_array_equal(
-      _categorical(3).saturation(tf.constant([0, 2], tf.int64)), [0, 0])
+def _parts_of(name, parameters, kind):
+  """Return the head of each leaf of a space, and its parameters."""
+  config = config_lib.Network(action_distribution=kind)
+  own = [heads.make(leaf.space, config)
+         for leaf in spaces.leaves(_SPACES[name])]
+  ends = np.cumsum([head.size for head in own])
+  assert ends[-1] == parameters.shape[-1]
+  return own, np.split(parameters, ends[:-1], -1)
+
+
+@pytest.mark.parametrize("name, kind", [
+    ("dict", "gaussian"), ("dict", "squashed_gaussian"), ("dict", "beta"),
+    ("tuple", "gaussian")])
+def test_a_product_is_the_sum_of_its_parts(name, kind):
+  head = _head(name, kind)
+  first, second = (drawing.parameters(head, seed) for seed in (0, 1))
+  parts, firsts = _parts_of(name, first, kind)
+  _, seconds = _parts_of(name, second, kind)
+  # As NumPy lays out the elements that environments act by.
+  structure, _ = spaces.dtype(_SPACES[name], acting=True)
+  def columns(action):
+    return spaces.columns(spaces.from_bytes(action.numpy(), structure))
+  action = drawing.sample(head, tf.constant(first))
+  def total(method, *each):
+    return np.sum([getattr(part, method)(*own) for part, *own in zip(
+        parts, *each, strict=True)], 0)
+  for method, arguments, each, factor in [
+      ("log_prob", (first, action), (firsts, columns(action)), 1),
+      ("entropy", (first,), (firsts,), 1),
+      ("kl", (first, second), (firsts, seconds), 1),
+      ("std", (first,), (firsts,), 1 / len(parts)),
+      ("saturation", (action,), (columns(action),), 1 / len(parts))]:
+    np.testing.assert_allclose(
+        getattr(head, method)(*arguments), factor * total(method, *each),
+        rtol=1e-4, atol=1e-5, err_msg=method)
+  for part, own, column in zip(
+      parts, firsts, columns(head.mode(first)), strict=True):
+    np.testing.assert_array_equal(column, part.mode(own))
+
+
+def test_parts_that_are_alike_are_drawn_independently():
+  head = _head("tuple")
+  action = drawing.sample(head, tf.zeros([5000, head.size]))
+  parts = packing.unpack(action, spaces.leaves(_SPACES["tuple"], acting=True))
+  correlation = np.corrcoef(parts[0][:, 0], parts[-1][:, 0])[0, 1]
+  assert abs(correlation) < 5 / np.sqrt(5000)
+  for part in (parts[0], parts[-1]):
+    assert abs(np.std(part) - 1) < 0.05
+
+
+def test_networks_give_the_parts_what_they_would_give_them_alone():
+  config = config_lib.Network(policy_layers=(3,), init_std=0.3)
+  head = heads.make(_SPACES["dict"], config)
+  policy = feed_forward.Policy(head, config, 0)
+  parts, found = _parts_of(
+      "dict", policy(tf.zeros([1, 2])).numpy(), "gaussian")
+  for part, parameters in zip(parts, found, strict=True):
+    np.testing.assert_allclose(parameters, part.parameters(
+        tf.zeros([1, part.initial_outputs.size]),
+        tf.constant(np.log(0.3, dtype=np.float32) + 0 * part.initial_free)),
+        rtol=1e-6)
+  assert [weight.shape for weight in policy.trainable_variables
+          if weight.name == "log_std"] == [(8,)]
+
+
+@pytest.mark.parametrize("kind", ["squashed_gaussian", "beta"])
+@pytest.mark.parametrize("space", [
+    _SPACES["unbounded"], gym.Box(0, np.inf), gym.Box(
+        np.float32([-1, -np.inf]), np.float32([1, 1])),
+    gym.Dict(a=_BOX, b=_SPACES["unbounded"])], ids=str)
+def test_what_is_without_bounds_can_only_be_clipped(space, kind):
+  config = config_lib.Config().override({"network.action_distribution": kind})
+  with pytest.raises(config_lib.ConfigError) as caught:
+    build.algorithm(config, _BOX, space)
+  for part in ("network.action_distribution", kind, "'gaussian'", "Box"):
+    assert part in str(caught.value)
+  build.algorithm(config, _BOX, gym.Discrete(2))  # Reads no such setting.
+
+
+@pytest.mark.parametrize("name, kind", [
+    ("box", "gaussian"), ("box", "squashed_gaussian"), ("box", "beta"),
+    ("choices", "gaussian"), ("bits", "gaussian"), ("dict", "gaussian")])
+def test_rewarded_actions_become_likely(name, kind):
+  # Numbers are to be 0.5, choices 1, bits 1; by REINFORCE (Williams 1992).
+  head = _head(name, kind)
+  leaves = spaces.leaves(_SPACES[name], acting=True)
+  def rewards(action):
+    parts = (packing.unpack(action, leaves)
+             if spaces.composite(_SPACES[name]) else [action])
+    def near(part):
+      numbers = part.dtype == tf.float32
+      errors = tf.abs(tf.cast(part, tf.float32) - (0.5 if numbers else 1.0))
+      return tf.reduce_mean(tf.reshape(
+          tf.exp(-4 * tf.square(errors)), [part.shape[0], -1]), -1)
+    return tf.add_n([near(part) for part in parts]) / len(parts)
+  amount = 200
+  def step(index, parameters):
+    noise = head.noise(amount, random.key(0, index))
+    with tf.GradientTape() as tape:
+      tape.watch(parameters)
+      rows = tf.zeros([amount, 1]) + parameters
+      action = head.sample(tf.stop_gradient(rows), noise)
+      reward = rewards(action)
+      advantage = reward - tf.reduce_mean(reward)
+      gain = tf.reduce_mean(head.log_prob(rows, action) * advantage)
+    return parameters + 0.1 * tf.math.l2_normalize(
+        tape.gradient(gain, parameters))
+  @tf.function(jit_compile=True)
+  def learned(parameters):
+    return loops.repeat(100, step, parameters)
+  begin = tf.zeros([head.size])
+  end = learned(begin)
+  before, after = (
+      rewards(drawing.sample(head, tf.zeros([1000, 1]) + parameters))
+      for parameters in (begin, end))
+  assert np.mean(after) > 0.5 * (1 + np.mean(before))

@@ -1,23 +1,20 @@
 """A small algorithm to act in tests."""
 
-import gymnasium
 import numpy as np
 
 from agents import config as config_lib
 from agents.algorithms import models
 from agents.algorithms import ppo
 from agents.networks import feed_forward
+from agents.networks import heads
 
 
 def make(batch):
   """BatchPPO whose mean action depends on what it sees."""
   network = config_lib.Network(policy_layers=(4,), value_layers=(4,))
-  if isinstance(batch.action_space, gymnasium.spaces.Discrete):
-    policy = feed_forward.feed_forward_categorical(2, network, 0)
-  else:
-    policy = feed_forward.feed_forward_gaussian(1, network, 0)
+  policy = feed_forward.Policy(heads.make(batch.action_space), network, 0)
   algorithm = ppo.BatchPPO(
-      config_lib.Algorithm(), batch.observation_space, batch.action_space,
+      config_lib.Algorithm(), batch.observation_space,
       models.Networks(policy, feed_forward.feed_forward_value(network, 1)), 0)
   rng = np.random.default_rng(0)
   for name, variable in algorithm.variables().items():

@@ -1,0 +1,160 @@
+"""Convolutional networks, from images to features."""
+
+from __future__ import annotations
+
+import keras
+import tensorflow as tf
+
+from agents import config as config_lib
+from agents.networks import feed_forward
+
+_SMALLEST = 36  # Pixels from which each layer of Nature has a whole kernel.
+
+
+class _Conv(keras.layers.Layer):
+  """A convolution without padding, as one product of matrices.
+
+  On a CPU, XLA takes some four times as long for its own and their gradients.
+
+  Args:
+    filters: Channels of the result.
+    size: Of the square kernel, a multiple of the stride.
+    stride: Of the result, in pixels.
+    initializer: Of the kernel.
+    name: Prefix of the variables' names.
+  """
+
+  def __init__(self, filters: int, size: int, stride: int,
+               initializer: keras.initializers.Initializer, name: str):
+    super().__init__(name=name)
+    self._filters = filters
+    self._size = size
+    self._stride = stride
+    self._initializer = initializer
+
+  def build(self, shape):
+    self._kernel = self.add_weight(
+        shape=(self._size, self._size, shape[-1], self._filters),
+        name="kernel", initializer=self._initializer)
+    self._bias = self.add_weight(
+        shape=(self._filters,), name="bias", initializer="zeros")
+
+  def call(self, images: tf.Tensor) -> tf.Tensor:
+    """Map images of shape [N, H, W, C] to [N, H', W', filters]."""
+    stride, channels = self._stride, images.shape[-1]
+    steps = self._size // stride
+    rows, columns = (
+        (pixels - self._size) // stride + 1 for pixels in images.shape[1:3])
+    # Blocks of stride x stride pixels, of which a kernel covers whole ones.
+    high, wide = rows + steps - 1, columns + steps - 1
+    blocks = tf.reshape(
+        images[:, :high * stride, :wide * stride],
+        [-1, high, stride, wide, stride, channels])
+    blocks = tf.reshape(tf.transpose(blocks, [0, 1, 3, 2, 4, 5]),
+                        [-1, high, wide, stride * stride * channels])
+    covered = tf.concat([
+        blocks[:, row:row + rows, column:column + columns]
+        for row in range(steps) for column in range(steps)], -1)
+    kernel = tf.transpose(tf.reshape(
+        self._kernel, [steps, stride, steps, stride, channels, -1]),
+        [0, 2, 1, 3, 4, 5])
+    result = tf.matmul(
+        tf.reshape(covered, [-1, covered.shape[-1]]),
+        tf.reshape(kernel, [covered.shape[-1], self._filters]))
+    return tf.reshape(
+        result + self._bias, [-1, rows, columns, self._filters])
+
+
+class Nature(keras.Model):
+  """Three convolutions and a dense layer (Mnih et al. 2015).
+
+  Args:
+    config: Initializer of all layers.
+    seed: Seed of the initial weights.
+    name: Prefix of the variables' names.
+  """
+
+  units = 512
+
+  def __init__(self, config: config_lib.Network, seed: int, name: str):
+    super().__init__(name=name)
+    self._stack = [
+        _Conv(filters, size, stride, feed_forward.hidden(
+            config.initializer, seed + index), f"conv_{index}")
+        for index, (filters, size, stride) in enumerate([
+            (32, 8, 4), (64, 4, 2), (64, 3, 1)])]
+    self._dense = _dense(self.units, config, seed + 3)
+
+  def call(self, images: tf.Tensor) -> tf.Tensor:
+    """Map images of shape [N, H, W, C], in [0, 1], to [N, units]."""
+    if min(images.shape[1:3]) < _SMALLEST:
+      raise config_lib.ConfigError(
+          f"`network.conv` can be 'nature' only for images of {_SMALLEST} x "
+          f"{_SMALLEST} pixels or more; set it to 'impala'. Received: "
+          f"{images.shape[1]} x {images.shape[2]}.")
+    for layer in self._stack:
+      images = tf.nn.relu(layer(images))
+    return self._dense(_flat(images))
+
+
+class Impala(keras.Model):
+  """Fifteen convolutions, most of them residual (Espeholt et al. 2018).
+
+  Args:
+    config: Initializer of all layers.
+    seed: Seed of the initial weights.
+    name: Prefix of the variables' names.
+  """
+
+  units = 256
+
+  def __init__(self, config: config_lib.Network, seed: int, name: str):
+    super().__init__(name=name)
+    self._stages = [
+        [_Conv(filters, 3, 1, feed_forward.hidden(
+            config.initializer, seed + 5 * stage + index),
+            f"conv_{stage}_{index}")
+         for index in range(5)]
+        for stage, filters in enumerate([16, 32, 32])]
+    self._pool = keras.layers.MaxPooling2D(3, 2, "same", name="pool")
+    self._dense = _dense(self.units, config, seed + 15)
+
+  def call(self, images: tf.Tensor) -> tf.Tensor:
+    """Map images of shape [N, H, W, C], in [0, 1], to [N, units]."""
+    for first, *pairs in self._stages:
+      images = self._pool(first(_padded(images)))
+      for one, other in (pairs[:2], pairs[2:]):
+        inner = one(_padded(tf.nn.relu(images)))
+        images += other(_padded(tf.nn.relu(inner)))
+    return self._dense(_flat(tf.nn.relu(images)))
+
+
+def make(kind: str, config: config_lib.Network, seed: int, name: str
+         ) -> Nature | Impala:
+  """Return the network that `config.Network.conv` names.
+
+  Args:
+    kind: "nature" or "impala".
+    config: Initializer of all layers.
+    seed: Seed of the initial weights.
+    name: Prefix of the variables' names.
+  """
+  if kind == "impala":
+    return Impala(config, seed, name)
+  return Nature(config, seed, name)
+
+
+def _dense(units: int, config: config_lib.Network, seed: int
+           ) -> keras.layers.Layer:
+  return keras.layers.Dense(
+      units, "relu", name="dense",
+      kernel_initializer=feed_forward.hidden(config.initializer, seed))
+
+
+def _padded(images: tf.Tensor) -> tf.Tensor:
+  return tf.pad(images, [[0, 0], [1, 1], [1, 1], [0, 0]])
+
+
+def _flat(images: tf.Tensor) -> tf.Tensor:
+  return tf.reshape(images, [-1, images.shape[1] * images.shape[2]
+                             * images.shape[3]])
