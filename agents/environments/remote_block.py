@@ -62,8 +62,8 @@ class RemoteBlock:
     wake = bytes([number])
     self.step: Send = lambda worker, _: worker.send(wake)
 
-  def reset(self, seeds: Sequence, *args) -> list[Any]:
-    return sum(self._request("reset", lambda here: (seeds[here], *args)), [])
+  def reset(self, seeds: Sequence[Any]) -> list[Any]:
+    return sum(self._request("reset", lambda here: (seeds[here],)), [])
 
   def begin_next(self, seeds: Sequence[int | None]) -> list[Any]:
     return sum(self._request("begin_next", lambda here: (seeds[here],)), [])
