@@ -9,16 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-# Key: (indices of the environments that have it, what they say).
-Columns = dict[str, tuple[list[int], "list[Any] | np.ndarray"]]
+
+class Column(NamedTuple):
+  """What several environments say under one key."""
+
+  indices: list[int]  # Of these environments.
+  values: list[Any] | np.ndarray  # An array of numbers of one type, or a list.
+  plain: bool = False  # Whether numbers in the array were Python's own.
+
+
+Columns = dict[str, Column]  # By key.
 
 
 def gather(infos: Mapping[int, dict[str, Any]]) -> Columns:
   """Turn infos by index into columns by key."""
-  columns: dict[str, tuple[list[int], Any]] = {}
+  columns: dict[str, tuple[list[int], list[Any]]] = {}
   for index, info in infos.items():
     for key, value in info.items():
       if key not in columns:
@@ -27,7 +36,7 @@ def gather(infos: Mapping[int, dict[str, Any]]) -> Columns:
       indices.append(index)
       values.append(value)
   # Gymnasium keeps final observations as they are, even numbers.
-  return {key: (indices, values if key == "final_obs" else _pack(values))
+  return {key: (Column if key == "final_obs" else _pack)(indices, values)
           for key, (indices, values) in columns.items()}
 
 
@@ -44,8 +53,9 @@ def batch(parts: list[Columns], amount: int,
   result: dict[str, Any] = {}
   for key in dict.fromkeys(key for part in parts for key in part):
     columns = [part[key] for part in parts if key in part]
-    indices = [index for column, _ in columns for index in column]
-    arrays = [values for _, values in columns if isinstance(values, np.ndarray)]
+    indices = [index for column in columns for index in column.indices]
+    arrays = [column.values for column in columns
+              if isinstance(column.values, np.ndarray)]
     if len(arrays) == len(columns) and len({x.dtype for x in arrays}) == 1:
       array = np.zeros(amount, arrays[0].dtype)
       array[indices] = np.concatenate(arrays)
@@ -53,24 +63,24 @@ def batch(parts: list[Columns], amount: int,
       mask[indices] = True
       result[key], result[f"_{key}"] = array, mask
       continue
-    values = [value for _, column in columns for value in _unpack(column)]
+    values = [value for column in columns for value in _unpack(column)]
     for index, value in zip(indices, values, strict=True):
       result = add_info(result, {key: value}, index)
   return result
 
 
-def _pack(values: list[Any]) -> list[Any] | np.ndarray:
-  """Return an array of numbers of one type, or else what was given."""
+def _pack(indices: list[int], values: list[Any]) -> Column:
+  """Return a column, with numbers of one type in an array."""
   kind = type(values[0])
-  if (kind in (int, float, bool) or issubclass(kind, np.number)) and all(
+  plain = kind in (int, float, bool)
+  if (plain or issubclass(kind, np.number)) and all(
       type(value) is kind for value in values):
-    return np.array(values, kind)
-  return values
+    return Column(indices, np.array(values, kind), plain)
+  return Column(indices, values)
 
 
-def _unpack(values: list[Any] | np.ndarray) -> list[Any]:
-  """Undo `_pack`, up to numbers that Gymnasium keeps in arrays of one type."""
-  if isinstance(values, np.ndarray):
-    # A bool of NumPy would be an object to Gymnasium.
-    return values.tolist() if values.dtype == np.bool_ else list(values)
-  return values
+def _unpack(column: Column) -> list[Any]:
+  """Return the values as they were before `_pack`."""
+  if isinstance(column.values, np.ndarray) and column.plain:
+    return column.values.tolist()
+  return list(column.values)
