@@ -154,7 +154,15 @@ class VectorBlock(members.Members):
     return info
 
   def _write_observs(self):
-    utils.concatenate(self._spaces[0], self._observs, self._observ_arrays)
+    space = self._spaces[0]
+    try:
+      utils.concatenate(space, self._observs, self._observ_arrays)
+    except Exception:
+      for offset, observ in enumerate(self._observs):  # Whose is it?
+        with self._explained(offset, "its observation"):
+          alone: Any = utils.create_empty_array(space)
+          utils.concatenate(space, [observ], alone)
+      raise
 
 
 def _fields(name: str, size: int, space: gymnasium.Space

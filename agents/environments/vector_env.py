@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,9 +48,6 @@ class VectorEnv(vector.VectorEnv):
       autoreset_mode: vector.AutoresetMode = vector.AutoresetMode.NEXT_STEP):
     if not constructors:
       raise ValueError("A vector needs at least one environment.")
-    self._workers: workers_lib.Workers | None = None
-    self._block: (vector_block.VectorBlock | remote_block.RemoteBlock | None
-                  ) = None
     self.num_envs = len(constructors)
     self.autoreset_mode = vector.AutoresetMode(autoreset_mode)
     mujoco_log.capture()
@@ -69,25 +68,25 @@ class VectorEnv(vector.VectorEnv):
     for space in spaces:
       spaces_lib.dtype(space)  # Raises TypeError for what no array holds.
     num_bytes = vector_block.vector_layout(self.num_envs, *spaces).num_bytes
+    amount = min(
+        self.num_envs, workers_lib.cores() if workers is None else workers)
     descriptor = memory.create(num_bytes)
-    try:
+    with contextlib.ExitStack() as stack:
+      stack.callback(os.close, descriptor)
       self._arrays = vector_block.vector_views(
           memory.attach(os.dup(descriptor)), self.num_envs, *spaces)
-      amount = min(self.num_envs, workers_lib.cores()
-                   if workers is None else workers)
+      self._block: vector_block.VectorBlock | remote_block.RemoteBlock
       if amount:
-        self._workers = workers_lib.Workers(amount)
-        self._block = self._workers.open(
+        pool = stack.enter_context(workers_lib.Workers(amount))
+        self._block = pool.open(
             vector_block.VectorBlock, constructors, 0, spaces, descriptor, None,
             self.autoreset_mode)
       else:
         self._block = vector_block.VectorBlock(
             constructors, 0, spaces, self._arrays, self.autoreset_mode)
-    except BaseException:
-      self.close()
-      raise
-    finally:
-      os.close(descriptor)
+      stack.callback(self._block.close)
+      # Also when this is forgotten, or the interpreter exits.
+      self._end = weakref.finalize(self, stack.pop_all().close)
     self._observs = vector_block.nested("observ", spaces[0], self._arrays)
     self._actions = vector_block.nested("action", spaces[1], self._arrays)
 
@@ -177,22 +176,11 @@ class VectorEnv(vector.VectorEnv):
 
   def close_extras(self, **_):
     """Close all environments and end the processes."""
-    block, self._block = self._block, None
-    workers, self._workers = self._workers, None
-    try:
-      if block is not None:
-        block.close()
-    finally:
-      if workers is not None:
-        workers.close()
-
-  def __del__(self):
-    if hasattr(self, "_workers"):
-      self.close()
+    self._end()
 
   @property
   def _opened(self) -> vector_block.VectorBlock | remote_block.RemoteBlock:
-    if self._block is None:
+    if not self._end.alive:
       raise gymnasium.error.ClosedEnvironmentError(
           "The environments are closed.")
     return self._block

@@ -314,6 +314,17 @@ def test_constructors_and_resets_that_fail_are_named(workers):
   envs.close()
 
 
+def test_whose_observation_does_not_fit_is_named(workers):
+  envs = vector_env.VectorEnv(
+      [toy.Counter, functools.partial(odd.Misfit, "observ")], workers)
+  envs.reset()
+  with pytest.raises(ValueError) as caught:
+    envs.step(np.zeros((2, 1)))
+  assert "Environment 1 ('Misfit') failed in its observation" in str(
+      caught.value.__cause__)
+  envs.close()
+
+
 def test_spaces_must_be_alike(workers):
   with pytest.raises(ValueError, match="must be alike"):
     vector_env.VectorEnv([toy.Counter, toy.Target], workers)
@@ -328,11 +339,11 @@ def test_spaces_without_arrays_are_refused():
 
 
 def _pids(envs):
-  return envs._workers.pids
+  return list(dict.fromkeys(envs.call("pid")))
 
 
 def test_death_of_a_worker_is_told_and_nothing_is_left():
-  envs = vector_env.VectorEnv([toy.Counter] * 4, 2)
+  envs = vector_env.VectorEnv([odd.Inside] * 4, 2)
   pids = _pids(envs)
   envs.reset()
   os.kill(pids[1], signal.SIGKILL)
@@ -347,7 +358,7 @@ def test_death_of_a_worker_is_told_and_nothing_is_left():
 def test_nothing_is_left(end):
   gc.collect()
   before = len(os.listdir("/proc/self/fd"))
-  envs = vector_env.VectorEnv([toy.Counter] * 4, 2)
+  envs = vector_env.VectorEnv([odd.Inside] * 4, 2)
   pids = _pids(envs)
   envs.reset()
   if end == "close":
@@ -361,9 +372,26 @@ def test_nothing_is_left(end):
   assert len(os.listdir("/proc/self/fd")) == before
 
 
+def test_nothing_is_left_of_a_script_that_does_not_close(tmp_path):
+  stdout, stderr = scripts.run("""
+from agents.environments import vector_env
+from tests.environments import odd
+envs = vector_env.VectorEnv([odd.Inside] * 2, 2)
+envs.reset()
+print(*envs.call("pid"))
+""", tmp_path)
+  assert not stderr
+  assert not scripts.wait_for_ends(map(int, stdout.split()), 5)
+
+
 def test_closing_does_not_wait_for_who_hangs(deadline):
   deadline(30)
-  envs = vector_env.VectorEnv([functools.partial(toy.Faulty, "hang")] * 2, 2)
+  class Hanging(toy.Faulty):
+    def __init__(self):
+      super().__init__("hang")
+    def pid(self):
+      return os.getpid()
+  envs = vector_env.VectorEnv([Hanging] * 2, 2)
   pids = _pids(envs)
   envs.reset()
   envs.step(np.zeros((2, 1)))
@@ -396,7 +424,7 @@ def test_what_cannot_be_pickled_arrives_as_text():
 
 
 def test_more_processes_than_environments():
-  envs = vector_env.VectorEnv([toy.Counter] * 2, 5)
+  envs = vector_env.VectorEnv([odd.Inside] * 2, 5)
   assert len(_pids(envs)) == 2
   envs.close()
 
