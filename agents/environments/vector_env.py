@@ -36,15 +36,15 @@ class VectorEnv(vector.VectorEnv):
   Args:
     constructors: Functions without arguments that return environments whose
       spaces are equal; Box, Discrete, MultiDiscrete, MultiBinary, Dict, Tuple.
-    workers: Processes to step them in; by default one for each core. With 0,
-      this process steps them.
+    workers: How many processes step them; by default one for each core. With
+      0, this process does. Or `Workers` that other batches may use, too.
     autoreset_mode: When the episode after one that ended begins: within the
       same step, by the next step, or not before you reset it.
   """
 
   def __init__(
       self, constructors: Sequence[members.Constructor],
-      workers: int | None = None,
+      workers: workers_lib.Workers | int | None = None,
       autoreset_mode: vector.AutoresetMode = vector.AutoresetMode.NEXT_STEP):
     if not constructors:
       raise ValueError("A vector needs at least one environment.")
@@ -68,17 +68,17 @@ class VectorEnv(vector.VectorEnv):
     for space in spaces:
       spaces_lib.dtype(space)  # Raises TypeError for what no array holds.
     num_bytes = vector_block.vector_layout(self.num_envs, *spaces).num_bytes
-    amount = min(
-        self.num_envs, workers_lib.cores() if workers is None else workers)
     descriptor = memory.create(num_bytes)
     with contextlib.ExitStack() as stack:
       stack.callback(os.close, descriptor)
       self._arrays = vector_block.vector_views(
           memory.attach(os.dup(descriptor)), self.num_envs, *spaces)
       self._block: vector_block.VectorBlock | remote_block.RemoteBlock
-      if amount:
-        pool = stack.enter_context(workers_lib.Workers(amount))
-        self._block = pool.open(
+      if workers is None or isinstance(workers, int) and workers:
+        workers = stack.enter_context(workers_lib.Workers(
+            min(self.num_envs, workers or workers_lib.cores())))
+      if isinstance(workers, workers_lib.Workers):
+        self._block = workers.open(
             vector_block.VectorBlock, constructors, 0, spaces, descriptor, None,
             self.autoreset_mode)
       else:

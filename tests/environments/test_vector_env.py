@@ -124,16 +124,16 @@ def _play(envs, steps=60):
   return results
 
 
-@pytest.fixture(params=[0, 2], ids=["serial", "processes"])
-def workers(request):
-  """Number of processes, for what holds with and without them."""
-  return request.param
+@pytest.fixture(params=["serial", "processes"])
+def workers(request, pool):
+  """Where environments are stepped, for what holds here and there."""
+  return pool if request.param == "processes" else 0
 
 
 @pytest.fixture(scope="module")
-def talking():
+def talking(pool):
   """Three environments in two processes, for tests that leave them usable."""
-  envs = vector_env.VectorEnv([Talking] * 3, 2)
+  envs = vector_env.VectorEnv([Talking] * 3, pool)
   envs.reset(seed=0)
   yield envs
   envs.close()
@@ -141,14 +141,13 @@ def talking():
 
 @pytest.mark.parametrize("mode", _MODES, ids=lambda mode: mode.name)
 @pytest.mark.parametrize("name", _ENVS)
-def test_equals_gymnasium_in_every_field(name, mode):
+def test_equals_gymnasium_in_every_field(name, mode, pool):
   constructors = [_ENVS[name]] * 5
   theirs = vector.SyncVectorEnv(constructors, autoreset_mode=mode)
   expected = _play(theirs)
   assert any((step[2] | step[3]).any() for step in expected if len(step) == 5)
-  # Where episodes are the environment's own, so are processes: one is enough.
-  for amount in (0, 2) if name in ("dict", "hopper") else (0,):
-    ours = vector_env.VectorEnv(constructors, amount, mode)
+  for workers in (0, pool):
+    ours = vector_env.VectorEnv(constructors, workers, mode)
     try:
       _assert_same(_play(ours), expected)
       for space in ("observation_space", "action_space",
@@ -410,17 +409,26 @@ def test_closing_does_not_wait_for_who_hangs(deadline):
   assert not scripts.wait_for_ends(pids, 1)
 
 
-def test_what_cannot_be_pickled_arrives_as_text():
+def test_what_cannot_be_pickled_arrives_as_text(pool):
   class Locked(toy.Counter):
     def step(self, action):
       *rest, info = super().step(action)
       return *rest, {**info, "made": (number for number in ())}
-  envs = vector_env.VectorEnv([Locked] * 2, 2)
+  envs = vector_env.VectorEnv([Locked] * 2, pool)
   envs.reset()
   *_, infos = envs.step(np.zeros((2, 1)))
   envs.close()
   assert infos["step"].tolist() == [1, 1]
   assert all("generator" in text for text in infos["made"])
+
+
+def test_workers_can_be_shared_and_outlive_a_vector(pool):
+  envs = [vector_env.VectorEnv([odd.Inside] * 2, pool) for _ in range(2)]
+  assert _pids(envs[0]) == _pids(envs[1]) == pool.pids
+  envs[0].close()
+  envs[1].reset()
+  envs[1].close()
+  assert pool.usable
 
 
 def test_more_processes_than_environments():
