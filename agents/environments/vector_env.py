@@ -74,9 +74,11 @@ class VectorEnv(vector.VectorEnv):
       self._arrays = vector_block.vector_views(
           memory.attach(os.dup(descriptor)), self.num_envs, *spaces)
       self._block: vector_block.VectorBlock | remote_block.RemoteBlock
-      if workers is None or isinstance(workers, int) and workers:
-        workers = stack.enter_context(workers_lib.Workers(
-            min(self.num_envs, workers or workers_lib.cores())))
+      if workers is None:
+        workers = workers_lib.cores()
+      if isinstance(workers, int) and workers:
+        workers = stack.enter_context(
+            workers_lib.Workers(min(self.num_envs, workers)))
       if isinstance(workers, workers_lib.Workers):
         self._block = workers.open(
             vector_block.VectorBlock, constructors, 0, spaces, descriptor, None,

@@ -118,6 +118,8 @@ def test_some_begin_anew_and_others_go_on(mode):
           for episode in batch.finished] == [
               (number[1][0], 4, 10), (77, 4, 10), (number[0][2], 4, 10)]
   assert step.terminated.tolist() == [True, False, False]
+  assert step.observ[0].tolist() == [
+      episodes.episode_seed(5, 0, 3) % 1000, 0]
 
 
 def _play(batch, kill=lambda: None):

@@ -15,9 +15,11 @@ import pytest
 from gymnasium import vector
 from gymnasium.wrappers import vector as vector_wrappers
 
+from agents.environments import incidents as incidents_lib
 from agents.environments import members
 from agents.environments import process as process_lib
 from agents.environments import vector_env
+from agents.environments import workers as workers_lib
 from tests import toy
 from tests.environments import odd
 from tests.environments import scripts
@@ -351,6 +353,17 @@ def test_death_of_a_worker_is_told_and_nothing_is_left():
   envs.close()
   assert envs.closed
   assert not scripts.wait_for_ends(pids, 1)
+
+
+def test_death_is_told_also_where_other_batches_would_survive_it():
+  with workers_lib.Workers(
+      2, incidents=incidents_lib.Incidents(9)) as workers:
+    envs = vector_env.VectorEnv([toy.Counter] * 4, workers)
+    envs.reset()
+    os.kill(workers.pids[0], signal.SIGKILL)
+    with pytest.raises(process_lib.WorkerDied, match="Worker 0.*SIGKILL"):
+      envs.step(np.zeros((4, 1)))
+    envs.close()
 
 
 @pytest.mark.parametrize("end", ["close", "del"])
