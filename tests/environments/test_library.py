@@ -229,6 +229,8 @@ def test_infos_of_every_step_and_reset(mode):
     assert [info["began"] for info in batch.reset_infos] == [seeds[1], 7]
     batch.step(_zeros(batch), np.array([True, False]))
     assert [info.get("step") for info in batch.infos] == [2, None]
+    batch.restore(batch.snapshot())  # Of replays, nothing is told.
+    assert batch.infos == batch.reset_infos == [{}, {}]
 
 
 def test_no_infos_unless_asked_for(mode):
