@@ -13,11 +13,13 @@ import numpy as np
 
 from agents import config as config_lib
 from agents.environments import make
+from agents.environments import vector_env as vector_env_lib
 from benchmarks import stretch as stretch_lib
 
 # Name of the peer: (package it needs, what it measures).
 PEERS = {
-    "gymnasium": ("gymnasium", ("gymnasium_sync", "gymnasium_async")),
+    "gymnasium": (
+        "gymnasium", ("gymnasium_sync", "gymnasium_async", "vector_env")),
     "sb3": ("stable_baselines3", ("sb3_training",)),
     "envpool": ("envpool", ("envpool",)),
 }
@@ -37,6 +39,13 @@ def gymnasium_async(config: config_lib.Config, stretch: stretch_lib.Stretch
                     ) -> Callable[[], float]:
   """Stepping in Gymnasium's, a process for each environment."""
   return _gymnasium(gymnasium.vector.AsyncVectorEnv, config, stretch)
+
+
+def vector_env(config: config_lib.Config, stretch: stretch_lib.Stretch
+               ) -> Callable[[], float]:
+  """Stepping in ours that returns the same as theirs, a process for each core.
+  """
+  return _gymnasium(vector_env_lib.VectorEnv, config, stretch)
 
 
 def _gymnasium(kind, config: config_lib.Config, stretch: stretch_lib.Stretch

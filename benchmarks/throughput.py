@@ -236,10 +236,11 @@ def markdown(report: dict[str, Any]) -> str:
     speed = statistics.median(x[row] for x in rounds[name])
     return f"{speed:,.0f} ({ratio(rounds[name], row, 'raw'):.2f})"
   lines = [[row, *(cell(name, row) for name in names)] for row in rows]
-  if "sb3_training" in rows:
-    lines.append(["new ÷ sb3_training", *(
-        f"{ratio(rounds[name], 'new', 'sb3_training'):.1f}"
-        for name in names)])
+  for one, other in (("new", "sb3_training"),
+                     ("vector_env", "gymnasium_async")):
+    if other in rows:
+      lines.append([f"{one} ÷ {other}", *(
+          f"{ratio(rounds[name], one, other):.1f}" for name in names)])
   table = tables.markdown(["steps/s (÷ raw)", *names], lines)
   return (f"{table}\n\n{report['cores']} cores, load {report['load']:.1f} at "
           f"the start, {len(rounds[names[0]])} rounds.\n")

@@ -16,9 +16,9 @@ from agents.commands import listing
 from agents.commands import program
 from agents.commands import settings as settings_lib
 from agents.configs import presets
-from agents.environments import block
 from agents.environments import incidents as incidents_lib
 from agents.environments import make
+from agents.environments import members
 from agents.environments import workers as workers_lib
 from agents.films import studio
 from agents.training import checkpoint
@@ -234,13 +234,13 @@ def _again(folder: run_folder.RunFolder, more: str = "") -> str:
 
 def _explain(error: Exception, in_process: bool):
   """Print what failed; our own traceback only where it could help."""
-  if isinstance(error.__cause__, block.EnvironmentFailure):
+  if isinstance(error.__cause__, members.EnvironmentFailure):
     error = error.__cause__
   if isinstance(error, (errors.RunError, OSError)):
     print(f"\n{type(error).__name__}: {error}", file=sys.stderr)
   else:
     traceback.print_exception(error)
-  if isinstance(error, block.EnvironmentFailure) and not in_process:
+  if isinstance(error, members.EnvironmentFailure) and not in_process:
     print("Run with --noenv_processes to debug it in this process.",
           file=sys.stderr)
 

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import os
 import time
+from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from agents.environments import episodes
 from agents.environments import group as group_lib
 from agents.environments import incidents as incidents_lib
 from agents.environments import layout
+from agents.environments import members
 from agents.environments import memory
 from agents.environments import mujoco_log
 from agents.environments import process as process_lib
@@ -37,6 +39,19 @@ class Step(NamedTuple):
   terminated: np.ndarray  # [B] bool, no future reward exists.
   truncated: np.ndarray  # [B] bool, stopped although it could go on.
   valid: np.ndarray  # [B] bool, false where the row must not be learned from.
+
+
+class Rollout(NamedTuple):
+  """T steps of all B environments; a row where it is not valid never happened.
+  """
+
+  observ: np.ndarray  # [T, B, ...], that the policy acted on.
+  action: np.ndarray  # [T, B, ...], as it chose them.
+  next_observ: np.ndarray  # [T, B, ...], the true successor, never a reset.
+  reward: np.ndarray  # [T, B] float32
+  terminated: np.ndarray  # [T, B] bool
+  truncated: np.ndarray  # [T, B] bool
+  valid: np.ndarray  # [T, B] bool
 
 
 class BatchEnv:
@@ -60,12 +75,17 @@ class BatchEnv:
       failed in a step, or did not begin; by default as many as the workers
       have, without workers none. Such a step is not valid, and the next episode
       begins.
+    infos: Whether to keep what each step and reset says in its info, as
+      `infos` and `reset_infos`.
+    lazy: Whether to build the environments when they are needed. One is built
+      and closed at once in any case, for its spaces.
   """
 
-  def __init__(self, constructors: Sequence[block_lib.Constructor],
+  def __init__(self, constructors: Sequence[members.Constructor],
                workers: workers_lib.Workers | None = None, seed: int = 0,
                groups: int = 1,
-               incidents: incidents_lib.Incidents | None = None):
+               incidents: incidents_lib.Incidents | None = None,
+               infos: bool = False, lazy: bool = False):
     if not constructors:
       raise ValueError("A batch needs at least one environment.")
     if groups < 1 or len(constructors) % groups:
@@ -100,17 +120,33 @@ class BatchEnv:
       incidents = workers.incidents  # Of all batches together.
     self.incidents = incidents or incidents_lib.Incidents()
     self._turn = 0
+    # Of each environment's latest step, also where that ended an episode, and
+    # of the reset that began its running episode.
+    self.infos: list[dict[str, Any]] = [{}] * self._size
+    self.reset_infos = self.infos.copy()
+    self.is_closed = False
+    self._constructors = list(constructors)
+    self._workers = workers
+    # Of blocks: seed, whether to survive failures, whether to report infos.
+    self._with_infos = infos
+    self._options = seed, self.incidents.most > 0, infos
     self._groups: list[group_lib.Group] = []
+    if not lazy:
+      self._open()
+
+  def _open(self):
+    """Build all environments."""
+    size = self._size // self.groups
     try:
       for first in range(0, self._size, size):
         self._groups.append(self._group(
-            list(constructors[first:first + size]), first, workers, seed))
+            self._constructors[first:first + size], first))
     except BaseException:
       self.close()
       raise
 
-  def _group(self, constructors: list[block_lib.Constructor], first: int,
-             workers: workers_lib.Workers | None, seed: int) -> group_lib.Group:
+  def _group(self, constructors: list[members.Constructor], first: int
+             ) -> group_lib.Group:
     spaces = self.observation_space, self.action_space
     rows = slice(first, first + len(constructors))
     begin = self.action_layout.num_bytes
@@ -122,12 +158,13 @@ class BatchEnv:
       arrays = layout.batch_views(buffer, len(constructors), *spaces)
       group = group_lib.Group(
           self._name, rows, self._log, arrays, buffer[begin:end])
-      if workers is None:
+      if self._workers is None:
         group.block = block_lib.Block(
-            constructors, first, spaces, arrays, seed, self.incidents.most > 0)
+            constructors, first, spaces, arrays, *self._options)
       else:
-        group.block = workers.open(
-            constructors, first, spaces, descriptor, seed, group)
+        group.block = self._workers.open(
+            block_lib.Block, constructors, first, spaces, descriptor, group,
+            *self._options)
       return group
     finally:
       os.close(descriptor)
@@ -135,18 +172,24 @@ class BatchEnv:
   def __len__(self) -> int:
     return self._size
 
-  def reset(self, seeds: Sequence[int] | None = None) -> np.ndarray:
-    """Begin episode 0 of every environment.
+  def reset(self, seeds: Sequence[int] | None = None,
+            indices: Sequence[int] | None = None) -> np.ndarray:
+    """Begin episode 0 of every environment, or the next one of some.
 
     Args:
       seeds: One for each of these episodes; derived from the run seed by
         default, as those of all later episodes are.
+      indices: Environments that break off their episodes and begin their next
+        ones, while the others stay where they are.
     Returns:
       Observations of shape [B, ...].
     """
-    if seeds is not None and len(seeds) != self._size:
-      raise ValueError(f"`seeds` must hold {self._size} numbers, one for each "
+    amount = self._size if indices is None else len(indices)
+    if seeds is not None and len(seeds) != amount:
+      raise ValueError(f"`seeds` must hold {amount} numbers, one for each "
                        f"environment. Received: {len(seeds)}.")
+    if indices is not None:
+      return self._reset_some(indices, seeds)
     self._abandon_step()
     self.final_observ.clear()
     seeds = self._log.begin(seeds)
@@ -154,8 +197,34 @@ class BatchEnv:
       group.observ = None  # Of the episodes that begin now.
     for group in self._opened:
       with self._witnessed(group):
-        group.block.reset(seeds[group.rows])
+        infos = group.block.reset(seeds[group.rows])
       group.observ = group.arrays["observ"].copy()
+      self._note({index: ({}, info) for index, info in enumerate(
+          infos, group.rows.start)})
+    self._halfway = False
+    return self._observ()
+
+  def _reset_some(self, indices: Sequence[int], seeds: Sequence[int] | None
+                  ) -> np.ndarray:
+    self._chosen(indices)
+    if self._halfway or self._in_turns or not self._log.begun:
+      raise RuntimeError("Only where all environments have begun, and none is "
+                         "ahead of others, can some of them be reset.")
+    given = [self._log.next_seed(index) for index in indices
+             ] if seeds is None else list(seeds)
+    begun = dict(zip(indices, given, strict=True))
+    self._halfway = True
+    for group in self._opened:
+      here = range(self._size)[group.rows]
+      with self._witnessed(group):
+        infos = group.block.begin_next([begun.get(index) for index in here])
+      # Not before: a worker that dies meanwhile is first brought back to where
+      # it was, and then asked again.
+      for index in begun.keys() & here:
+        self._log.break_off(index, begun[index])
+      group.observ = group.arrays["observ"].copy()
+      self._note({index: ({}, info) for index, info in zip(
+          here, infos, strict=True) if index in begun})
     self._halfway = False
     return self._observ()
 
@@ -260,7 +329,7 @@ class BatchEnv:
     for index, episode in self._log.append(
         group.rows.start, arrays["action"], arrays["active"], arrays["reward"],
         ended).items():
-      outcome, skipped = reports[index]
+      outcome, skipped = reports[index][:2]
       if isinstance(outcome, str):
         self._survive(outcome, index, episode.seed, episode.action)
       else:
@@ -269,8 +338,27 @@ class BatchEnv:
             arrays["final_observ"][index - group.rows.start].copy())
       for text in skipped:
         self._survive(text, index, self._log.skip(index), episode.action[:0])
+    if self._with_infos:
+      waited = block_lib.Report({})
+      found = {index: reports.get(index, waited)
+               for index in range(self._size)[group.rows]}
+      self._note({index: (report.info or {}, report.reset_info)
+                  for index, report in found.items()})
     group.observ = arrays["observ"].copy()
     return group.answers.copy()
+
+  def _note(self, said: dict[int, tuple[dict[str, Any], dict[str, Any] | None]]
+            ):
+    """Keep infos of a step, and of the reset behind it if there was one.
+
+    The lists that somebody may have kept don't change.
+    """
+    self.infos = [
+        said[index][0] if index in said else info
+        for index, info in enumerate(self.infos)]
+    self.reset_infos = [
+        info if (begun := said.get(index, ({}, None))[1]) is None else begun
+        for index, info in enumerate(self.reset_infos)]
 
   def _survive(self, text: str, index: int, seed: int, action: np.ndarray):
     """Take notice of an episode that broke off.
@@ -280,7 +368,7 @@ class BatchEnv:
     """
     if not self.incidents.survive(incidents_lib.Incident(
         text, (incidents_lib.Broken(index, seed, action),))):
-      raise block_lib.EnvironmentFailure(text)
+      raise members.EnvironmentFailure(text)
 
   @contextlib.contextmanager
   def _witnessed(self, group: group_lib.Group, stepping: bool = False):
@@ -289,7 +377,7 @@ class BatchEnv:
       yield
     except Exception as error:
       for failure in (error, error.__cause__):
-        if isinstance(failure, block_lib.EnvironmentFailure):
+        if isinstance(failure, members.EnvironmentFailure):
           self.incidents.fatal = group.incident(failure, stepping)
       raise
 
@@ -358,19 +446,93 @@ class BatchEnv:
       with self._witnessed(group):
         group.block.replay(*episodes_of_group)
         group.check(slice(0, self._size // self.groups))
+    self._note({index: ({}, {}) for index in range(self._size)})
     self._halfway = False
 
-  def call(self, name: str, *args, **kwargs) -> list[Any]:
-    """Call a method of every environment and return the results."""
-    return sum((group.block.call(name, args, kwargs)
-                for group in self._at_rest), [])
+  def rollout(self, policy: Callable[[np.ndarray], np.ndarray], steps: int
+              ) -> Rollout:
+    """Let a policy act for a while, from where the environments are.
 
-  def get(self, name: str) -> list[Any]:
-    """Return an attribute of every environment."""
-    return sum((group.block.get(name) for group in self._at_rest), [])
+    Args:
+      policy: From observations of shape [B, ...] to actions of shape [B, ...].
+      steps: Number of batched steps, T.
+    """
+    if steps < 1:
+      raise ValueError(f"`steps` must be at least 1. Received: {steps}.")
+    observ = self._observ() if self._log.begun else self.reset()
+    dtype, taken = self.action_layout.fields[0].dtype, []
+    for _ in range(steps):
+      action = np.asarray(policy(observ), dtype)
+      observed, step = observ, self.step(action)
+      taken.append((observed, action.copy(), step.next_observ, step.reward,
+                    step.terminated, step.truncated, step.valid))
+      observ = step.observ
+    return Rollout(*map(np.stack, zip(*taken, strict=True)))
+
+  def call(self, name: str, /, *args, indices: Sequence[int] | None = None,
+           **kwargs) -> list[Any]:
+    """Call a method of all environments, or of some, and return the results.
+
+    Args:
+      name: Of the method; it is looked for in wrappers, too.
+      args: Of the method.
+      indices: Whose method, in which order; all by default.
+      kwargs: Of the method. (One named `indices` it can only get through
+        `args`.)
+    """
+    return self._ask(indices, lambda block, chosen: block.call(
+        name, args, kwargs, chosen))
+
+  def get(self, name: str, indices: Sequence[int] | None = None) -> list[Any]:
+    """Return an attribute of all environments, or of some."""
+    return self._ask(indices, lambda block, chosen: block.get(name, chosen))
+
+  def set(self, name: str, values: Sequence[Any],
+          indices: Sequence[int] | None = None):
+    """Set an attribute of all environments, or of some.
+
+    It is gone when an environment is built anew, because it failed or its
+    worker died. What has to last belongs into the constructor.
+
+    Args:
+      name: Of the attribute.
+      values: One for each of the environments.
+      indices: Which environments; all by default.
+    """
+    indices = range(self._size) if indices is None else indices
+    if len(values) != len(indices):
+      raise ValueError(f"`values` must hold {len(indices)}, one for each "
+                       f"environment. Received: {len(values)}.")
+    chosen, new = self._chosen(indices), dict(zip(indices, values, strict=True))
+    for group in self._at_rest:
+      group.block.set(name, [new.get(index) for index in range(
+          self._size)[group.rows]], chosen[group.rows])
+
+  def _ask(self, indices: Sequence[int] | None, ask: Callable[..., list[Any]]
+           ) -> list[Any]:
+    """Return what the chosen ones of each block answer, in order of indices."""
+    indices = range(self._size) if indices is None else indices
+    chosen = self._chosen(indices)
+    answers = sum((ask(group.block, chosen[group.rows])
+                   for group in self._at_rest), [])
+    found = dict(zip(np.flatnonzero(chosen).tolist(), answers, strict=True))
+    return [found[index] for index in indices]
+
+  def _chosen(self, indices: Sequence[int]) -> list[bool]:
+    """Return for each environment whether it is among the indices.
+
+    Raises:
+      ValueError: If there is no such environment, or it is named twice.
+    """
+    if not set(indices) <= set(range(self._size)) or (
+        len(set(indices)) < len(indices)):
+      raise ValueError(f"`indices` must be different ones of 0 to "
+                       f"{self._size - 1}. Received: {list(indices)}.")
+    return [index in set(indices) for index in range(self._size)]
 
   def close(self):
     """Close every environment. Can be repeated."""
+    self.is_closed = True
     self._abandon_step(process_lib.SECONDS_TO_CLOSE)
     groups, self._groups = self._groups, []
     with contextlib.ExitStack() as stack:
@@ -396,6 +558,8 @@ class BatchEnv:
 
   @property
   def _opened(self) -> list[group_lib.Group]:
-    if not self._groups:
+    if self.is_closed:
       raise RuntimeError("The environments are closed.")
+    if not self._groups:
+      self._open()
     return self._groups

@@ -6,43 +6,23 @@ whole batch as one block. Both run this same code.
 
 from __future__ import annotations
 
-import contextlib
 import time
-import traceback
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
 from typing import NamedTuple
-from typing import NoReturn
 
 import gymnasium
 import numpy as np
 
-from agents import errors
 from agents import spaces as spaces_lib
 from agents.environments import episodes
-from agents.environments import mujoco_log
+from agents.environments import layout
+from agents.environments import members
 from agents.environments import wrappers
 
 _MOST_RESETS = 10  # In a row that may fail, before that is an error.
-Constructor = Callable[[], gymnasium.Env]
-
-
-class EnvironmentFailure(errors.EnvironmentsError):
-  """Says which environment failed where; the cause of the error itself.
-
-  Args:
-    message: For people.
-    environment: Its index within its batch, if that is known.
-    seed: Of its episode, if there is one.
-  """
-
-  def __init__(self, message: str, environment: int | None = None,
-               seed: int | None = None):
-    super().__init__(message)
-    self.environment = environment
-    self.seed = seed
 
 
 class Report(NamedTuple):
@@ -52,9 +32,12 @@ class Report(NamedTuple):
   # reward under "reward_parts"; where the step failed, what there is to say.
   outcome: dict[str, Any] | str
   skipped: tuple[str, ...] = ()  # Why the next episodes did not begin.
+  # Where infos are asked for: that of the step, and of the reset behind it.
+  info: dict[str, Any] | None = None
+  reset_info: dict[str, Any] | None = None
 
 
-class Block:
+class Block(members.Members):
   """Environments `first` to `first + len(constructors)` of a batch.
 
   Args:
@@ -66,47 +49,49 @@ class Block:
     tolerant: Where an environment raises in a step or in the reset behind it,
       or returns what is not finite, build another and go on with the next
       episode.
+    infos: Whether to report what each step and each reset says in its info.
     alive: Called after each environment that was built, and each step that was
       replayed.
   """
 
+  views = staticmethod(layout.batch_views)
+
   def __init__(
-      self, constructors: Sequence[Constructor], first: int,
+      self, constructors: Sequence[members.Constructor], first: int,
       spaces: tuple[gymnasium.Space, gymnasium.Space],
       arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False,
-      alive: Callable[[], None] = lambda: None):
-    self._constructors = constructors
-    self._first = first
-    self._spaces = spaces
+      infos: bool = False, alive: Callable[[], None] = lambda: None):
     self._tolerant = tolerant
-    self._alive = alive
+    self._infos = infos
     self._arrays = arrays
     self._run_seed = run_seed
     self._to_env = action_converter(spaces[1])
     self._observed = spaces_lib.columns(arrays["observ"])
     self._observe = spaces_lib.writer(spaces[0], arrays["observ"])
-    self._names = [str(constructor) for constructor in constructors]
-    self._seeds: list[int | None] = [None] * len(constructors)
     self._episodes = [0] * len(constructors)
-    self._lengths = [0] * len(constructors)
     self._reward_parts: list[dict[str, float]] = [{} for _ in constructors]
-    self._envs: list[gymnasium.Env] = []
-    mujoco_log.capture()
-    try:
-      for offset, constructor in enumerate(constructors):
-        with self._explained(offset, "its constructor"):
-          self._envs.append(constructor())
-          self._check_env(offset)
-        alive()
-    except BaseException:
-      self.close()
-      raise
+    self._reset_infos: list[dict[str, Any]] = [{} for _ in constructors]
+    super().__init__(constructors, first, spaces, alive)
 
-  def reset(self, seeds: Sequence[int]):
-    """Begin episode 0 of every environment with the given seeds."""
+  def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
+    """Begin episode 0 of every environment with the given seeds.
+
+    Returns:
+      For each, its info if that is asked for.
+    """
     for offset, seed in enumerate(seeds):
       self._episodes[offset] = 0
       self._begin(offset, int(seed))
+    return self._reset_infos
+
+  def begin_next(self, seeds: Sequence[int | None]) -> list[dict[str, Any]]:
+    """Break off the episodes for whose followers there are seeds; see `reset`.
+    """
+    for offset, seed in enumerate(seeds):
+      if seed is not None:
+        self._episodes[offset] += 1
+        self._begin(offset, int(seed))
+    return self._reset_infos
 
   def step_async(self):
     """Begin a step, which is nothing where `step_wait` does all of it."""
@@ -131,12 +116,15 @@ class Block:
     for name in ("reward", "terminated", "truncated"):
       arrays[name][:] = 0
     outcomes: dict[int, dict[str, Any] | str] = {}  # By offset.
+    infos: dict[int, dict[str, Any]] = {}  # Likewise.
     for offset in np.flatnonzero(active).tolist():
       try:
         observ, rewards[offset], terminated, truncated, info = (
             self._envs[offset].step(actions[offset]))
         self._observe(offset, observ)
         self._count(offset, info)
+        if self._infos:
+          infos[offset] = info
         if terminated or truncated:
           arrays["terminated"][offset] = terminated
           arrays["truncated"][offset] = truncated
@@ -152,7 +140,8 @@ class Block:
             f"The observation {observs[offset]!r} or the reward "
             f"{rewards[offset]!r} is not finite. Did the simulation become "
             "unstable?"), offset)
-    reports = {}
+    reports = {self._first + offset: Report({}, (), info)
+               for offset, info in infos.items()}
     for offset, outcome in outcomes.items():
       if isinstance(outcome, str):
         for name in ("valid", "reward", "terminated", "truncated"):
@@ -160,8 +149,9 @@ class Block:
         self._replace(offset)
       else:
         arrays["final_observ"][offset] = observs[offset]
+      skipped = tuple(self._begin_next(offset))
       reports[self._first + offset] = Report(
-          outcome, tuple(self._begin_next(offset)))
+          outcome, skipped, infos.get(offset), self._reset_infos[offset])
     arrays["seconds"][:] = (time.perf_counter() - start) / len(self._envs)
     return reports
 
@@ -184,53 +174,18 @@ class Block:
           self._observe(offset, observ)
           self._alive()
 
-  def call(self, name: str, args: tuple, kwargs: dict) -> list[Any]:
-    """Call a method of every environment."""
-    results = []
-    for offset, env in enumerate(self._envs):
-      with self._explained(offset, f"{name}()"):
-        results.append(env.get_wrapper_attr(name)(*args, **kwargs))
-    return results
-
-  def get(self, name: str) -> list[Any]:
-    """Return an attribute of every environment."""
-    results = []
-    for offset, env in enumerate(self._envs):
-      with self._explained(offset, f"attribute '{name}'"):
-        results.append(env.get_wrapper_attr(name))
-    return results
-
-  def close(self):
-    """Close every environment, also when one of them fails to."""
-    envs, self._envs = self._envs, []
-    with contextlib.ExitStack() as stack:
-      for offset, env in enumerate(envs):
-        stack.callback(self._close, offset, env)
-
-  def _check_env(self, offset: int):
-    env, spaces = self._envs[offset], self._spaces
-    self._names[offset] = (
-        env.spec.id if env.spec else type(env.unwrapped).__name__)
-    if (env.observation_space, env.action_space) != spaces:
-      raise ValueError(
-          f"Its spaces are {env.observation_space} and {env.action_space}, "
-          f"those of environment 0 are {spaces[0]} and {spaces[1]}; "
-          "environments of a batch must be alike.")
-
-  def _close(self, offset: int, env: gymnasium.Env):
-    with self._explained(offset, "close()"):
-      env.close()
-
   def _begin(self, offset: int, seed: int):
     self._seeds[offset] = seed
     self._lengths[offset] = 0
     self._reward_parts[offset] = {}
     with self._explained(offset, "reset()"):
-      observ, _ = self._envs[offset].reset(seed=seed)
+      observ, info = self._envs[offset].reset(seed=seed)
       spaces_lib.values(self._spaces[0], observ)  # Raises where it can't be.
       self._observe(offset, observ)
       if not all(np.isfinite(part[offset]).all() for part in self._observed):
         raise ValueError(f"The observation {observ!r} is not finite.")
+    if self._infos:
+      self._reset_infos[offset] = info
 
   def _begin_next(self, offset: int) -> Iterator[str]:
     """Begin the next episode that can begin, and say why others could not."""
@@ -244,18 +199,10 @@ class Block:
       except Exception as error:
         failure = error.__cause__
         if (not self._tolerant or attempt == _MOST_RESETS - 1
-            or not isinstance(failure, EnvironmentFailure)):
+            or not isinstance(failure, members.EnvironmentFailure)):
           raise
         yield str(failure)
         self._replace(offset)
-
-  def _replace(self, offset: int):
-    """Build an environment in place of a broken one."""
-    with contextlib.suppress(Exception):
-      self._envs[offset].close()
-    with self._explained(offset, "its constructor"):
-      self._envs[offset] = self._constructors[offset]()
-      self._check_env(offset)
 
   def _not_finite(self) -> list[int]:
     """Return where there are numbers that nothing can be learned from."""
@@ -276,34 +223,6 @@ class Block:
     """Count a step and sum what its info says of the reward."""
     self._lengths[offset] += 1
     wrappers.add_reward_parts(self._reward_parts[offset], info)
-
-  @contextlib.contextmanager
-  def _explained(self, offset: int, where: str):
-    try:
-      yield
-    except BaseException as error:
-      self._fail(error, offset, where)
-
-  def _fail(self, error: BaseException, offset: int, where: str) -> NoReturn:
-    """Raise the error, with an EnvironmentFailure as its cause."""
-    if isinstance(error.__cause__, EnvironmentFailure):
-      raise error
-    failure = self._failure(error, offset, where)
-    # An environment that exits must not end the trainer without a word.
-    if isinstance(error, (Exception, KeyboardInterrupt)):
-      raise error from failure
-    raise failure
-
-  def _failure(self, error: BaseException, offset: int, where: str
-               ) -> EnvironmentFailure:
-    begun = (f", seed {self._seeds[offset]}, step {self._lengths[offset]} of "
-             "its episode") if self._seeds[offset] is not None else ""
-    index = self._first + offset
-    return EnvironmentFailure(
-        f"Environment {index} ('{self._names[offset]}'{begun}) failed in "
-        f"{where}:\n\n{''.join(traceback.format_exception(error))}",
-        index, self._seeds[offset])
-
 
 def action_converter(space: gymnasium.Space
                      ) -> Callable[[np.ndarray], Sequence[Any]]:

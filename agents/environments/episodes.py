@@ -166,9 +166,7 @@ class EpisodeLog:
         finished[index] = Episode(
             int(running.seed[index]), running.episode_actions(index),
             float(running.score[index]), {})
-        running.episode[index] += 1
-        running.seed[index] = episode_seed(
-            self._run_seed, index, int(running.episode[index]))
+        self._number(index, self.next_seed(index))
       score[ended] = 0
       running.first[rows][fresh] = len(running.actions)
       oldest = running.first.min()
@@ -182,12 +180,25 @@ class EpisodeLog:
     Returns:
       The seed of the one that could not.
     """
-    running = self.running
-    seed = int(running.seed[index])
-    running.episode[index] += 1
-    running.seed[index] = episode_seed(
-        self._run_seed, index, int(running.episode[index]))
+    seed = int(self.running.seed[index])
+    self._number(index, self.next_seed(index))
     return seed
+
+  def break_off(self, index: int, seed: int):
+    """Go on to an environment's next episode, which has begun with this seed.
+    """
+    self._number(index, seed)
+    self.running.score[index] = 0
+    self.running.first[index] = len(self.running.actions)
+
+  def next_seed(self, index: int) -> int:
+    """Return the seed that an environment's next episode has by default."""
+    return episode_seed(
+        self._run_seed, index, int(self.running.episode[index]) + 1)
+
+  def _number(self, index: int, seed: int):
+    self.running.episode[index] += 1
+    self.running.seed[index] = seed
 
   def history(self, rows: slice
               ) -> tuple[list[int], list[int], list[np.ndarray]]:

@@ -9,10 +9,11 @@ import numpy as np
 from agents.environments import block as block_lib
 from agents.environments import episodes
 from agents.environments import incidents
+from agents.environments import members
 from agents.environments import remote_block
 
 
-class ReplayError(block_lib.EnvironmentFailure):
+class ReplayError(members.EnvironmentFailure):
   """Replaying an episode's actions did not lead to its state again."""
 
 
@@ -60,7 +61,7 @@ class Group:
           self.rows.start + offset, seeds[offset], action))
     return found
 
-  def incident(self, failure: block_lib.EnvironmentFailure, stepping: bool
+  def incident(self, failure: members.EnvironmentFailure, stepping: bool
                ) -> incidents.Incident:
     """Return what an environment failed in, with its episode if it is here.
 

@@ -69,6 +69,9 @@ def portable(value: Any) -> Any:
     return {key: portable(item) for key, item in value.items()}
   if isinstance(value, list):
     return [portable(item) for item in value]
+  if isinstance(value, tuple):
+    items = [portable(item) for item in value]
+    return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
   try:
     pickle.loads(cloudpickle.dumps(value))
     return value

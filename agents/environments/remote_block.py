@@ -11,7 +11,6 @@ from typing import Protocol
 
 import numpy as np
 
-from agents.environments import block as block_lib
 from agents.environments import process as process_lib
 
 Send = Callable[[process_lib.Worker, slice], None]
@@ -39,7 +38,9 @@ class Pool(Protocol):
 
 
 class RemoteBlock:
-  """The same methods as `block.Block`, carried out by several workers.
+  """The same methods as those of a block, carried out by several workers.
+
+  What a step reports is a dictionary; those of the workers become one.
 
   Args:
     workers: That carry them out.
@@ -61,14 +62,17 @@ class RemoteBlock:
     wake = bytes([number])
     self.step: Send = lambda worker, _: worker.send(wake)
 
-  def reset(self, seeds: Sequence[int]):
-    self._request("reset", lambda here: (seeds[here],))
+  def reset(self, seeds: Sequence[Any]) -> list[Any]:
+    return sum(self._request("reset", lambda here: (seeds[here],)), [])
+
+  def begin_next(self, seeds: Sequence[int | None]) -> list[Any]:
+    return sum(self._request("begin_next", lambda here: (seeds[here],)), [])
 
   def step_async(self):
     self._workers.ask(self, self.step)
 
-  def step_wait(self) -> dict[int, block_lib.Report]:
-    reports: dict[int, block_lib.Report] = {}
+  def step_wait(self) -> dict[int, Any]:
+    reports: dict[int, Any] = {}
     for result in self._workers.wait(self):
       reports.update(result or {})
     return reports
@@ -82,11 +86,16 @@ class RemoteBlock:
     self._request("replay", lambda here: (
         episode[here], seeds[here], actions[here]))
 
-  def call(self, name: str, args: tuple, kwargs: dict) -> list[Any]:
-    return sum(self._request("call", lambda _: (name, args, kwargs)), [])
+  def call(self, name: str, args: tuple, kwargs: dict, chosen: Sequence[bool]
+           ) -> list[Any]:
+    return sum(self._request("call", lambda here: (
+        name, args, kwargs, chosen[here])), [])
 
-  def get(self, name: str) -> list[Any]:
-    return sum(self._request("get", lambda _: (name,)), [])
+  def get(self, name: str, chosen: Sequence[bool]) -> list[Any]:
+    return sum(self._request("get", lambda here: (name, chosen[here])), [])
+
+  def set(self, name: str, values: Sequence[Any], chosen: Sequence[bool]):
+    self._request("set", lambda here: (name, values[here], chosen[here]))
 
   def close(self):
     self._workers.forget(self)

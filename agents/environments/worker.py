@@ -21,8 +21,7 @@ from typing import Any
 import cloudpickle
 import gymnasium
 
-from agents.environments import block as block_lib
-from agents.environments import layout
+from agents.environments import members
 from agents.environments import memory
 from agents.environments import messages
 from agents.environments import mujoco_log
@@ -50,7 +49,7 @@ def main(connection_fd: int, lifeline_fd: int, stacks_fd: int):
   warnings: list[str] = []
   mujoco_log.capture(warnings.append)
   connection = socket.socket(fileno=connection_fd)
-  blocks: dict[int, block_lib.Block] = {}
+  blocks: dict[int, Any] = {}
   descriptors: list[int] = []
   try:
     while command := connection.recv(1):
@@ -70,9 +69,14 @@ def main(connection_fd: int, lifeline_fd: int, stacks_fd: int):
           answer = messages.Answer(result)
         else:
           result = blocks[command[0]].step_wait()
-          if result or warnings:  # Numbers and text, which need no care.
+          if result or warnings:  # Mostly numbers and text.
             answer = messages.Answer(result, warnings=tuple(warnings))
-            messages.send(connection, messages.LOUD, pickle.dumps(answer))
+            try:
+              data = pickle.dumps(answer)
+            except Exception:  # Of an info, where these are asked for.
+              _reply(connection, answer)
+            else:
+              messages.send(connection, messages.LOUD, data)
             warnings.clear()
           else:
             connection.send(messages.QUIET)
@@ -89,16 +93,15 @@ def main(connection_fd: int, lifeline_fd: int, stacks_fd: int):
         stack.callback(block.close)
 
 
-def _open(descriptor: int, alive: Callable[[], None], size: int, start: int,
-          first: int, pickled: bytes, spaces: tuple, run_seed: int,
-          tolerant: bool) -> block_lib.Block:
+def _open(descriptor: int, alive: Callable[[], None], kind: Any, size: int,
+          start: int, first: int, pickled: bytes, spaces: tuple,
+          options: tuple) -> Any:
   buffer = memory.attach(descriptor)
   constructors = cloudpickle.loads(pickled)
   here = slice(start, start + len(constructors))
   arrays = {name: array[here] for name, array in
-            layout.batch_views(buffer, size, *spaces).items()}
-  return block_lib.Block(
-      constructors, first + start, spaces, arrays, run_seed, tolerant, alive)
+            kind.views(buffer, size, *spaces).items()}
+  return kind(constructors, first + start, spaces, arrays, *options, alive)
 
 
 def _alive(connection: socket.socket) -> Callable[[], None]:
@@ -119,17 +122,17 @@ def _reply(connection: socket.socket, answer: messages.Answer):
   except Exception:
     error = answer.error
     if error is not None:
-      error = block_lib.EnvironmentFailure(repr(error))
+      error = members.EnvironmentFailure(repr(error))
     data = cloudpickle.dumps(answer._replace(
         result=messages.portable(answer.result), error=error))
   messages.send(connection, messages.LOUD, data)
 
 
-def _failure(error: BaseException) -> block_lib.EnvironmentFailure:
+def _failure(error: BaseException) -> members.EnvironmentFailure:
   for failure in (error, error.__cause__):
-    if isinstance(failure, block_lib.EnvironmentFailure):
+    if isinstance(failure, members.EnvironmentFailure):
       return failure
-  return block_lib.EnvironmentFailure(
+  return members.EnvironmentFailure(
       "".join(traceback.format_exception(error)))
 
 

@@ -19,8 +19,8 @@ import gymnasium
 import numpy as np
 
 from agents import errors
-from agents.environments import block as block_lib
 from agents.environments import incidents as incidents_lib
+from agents.environments import members
 from agents.environments import messages
 from agents.environments import mujoco_log
 from agents.environments import process as process_lib
@@ -101,7 +101,7 @@ class Workers:
     self._timeout = timeout
     self._workers: list[process_lib.Worker] = []
     self._num_blocks = 0
-    self._open: dict[remote_block.RemoteBlock, History] = {}
+    self._open: dict[remote_block.RemoteBlock, History | None] = {}
     # In order of time, and what came for others meanwhile.
     self._questions: collections.deque[_Question] = collections.deque()
     self._kept: dict[remote_block.RemoteBlock, list[list[messages.Answer]]] = {}
@@ -122,18 +122,21 @@ class Workers:
   def pids(self) -> list[int]:
     return [worker.process.pid for worker in self._workers]
 
-  def open(self, constructors: Sequence[block_lib.Constructor], first: int,
+  def open(self, kind: type[members.Members],
+           constructors: Sequence[members.Constructor], first: int,
            spaces: tuple[gymnasium.Space, gymnasium.Space], descriptor: int,
-           run_seed: int, history: History) -> remote_block.RemoteBlock:
+           history: History | None, *options) -> remote_block.RemoteBlock:
     """Build environments on all workers, an even share on each.
 
     Args:
+      kind: Of blocks, whose `views` finds the fields of the shared memory.
       constructors: One function for each environment.
       first: Index of the first one within its batch.
       spaces: Observation and action space.
-      descriptor: Shared memory of the size `layout.batch_views` needs.
-      run_seed: Seed from which each episode's own seed is derived.
-      history: Of these environments, as far as their answers are known.
+      descriptor: Shared memory of the size that the views need.
+      history: Of these environments, as far as their answers are known; None
+        if nobody knows, so that the death of a worker is an error.
+      options: Arguments of the kind that are its own.
     """
     if self._num_blocks == messages.BLOCKS:
       raise RuntimeError(f"{self._num_blocks} batches were opened on these "
@@ -150,8 +153,8 @@ class Workers:
                for _, here in parts}
     def build(worker, here):
       worker.request(block.number, "open", (
-          size, here.start, first, pickled[here.start], spaces, run_seed,
-          self.incidents.most > 0), block.descriptor)
+          kind, size, here.start, first, pickled[here.start], spaces, options),
+                     block.descriptor)
     block = remote_block.RemoteBlock(
         self, self._num_blocks, parts, os.dup(descriptor), build)
     self._num_blocks += 1
@@ -250,6 +253,8 @@ class Workers:
     worker = self._workers[death.number]
     if any(self._kept.values()):
       raise death  # What came for others is of before, and can't come again.
+    if None in self._open.values():
+      raise death  # Nobody could bring its environments back.
     while True:
       if not self.incidents.survive(incidents_lib.Incident(
           str(death), tuple(self._unanswered(worker)))):
@@ -276,9 +281,10 @@ class Workers:
             yield from history.episodes(
                 here, question.send is question.block.step)
 
-  def _rebuild(self, block: remote_block.RemoteBlock, history: History,
+  def _rebuild(self, block: remote_block.RemoteBlock, history: History | None,
                worker: process_lib.Worker):
     """Build a worker's share of a block again, and replay its episodes."""
+    assert history
     for here in [here for other, here in block.shares if other is worker]:
       block.build(worker, here)
       _raise_error([self._answer(
@@ -363,6 +369,6 @@ def _raise_error(answers: Sequence[messages.Answer]):
   """Raise the first error there is among some answers."""
   for answer in answers:
     if answer.error is not None:
-      if isinstance(answer.error, block_lib.EnvironmentFailure):
+      if isinstance(answer.error, members.EnvironmentFailure):
         raise answer.failure or answer.error
       raise answer.error from answer.failure

@@ -19,6 +19,12 @@ def test_ratio_is_the_median_of_each_rounds_own():
   assert throughput.ratio(ROUNDS, "new", "sb3_training") == 4.0
 
 
+def test_ours_is_compared_to_gymnasiums():
+  table = throughput.markdown({"cores": 2, "load": 0.0, "configs": {"ant": [
+      {"raw": 9.0, "gymnasium_async": 2.0, "vector_env": 7.0}]}})
+  assert "vector_env ÷ gymnasium_async" in table and "3.5" in table
+
+
 def test_table():
   table = throughput.markdown({
       "cores": 2, "load": 0.25,
@@ -57,6 +63,7 @@ def test_everything_is_measured(tmp_path):
     assert len(rounds) == 2
     for speeds in rounds:
       assert speeds.keys() == {
-          "raw", "gymnasium_sync", "gymnasium_async", *throughput.OURS}
+          "raw", "gymnasium_sync", "gymnasium_async", "vector_env",
+          *throughput.OURS}
       assert all(speed > 0 for speed in speeds.values())
   assert out.with_suffix(".md").read_text().startswith("| steps/s (÷ raw) |")

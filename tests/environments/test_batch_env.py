@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
-from agents.environments import block
 from agents.environments import episodes
+from agents.environments import members
 from agents.environments import workers as workers_lib
 from tests import toy
 from tests.environments import odd
@@ -308,7 +308,7 @@ def test_exit_while_closing_does_not_end_the_trainer(mode, tmp_path):
   constructors = [functools.partial(odd.Diary, tmp_path / "diary", "a"),
                   functools.partial(odd.Diary, tmp_path / "diary", "b", "exit")]
   batch = batch_env.BatchEnv(constructors, mode)
-  with pytest.raises(block.EnvironmentFailure, match="SystemExit"):
+  with pytest.raises(members.EnvironmentFailure, match="SystemExit"):
     batch.close()
 
 

@@ -9,6 +9,7 @@ import pytest
 from agents.environments import batch_env
 from agents.environments import block
 from agents.environments import episodes
+from agents.environments import members
 from agents.environments import workers as workers_lib
 from tests import toy
 from tests.environments import odd
@@ -128,7 +129,7 @@ def test_error_arrives_as_itself_with_its_place(
       for _ in range(2):
         batch.step(np.zeros((3, 1)))
   cause = caught.value.__cause__
-  assert isinstance(cause, block.EnvironmentFailure)
+  assert isinstance(cause, members.EnvironmentFailure)
   text = str(cause)
   assert "Environment 2 ('Faulty'" in text
   assert f"seed {episodes.episode_seed(4, 2, 0)}" in text
@@ -176,7 +177,7 @@ def test_exit_of_an_environment_does_not_end_the_trainer(mode):
     batch.reset()
     batch.step(np.zeros((2, 1)))
     with pytest.raises(
-        block.EnvironmentFailure, match="(?s)Environment 1.*SystemExit"):
+        members.EnvironmentFailure, match="(?s)Environment 1.*SystemExit"):
       batch.step(np.zeros((2, 1)))
 
 
@@ -188,7 +189,7 @@ def test_error_that_does_not_travel_is_told(pool, error):
     batch.reset()
     batch.step(np.zeros((2, 1)))
     with pytest.raises(
-        block.EnvironmentFailure, match="(?s)Environment 1.*Traceback"
+        members.EnvironmentFailure, match="(?s)Environment 1.*Traceback"
     ) as caught:
       batch.step(np.zeros((2, 1)))
   assert "odd.Un" in str(caught.value)

@@ -12,6 +12,7 @@ from agents.environments import batch_env
 from agents.environments import block
 from agents.environments import episodes
 from agents.environments import incidents as incidents_lib
+from agents.environments import members
 from agents.environments import workers as workers_lib
 from tests import toy
 from tests.environments import odd
@@ -168,7 +169,7 @@ def test_too_many_are_an_error_that_says_what_failed(workers):
     with batch_env.BatchEnv(
         constructors, pool, incidents=incidents) as batch:
       batch.reset()
-      with pytest.raises(block.EnvironmentFailure) as caught:
+      with pytest.raises(members.EnvironmentFailure) as caught:
         for _ in range(20):
           batch.step(np.zeros((2, 1)))
       assert "ValueError: faulty step" in str(caught.value)
@@ -286,5 +287,5 @@ def test_exits_are_errors():
       incidents=incidents_lib.Incidents(9)) as batch:
     batch.reset()
     batch.step(np.zeros((1, 1)))
-    with pytest.raises(block.EnvironmentFailure, match="SystemExit"):
+    with pytest.raises(members.EnvironmentFailure, match="SystemExit"):
       batch.step(np.zeros((1, 1)))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from agents import config as config_lib
-from agents.environments import block
 from agents.environments import incidents as incidents_lib
+from agents.environments import members
 from agents.training import crashes
 from agents.training import failures
 from agents.training import run_folder
@@ -52,7 +52,7 @@ def test_what_can_not_be_written_down_is_described(tmp_path):
 def test_what_is_not_survived_is_kept(tmp_path, capsys):
   incidents = incidents_lib.Incidents(0)
   kept, folder = _failures(tmp_path, incidents)
-  error = block.EnvironmentFailure("Environment 3 failed")
+  error = members.EnvironmentFailure("Environment 3 failed")
   assert failures.of_environments(error)
   kept.keep_fatal(7, error)
   assert not incidents.survive(_ENVIRONMENT)
@@ -67,7 +67,7 @@ def test_what_is_not_survived_is_kept(tmp_path, capsys):
   assert kept.count == 0
 
 
-@pytest.mark.parametrize("cause", [None, block.EnvironmentFailure("x")])
+@pytest.mark.parametrize("cause", [None, members.EnvironmentFailure("x")])
 def test_an_environments_own_error_is_known_by_its_cause(cause):
   error = ValueError("broken")
   error.__cause__ = cause

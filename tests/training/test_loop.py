@@ -10,8 +10,8 @@ import pytest
 from agents import build
 from agents import config as config_lib
 from agents import errors
-from agents.environments import block
 from agents.environments import episodes
+from agents.environments import members
 from agents.training import checkpoint
 from agents.training import crashes
 from agents.training import divergence
@@ -178,11 +178,11 @@ def test_failing_environment_leaves_a_checkpoint(survived, tmp_path, capfd):
       "on_env_error": "restart" if survived else "raise",
       "max_env_restarts": survived or 10})
   loop.start()
-  error = block.EnvironmentFailure if survived else ValueError
+  error = members.EnvironmentFailure if survived else ValueError
   with pytest.raises(error, match="faulty step") as caught:
     loop.run()
   assert survived or isinstance(
-      caught.value.__cause__, block.EnvironmentFailure)
+      caught.value.__cause__, members.EnvironmentFailure)
   assert checkpoint.newest(folder.checkpoints).name.endswith("0.npz")
   # What was survived before is told and kept all the same.
   printed = capfd.readouterr().err
@@ -290,7 +290,7 @@ def test_environment_that_fails_in_its_replay_is_blamed_itself(tmp_path):
   loop = loop_lib.Loop(build.trainer(changed.config, None), changed, bool)
   with pytest.raises(ValueError, match="faulty reset") as caught:
     loop.resume()
-  assert isinstance(caught.value.__cause__, block.EnvironmentFailure)
+  assert isinstance(caught.value.__cause__, members.EnvironmentFailure)
   kept, = (folder.path / "crashes").iterdir()
   assert len(crashes.load(kept).incident.broken) == 1
 

@@ -12,7 +12,7 @@ from agents import build
 from agents import config as config_lib
 from agents import structs
 from agents.environments import batch_env
-from agents.environments import block
+from agents.environments import members
 from agents.environments import workers as workers_lib
 from agents.ops import random
 from agents.parts import memory as memory_lib
@@ -382,7 +382,7 @@ def test_an_environments_error_comes_out_as_itself(eager, num_workers):
       with pytest.raises(ValueError, match="^faulty step$") as caught:
         trainer.epoch(0.0)
       failure = caught.value.__cause__
-      assert isinstance(failure, block.EnvironmentFailure)
+      assert isinstance(failure, members.EnvironmentFailure)
       assert "Environment 0 ('Faulty'" in str(failure)
       # What the trainer holds is still the beginning of the epoch.
       _assert_same(trainer.state(), before)
