@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import os
 import time
+from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 from typing import NamedTuple
@@ -55,12 +56,14 @@ class BatchEnv:
       failed in a step, or did not begin; by default as many as the workers
       have, without workers none. Such a step is not valid, and the next episode
       begins.
+    block: Steps a group in this process, where there are no workers.
   """
 
   def __init__(self, constructors: Sequence[block_lib.Constructor],
                workers: workers_lib.Workers | None = None, seed: int = 0,
                groups: int = 1,
-               incidents: incidents_lib.Incidents | None = None):
+               incidents: incidents_lib.Incidents | None = None,
+               block: Callable[..., Any] = block_lib.Block):
     if not constructors:
       raise ValueError("A batch needs at least one environment.")
     if groups < 1 or len(constructors) % groups:
@@ -94,6 +97,7 @@ class BatchEnv:
     if workers is not None:
       incidents = workers.incidents  # Of all batches together.
     self.incidents = incidents or incidents_lib.Incidents()
+    self._block = block
     self._turn = 0
     self._groups: list[group_lib.Group] = []
     try:
@@ -118,7 +122,7 @@ class BatchEnv:
       group = group_lib.Group(
           self._name, rows, self._log, arrays, buffer[begin:end])
       if workers is None:
-        group.block = block_lib.Block(
+        group.block = self._block(
             constructors, first, spaces, arrays, seed, self.incidents.most > 0)
       else:
         group.block = workers.open(
@@ -334,6 +338,8 @@ class BatchEnv:
   def restore(self, running: episodes.Running):
     """Rebuild running episodes by replaying them.
 
+    Where nothing repeats, as in EnvPool, the episodes behind them begin.
+
     Raises:
       ReplayError: If the last observations are not the same bits as before.
     """
@@ -345,6 +351,13 @@ class BatchEnv:
     # All at once: a worker that dies meanwhile is brought to the same.
     self._halfway = True
     self._log.load(running)
+    if not all(group.block.repeats for group in self._opened):
+      seeds = self._log.skip_all()
+      for group in self._opened:
+        group.block.reset(seeds[group.rows])
+        group.observ = group.arrays["observ"].copy()
+      self._halfway = False
+      return
     for group in self._opened:
       group.observ = running.observ[group.rows]
     for group in self._opened:

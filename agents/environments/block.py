@@ -69,6 +69,8 @@ class Block:
       replayed.
   """
 
+  repeats = True  # Seed and actions of an episode are enough to rebuild it.
+
   def __init__(
       self, constructors: Sequence[Constructor], first: int,
       spaces: tuple[gymnasium.Space, gymnasium.Space],

@@ -189,6 +189,17 @@ class EpisodeLog:
         self._run_seed, index, int(running.episode[index]))
     return seed
 
+  def skip_all(self) -> list[int]:
+    """Go on to all environments' next episodes; return the seeds of these."""
+    seeds = []
+    for index in range(self._amount):
+      self.skip(index)
+      seeds.append(int(self.running.seed[index]))
+    self.running.score[:] = 0
+    self.running.first[:] = 0
+    self.running.actions.clear()
+    return seeds
+
   def history(self, rows: slice
               ) -> tuple[list[int], list[int], list[np.ndarray]]:
     """Return number, seed and actions of the running episodes of some rows."""

@@ -246,7 +246,7 @@ class Trainer:
     load_variables(self.algorithm, arrays)
     self._running = self.train_env.batch_env.snapshot()
     with tf.device("CPU:0"):
-      self._carry = structs.Carry(tf.constant(running.observ), clock)
+      self._carry = structs.Carry(tf.constant(self._running.observ), clock)
 
   def close(self):
     """Close all environments. Can be repeated."""
