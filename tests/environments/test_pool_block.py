@@ -6,11 +6,15 @@ import pytest
 
 from agents import build
 from agents import config as config_lib
+from agents.commands import replay
+from agents.commands import visualize
 from agents.environments import batch_env
 from agents.environments import block
 from agents.environments import incidents
 from agents.environments import make
 from agents.environments import pool_block
+from agents.training import crashes
+from agents.training import run_folder
 
 pytest.importorskip("envpool")
 
@@ -250,6 +254,19 @@ def test_what_is_lost_is_told():
   note, = pool_block.check(config_lib.Config(
       config_lib.Env("CartPole-v1", backend="envpool")))
   assert "can't repeat an episode" in note
+
+
+def test_nobody_plays_an_episode_of_training_again(tmp_path, capsys):
+  config = config_lib.Config(config_lib.Env("CartPole-v1", backend="envpool"))
+  folder = run_folder.create(str(tmp_path), "mine", config)
+  crash = crashes.save(
+      tmp_path, 7, incidents.Incident("It failed.", ()), config)
+  for main, args in (
+      (visualize.main, ["--logdir", folder.path, "--episode=-1"]),
+      (replay.main, [crash])):
+    with pytest.raises(SystemExit, match="2"):
+      main(list(map(str, args)))
+    assert "as env.backend is envpool" in capsys.readouterr().err
 
 
 @pytest.mark.slow
