@@ -103,7 +103,7 @@ def main(argv: list[str] | None = None):
         "-m", "benchmarks.backends", "--measure", name, "--rounds",
         str(args.rounds), "--seconds", str(args.seconds))
     lines.append([name, *_cells(json.loads(output.splitlines()[-1]))])
-    print(f"{name}: done", flush=True)
+    print(*lines[-1], flush=True)
   print(tables.markdown(
       ["config", *(f"{what}, {backend}" for what in ("stepping", "training")
                    for backend in ("workers", "EnvPool", "EnvPool ÷ workers"))],
