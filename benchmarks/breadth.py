@@ -46,6 +46,7 @@ class Task(NamedTuple):
   config: str = "default"
   changes: dict[str, Any] = {}
   label: str = ""  # Tells it from other tasks in the environment.
+  episodes: int = 20  # That each policy plays.
 
   @property
   def job(self) -> runs.Job:
@@ -74,11 +75,11 @@ TASKS = (
     Task("classic", "Acrobot-v1", 100_000),
     Task("classic", "Pendulum-v1", 150_000,
          changes={"algorithm.discount": 0.95}),
-    Task("toy text", "FrozenLake-v1", 60_000),
+    Task("toy text", "FrozenLake-v1", 100_000, episodes=200),
     Task("toy text", "CliffWalking-v1", 60_000,
          changes={"env.max_length": 100}),
     Task("toy text", "Taxi-v4", 150_000),
-    Task("toy text", "Blackjack-v1", 60_000),
+    Task("toy text", "Blackjack-v1", 60_000, episodes=1000),
     Task("mujoco", "InvertedPendulum-v5", 50_000),
     Task("mujoco", "InvertedDoublePendulum-v5", 100_000),
     Task("mujoco", "Reacher-v5", 100_000),
@@ -115,8 +116,7 @@ TASKS = (
 )
 
 
-def measure(task: Task, logdir: pathlib.Path, episodes: int
-            ) -> dict[str, Any]:
+def measure(task: Task, logdir: pathlib.Path) -> dict[str, Any]:
   """Train, play, and return a row."""
   place = logdir / task.name.replace("/", "_").replace(" ", "_")
   machine.python(str(_ROOT / "train.py"), *task.job.args, "--logdir",
@@ -124,7 +124,7 @@ def measure(task: Task, logdir: pathlib.Path, episodes: int
   folder = run_folder.find(place)
   scores = json.loads(machine.python(
       "-m", "benchmarks.breadth", "--evaluate", str(folder.path), "--episodes",
-      str(episodes)).splitlines()[-1])
+      str(task.episodes)).splitlines()[-1])
   rows = [json.loads(line) for line in
           (folder.path / "metrics.jsonl").read_text().splitlines()]
   speeds = [row["steps_per_second"] for row in rows
@@ -164,11 +164,11 @@ def markdown(rows: list[dict[str, str]]) -> str:
   def score(row, name):
     return f"{float(row[name]):.4g} ± {float(row[f'{name}_std']):.2g}"
   return tables.markdown(
-      ["task", "family", "config", "steps", "untrained", "trained", "better",
-       "steps/s"], [[
+      ["task", "family", "config", "steps", "episodes", "untrained", "trained",
+       "better", "steps/s"], [[
            f"`{row['task']}`", row["family"], row["config"],
-           f"{int(row['steps']):,}", score(row, "untrained"),
-           score(row, "trained"), "yes" if gain(row) > 3 else "no",
+           f"{int(row['steps']):,}", row["episodes"],
+           score(row, "untrained"), score(row, "trained"), "yes" if gain(row) > 3 else "no",
            f"{int(row['steps_per_second']):,}"] for row in rows])
 
 
@@ -178,14 +178,13 @@ def main(argv: list[str] | None = None):
       formatter_class=argparse.ArgumentDefaultsHelpFormatter)
   parser.add_argument("--only", default="", help="families and environment "
                       "ids, with commas between them; all by default")
-  parser.add_argument("--episodes", type=int, default=20,
-                      help="that each policy plays")
   parser.add_argument("--logdir", type=pathlib.Path,
                       default=pathlib.Path("~/logdir/breadth"))
   parser.add_argument("--results", type=pathlib.Path,
                       default=_ROOT / "docs" / "results" / "breadth.csv",
                       help="CSV to append to")
   parser.add_argument("--evaluate", help=argparse.SUPPRESS)
+  parser.add_argument("--episodes", type=int, help=argparse.SUPPRESS)
   args = parser.parse_args(argv)
   if args.evaluate:
     print(json.dumps(evaluate(
@@ -200,7 +199,7 @@ def main(argv: list[str] | None = None):
       continue
     try:
       make.check(task.job.config.env)
-      row = {**about, **measure(task, args.logdir.expanduser(), args.episodes),
+      row = {**about, **measure(task, args.logdir.expanduser()),
              "commit": runs.commit()}
     except (config_lib.ConfigError, machine.Failed) as error:
       print(f"{task.name}: left out. {error}", flush=True)
@@ -221,9 +220,9 @@ def write(results: pathlib.Path):
     writer.writerows(rows)
   results.with_suffix(".md").write_text(
       "# Breadth\n\nTasks of all families, each trained for a short budget by "
-      "`python -m\nbenchmarks.breadth`: returns with sampled actions in "
-      f"{rows[0]['episodes']} episodes, the same ones\nfor the untrained "
-      "policy and for the one at the end; mean ± std over the episodes.\n"
+      "`python -m\nbenchmarks.breadth`: returns with sampled actions in the same "
+      "episodes\nfor the untrained policy and for the one at the end; mean ± "
+      "std over the episodes.\n"
       "\"Better\" is by more than three standard errors. Steps/s are of "
       "training.\n\n"
       f"{markdown(rows)}\n")

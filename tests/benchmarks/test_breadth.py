@@ -37,7 +37,7 @@ def test_better_is_more_than_chance():
   assert breadth.gain(_row()) == 240
   assert breadth.gain(_row(trained="26", trained_std="8")) == pytest.approx(1.8)
   lines = breadth.markdown([_row(), _row(trained="21")]).splitlines()[2:]
-  cells = [[cell.strip() for cell in line.split("|")[5:8]] for line in lines]
+  cells = [[cell.strip() for cell in line.split("|")[6:9]] for line in lines]
   assert cells == [["20 ± 6", "500 ± 0", "yes"], ["20 ± 6", "21 ± 0", "no"]]
 
 
@@ -60,7 +60,7 @@ def test_tasks_that_are_done_or_not_installed_are_left_out(
           "CartPole-v1", "Nothing-v0", "Pendulum-v1"))
   monkeypatch.setattr(breadth, "TASKS", (done, missing, failing))
   played = []
-  def measure(task, logdir, episodes):
+  def measure(task, logdir):
     played.append(task)
     raise breadth.machine.Failed("it failed")
   monkeypatch.setattr(breadth, "measure", measure)
