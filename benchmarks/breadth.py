@@ -168,7 +168,8 @@ def markdown(rows: list[dict[str, str]]) -> str:
        "better", "steps/s"], [[
            f"`{row['task']}`", row["family"], row["config"],
            f"{int(row['steps']):,}", row["episodes"],
-           score(row, "untrained"), score(row, "trained"), "yes" if gain(row) > 3 else "no",
+           score(row, "untrained"), score(row, "trained"),
+           "yes" if gain(row) > 3 else "no",
            f"{int(row['steps_per_second']):,}"] for row in rows])
 
 
@@ -176,8 +177,8 @@ def main(argv: list[str] | None = None):
   parser = argparse.ArgumentParser(
       description=__doc__.splitlines()[0],
       formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-  parser.add_argument("--only", default="", help="families and environment "
-                      "ids, with commas between them; all by default")
+  parser.add_argument("--only", default="", help="families, environment "
+                      "ids and tasks, with commas between them; all by default")
   parser.add_argument("--logdir", type=pathlib.Path,
                       default=pathlib.Path("~/logdir/breadth"))
   parser.add_argument("--results", type=pathlib.Path,
@@ -194,7 +195,7 @@ def main(argv: list[str] | None = None):
   for task in TASKS:
     about = {"family": task.family, "task": task.name, "config": task.config,
              "steps": str(task.steps)}
-    if only and not only & {task.family, task.env_id} or any(
+    if only and not only & {task.family, task.env_id, task.name} or any(
         row.items() >= about.items() for row in runs.read(args.results)):
       continue
     try:
@@ -220,8 +221,8 @@ def write(results: pathlib.Path):
     writer.writerows(rows)
   results.with_suffix(".md").write_text(
       "# Breadth\n\nTasks of all families, each trained for a short budget by "
-      "`python -m\nbenchmarks.breadth`: returns with sampled actions in the same "
-      "episodes\nfor the untrained policy and for the one at the end; mean ± "
+      "`python -m\nbenchmarks.breadth`: returns with sampled actions in the "
+      "same episodes\nfor the untrained policy and for the one at the end; mean ± "
       "std over the episodes.\n"
       "\"Better\" is by more than three standard errors. Steps/s are of "
       "training.\n\n"
