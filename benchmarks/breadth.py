@@ -222,10 +222,9 @@ def write(results: pathlib.Path):
   results.with_suffix(".md").write_text(
       "# Breadth\n\nTasks of all families, each trained for a short budget by "
       "`python -m\nbenchmarks.breadth`: returns with sampled actions in the "
-      "same episodes\nfor the untrained policy and for the one at the end; mean ± "
-      "std over the episodes.\n"
-      "\"Better\" is by more than three standard errors. Steps/s are of "
-      "training.\n\n"
+      "same episodes\nfor the untrained policy and for the final one, mean ± "
+      "std over the episodes.\n\"Better\" is by more than three standard "
+      "errors. Steps/s are of training.\n\n"
       f"{markdown(rows)}\n")
 
 
