@@ -38,6 +38,13 @@ setuptools.setup(
         "test": _TEST,
         "dev": [*_TEST, "mypy>=1.10", "ruff>=0.6", "types-PyYAML",
                 "types-tqdm"],
+        "atari": ["ale-py>=0.10", "opencv-python-headless>=4.8"],
+        "box2d": ["box2d>=2.3.10"],
+        # Of 1.0.50, dm-control does not load with MuJoCo 4.
+        "dm_control": ["dm-control>=1.0.20", "mujoco<4", "shimmy>=2.0"],
+        "envpool": ["envpool>=1.1; platform_system == 'Linux'"],
+        "pixels": ["opencv-python-headless>=4.8"],
+        "robotics": ["gymnasium-robotics>=1.3"],
         "benchmarks": [
             "envpool>=1.1; platform_system == 'Linux'",
             "stable-baselines3>=2.4"],

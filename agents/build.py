@@ -17,8 +17,10 @@ from agents.algorithms import models
 from agents.algorithms import on_device
 from agents.algorithms import ppo
 from agents.environments import batch_env
+from agents.environments import block
 from agents.environments import incidents as incidents_lib
 from agents.environments import make
+from agents.environments import pool_block
 from agents.environments import workers as workers_lib
 from agents.networks import convolutional
 from agents.networks import core as core_lib
@@ -114,9 +116,14 @@ def trainer(config: config_lib.Config,
   constructors = [constructor] * config.num_envs
   if config.stagger and config.algorithm.segment_length:
     constructors = make.staggered(config.env, config.num_envs, config.seed)
-  incidents = incidents_lib.Incidents(config.most_incidents)
+  incidents = (workers.incidents if workers else
+               incidents_lib.Incidents(config.most_incidents))
+  pooled = config.env.backend == "envpool"
   train_env = batch_env.BatchEnv(
-      constructors, workers, config.seed, groups(config), incidents)
+      constructors, None if pooled else workers, config.seed, groups(config),
+      incidents, functools.partial(
+          pool_block.PoolBlock, threads=config.workers(workers_lib.cores()))
+      if pooled else block.Block)
   eval_env = batch_env.BatchEnv(
       [constructor] * min(config.eval_episodes, _MOST_EVAL_ENVS), workers,
       random.stream(config.seed, "eval"), incidents=incidents)

@@ -29,11 +29,24 @@ class Env:
   action_repeat: int = 1  # Simulator steps for one action; rewards are summed.
   random_start: int = 0  # Up to so many random actions before the first one.
   frame_delta: bool = False  # Observe the change since the last observation.
+  # Gymnasium's or `module:Class`, the innermost first: {NAME: {ARGUMENT: ...}}.
+  wrappers: tuple[dict[str, dict[str, Any]], ...] = ()
+  backend: str = "gymnasium"  # Or "envpool", which steps training's in C++.
 
   def __post_init__(self):
     _require(self, "max_length", "be at least 1", _optional_at_least(1))
     _require(self, "action_repeat", "be at least 1", _at_least(1))
     _require(self, "random_start", "be at least 0", _at_least(0))
+    _require(self, "wrappers", "hold a name with its arguments each, such as "
+             "[{GrayscaleObservation: {keep_dim: true}}]",
+             lambda wrappers: all(len(each) == 1 for each in wrappers))
+    _require_one_of(self, "backend", "gymnasium", "envpool")
+
+  @property
+  def repeats(self) -> bool:
+    """Whether seed and actions are enough to play an episode of training again.
+    """
+    return self.backend == "gymnasium"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ _LENGTH = 8  # Steps of a segment.
 
 
 def rehearse(config: config_lib.Config) -> str:
-  """Build a small run, train, save, load and train again.
+  """Build a small run in Gymnasium, train, save, load and train again.
 
   TensorFlow must have been prepared by `build.setup`.
 
@@ -27,6 +27,7 @@ def rehearse(config: config_lib.Config) -> str:
     What is wrong, or nothing.
   """
   config = config.override({
+      "env.backend": "gymnasium",
       "num_envs": _ENVS, "double_buffering": False, "eval_episodes": 1,
       "algorithm.segment_length": _LENGTH, "algorithm.update_every": None,
       "algorithm.minibatch_size": None, "algorithm.update_epochs": 2})

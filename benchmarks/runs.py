@@ -95,7 +95,7 @@ def run(jobs: Sequence[Job], logdir: pathlib.Path, results: pathlib.Path,
           if not any(_same(row, about) for row in before)]
   print(f"{len(jobs)} runs, {len(jobs) - len(left)} of them done before.",
         flush=True)
-  commit, cores, failures = _commit(), itertools.count(), []
+  sha, cores, failures = commit(), itertools.count(), []
   with concurrent.futures.ThreadPoolExecutor(
       at_once, initializer=lambda: _keep_to_a_core(next(cores), at_once)
       ) as pool:
@@ -104,12 +104,12 @@ def run(jobs: Sequence[Job], logdir: pathlib.Path, results: pathlib.Path,
     try:
       for future in concurrent.futures.as_completed(futures):
         try:
-          row = {**future.result(), "commit": commit}
+          row = {**future.result(), "commit": sha}
         except machine.Failed as error:
           failures.append(f"{futures[future].title}: {error}")
           print(failures[-1], flush=True)
           continue
-        _append(results, row)
+        append(results, row)
         print(f"{futures[future].title}: mean action {row['mean_action']}, "
               f"sampled {row['sampled']}", flush=True)
     except BaseException:
@@ -194,7 +194,7 @@ def _run(job: Job, logdir: pathlib.Path, at_once: int, episodes: int
   last = (folder.path / "metrics.jsonl").read_text().splitlines()[-1]
   row = {**_about(job, episodes), "at_once": at_once,
          "seconds": round(json.loads(last)["seconds"]),
-         "versions": _versions(folder)}
+         "versions": versions(folder)}
   for kind, score in scores.items():
     row[kind] = f"{score['mean']:.6g}"
     row[f"{kind}_std"] = f"{score['std']:.6g}"
@@ -231,17 +231,19 @@ def _same(row: dict[str, Any], about: dict[str, Any]) -> bool:
           wanted.get(key) == value for key, value in settings.items())
 
 
-def _append(path: pathlib.Path, row: dict[str, Any]):
+def append(path: pathlib.Path, row: dict[str, Any],
+           fields: Sequence[str] = tuple(_FIELDS)):
+  """Append a row to a CSV file, which begins with the names of its fields."""
   new = not path.exists()
   path.parent.mkdir(parents=True, exist_ok=True)
   with open(path, "a", newline="") as file:
-    writer = csv.DictWriter(file, _FIELDS, lineterminator="\n")
+    writer = csv.DictWriter(file, fields, lineterminator="\n")
     if new:
       writer.writeheader()
     writer.writerow(row)
 
 
-def _commit() -> str:
+def commit() -> str:
   """Return the checkout's commit, marked if there are changes beside it."""
   def git(*args):
     done = subprocess.run(
@@ -249,10 +251,11 @@ def _commit() -> str:
     return done.stdout.strip()
   # What is written here is no change of what runs.
   changes = git("status", "--porcelain", "--", ".", ":!docs")
-  commit = git("rev-parse", "--short=8", "HEAD") or "unknown"
-  return f"{commit}-dirty" if changes else commit
+  head = git("rev-parse", "--short=8", "HEAD") or "unknown"
+  return f"{head}-dirty" if changes else head
 
 
-def _versions(folder: run_folder.RunFolder) -> str:
-  versions = yaml.safe_load((folder.path / "versions.yaml").read_text())
-  return " ".join(f"{name}={value}" for name, value in versions.items())
+def versions(folder: run_folder.RunFolder) -> str:
+  """Return the versions that a run began with."""
+  found = yaml.safe_load((folder.path / "versions.yaml").read_text())
+  return " ".join(f"{name}={value}" for name, value in found.items())

@@ -13,18 +13,26 @@ from agents import config as config_lib
 from agents import configs
 from agents import spaces
 from agents.environments import make
+from tests import shipped
 
 _ENVS = {
-    "ant": "Ant-v5", "cartpole": "CartPole-v1", "cheetah": "HalfCheetah-v5",
-    "debug": "InvertedPendulum-v5", "hopper": "Hopper-v5",
+    "ant": "Ant-v5", "breakout": "ALE/Breakout-v5", "cartpole": "CartPole-v1",
+    "cheetah": "HalfCheetah-v5", "debug": "InvertedPendulum-v5",
+    "dmc_cartpole_swingup": "dm_control/cartpole-swingup-v0",
+    "dmc_cheetah_run": "dm_control/cheetah-run-v0",
+    "dmc_hopper_hop": "dm_control/hopper-hop-v0",
+    "dmc_humanoid_stand": "dm_control/humanoid-stand-v0",
+    "dmc_walker_run": "dm_control/walker-run-v0",
+    "dmc_walker_walk": "dm_control/walker-walk-v0", "hopper": "Hopper-v5",
     "humanoid": "Humanoid-v5", "humanoid_standup": "HumanoidStandup-v5",
     "inverted_double_pendulum": "InvertedDoublePendulum-v5",
     "inverted_pendulum": "InvertedPendulum-v5", "pendulum": "Pendulum-v1",
+    "pixel_cartpole": "CartPole-v1", "pong": "ALE/Pong-v5",
     "pusher": "Pusher-v5", "reacher": "Reacher-v5", "swimmer": "Swimmer-v5",
     "walker": "Walker2d-v5"}
 
 # What others begin with; these name no environment.
-_BASES = "default", "short_segments"
+_BASES = "atari", "default", "dm_control", "short_segments"
 
 _OWN = """
 from agents.configs import default
@@ -38,24 +46,25 @@ def test_names():
 
 @pytest.mark.parametrize("name", _ENVS)
 def test_environment_can_be_built(name):
-  config_name, config = configs.load(name)
-  assert config_name == name
-  assert config.env.id == _ENVS[name]
+  assert configs.load(name)[0] == name
+  assert configs.load(name)[1].env.id == _ENVS[name]
+  config = shipped.config(name)
   # No notes either: all episodes end.
   assert make.check(config.env) == []
 
 
 @pytest.mark.parametrize("name", _ENVS)
 def test_spaces_fit(name):
-  _, config = configs.load(name)
+  config = shipped.config(name)
   env = make.MakeEnv(config.env)()
   try:
     spaces.check(env.observation_space, env.action_space)
-    kind = (gymnasium.spaces.Discrete if name == "cartpole" else
+    kind = (gymnasium.spaces.Discrete if name in (
+        "breakout", "cartpole", "pixel_cartpole", "pong") else
             gymnasium.spaces.Box)
     assert isinstance(env.action_space, kind)
     observ, _ = env.reset(seed=0)
-    assert observ.shape == env.observation_space.shape
+    assert env.observation_space.contains(observ)
     env.step(env.action_space.sample())
   finally:
     env.close()
@@ -69,12 +78,13 @@ def test_text_alone_rebuilds_it(name):
   assert "!" not in text
 
 
-@pytest.mark.parametrize("name", [*_ENVS, "short_segments"])
+@pytest.mark.parametrize(
+    "name", [*_ENVS, "atari", "dm_control", "short_segments"])
 def test_states_only_what_differs(name):
   tree = ast.parse(pathlib.Path(f"{configs.__path__[0]}/{name}.py").read_text())
   assert ast.get_docstring(tree)
-  settings, = (ast.literal_eval(node) for node in ast.walk(tree)
-               if isinstance(node, ast.Dict))
+  settings = next(ast.literal_eval(node) for node in ast.walk(tree)
+                  if isinstance(node, ast.Dict))
   imported = {alias.name for node in ast.walk(tree)
               if isinstance(node, ast.ImportFrom) for alias in node.names}
   base_name, = imported & set(_BASES)
@@ -86,9 +96,13 @@ def test_states_only_what_differs(name):
 
 @pytest.mark.parametrize("name", _ENVS)
 def test_budgets(name):
-  budgets = {"debug": 8_192, "pendulum": 300_000, "cartpole": 100_000}
+  budgets = {
+      "breakout": 10_000_000, "cartpole": 100_000, "debug": 8_192,
+      "dmc_humanoid_stand": 10_000_000, "pendulum": 300_000,
+      "pixel_cartpole": 300_000, "pong": 2_500_000}
   _, config = configs.load(name)
-  assert config.steps == budgets.get(name, 1_000_000)
+  usual = 3_000_000 if name.startswith("dmc_") else 1_000_000
+  assert config.steps == budgets.get(name, usual)
 
 
 def test_default_is_the_default():
@@ -117,7 +131,7 @@ def test_no_tensorflow_is_needed():
 @pytest.mark.parametrize("name, message", [
     ("cheeta", "no such config. Did you mean 'cheetah'?"),
     ("half_cheetah", "Did you mean 'cheetah'?"),
-    ("xyz", "There are: ant, cartpole, cheetah"),
+    ("xyz", "There are: ant, atari, breakout, cartpole"),
     ("", "no such config"), ("default.CONFIG", "no such config"),
     ("missing.py", "no Python file"), ("folder/missing.py", "no Python file"),
     ("./cheetah", "no Python file"), ("/", "no Python file")])

@@ -10,7 +10,9 @@ from agents import config as config_lib
 from agents import configs
 from agents import plain
 from agents.configs import presets
+from agents.environments import families
 from tests import modes
+from tests import shipped
 
 # What the source of 2017 says, in the words of `agents/config.py`.
 _ALGORITHM = {
@@ -64,6 +66,7 @@ _TASKS = {
     "inverted_double_pendulum": {},
     "inverted_pendulum": {},
     "pendulum": {"minibatch_size": 1000},
+    "pixel_cartpole": {},
     "pusher": {},
     "reacher": {"discount": 0.985, "update_every": 60},
     "swimmer": {},
@@ -76,7 +79,9 @@ def _paper(name):
 
 
 def test_every_config_is_here():
-  assert sorted([*_TASKS, "default", "short_segments"]) == configs.names()
+  assert {*_TASKS, "atari", "default", "dm_control", "short_segments"} == {
+      name for name in configs.names() if not families.find(
+          configs.load(name)[1].env.id)}
   assert presets.names() == ["paper"]
 
 
@@ -146,6 +151,7 @@ def test_unknown_names(name, message):
 
 @pytest.mark.parametrize("name", _TASKS)
 def test_every_config_learns_by_it(name):
+  shipped.config(name)
   """One update; with two environments and short episodes, to be quick."""
   config = _paper(name).override({
       "num_envs": 2, "eval_episodes": 1, "algorithm.update_every": 3,

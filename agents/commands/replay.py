@@ -50,6 +50,10 @@ def main(argv: list[str] | None = None) -> int:
   faulthandler.enable(sys.__stderr__)  # Says where native code crashes.
   try:
     crash = crashes.load(args.crash.expanduser())
+    if not crash.config.env.repeats:
+      raise config_lib.ConfigError(
+          f"{args.crash}: there is no repeating what happened, as env.backend "
+          f"is {crash.config.env.backend}.")
     make.check(crash.config.env, filmed=args.film is not None)
     print(crash.incident.text.partition("\n")[0], flush=True)
     if not crash.incident.broken:

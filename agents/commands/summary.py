@@ -63,6 +63,9 @@ def _space(space: gymnasium.Space) -> str:
 
 def _batch(config: config_lib.Config, groups: int) -> str:
   envs = f"{config.num_envs} environments"
+  if config.env.backend == "envpool":
+    threads = config.workers(workers_lib.cores())
+    return f"{envs} in {threads} threads of EnvPool"
   if not config.env_processes:
     return f"{envs} in this process"
   workers = config.workers(workers_lib.cores())

@@ -19,6 +19,7 @@ from agents.configs import presets
 from agents.environments import incidents as incidents_lib
 from agents.environments import make
 from agents.environments import members
+from agents.environments import pool_block
 from agents.environments import workers as workers_lib
 from agents.films import studio
 from agents.training import checkpoint
@@ -164,6 +165,8 @@ def _old(args: argparse.Namespace
 
 def _check_env(config: config_lib.Config):
   warnings = make.check(config.env, filmed=config.video_every is not None)
+  if config.env.backend == "envpool":
+    warnings += pool_block.check(config)
   if config.algorithm.update_every:
     make.max_length(config.env)  # Whole episodes need room.
   for warning in warnings:

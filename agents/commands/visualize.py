@@ -45,6 +45,11 @@ def main(argv: list[str] | None = None) -> int:
   sys.path.append(os.getcwd())  # Where users keep their own environments.
   try:
     folder = run_folder.find(args.logdir)
+    if args.episode is not None and not folder.config.env.repeats:
+      raise config_lib.ConfigError(
+          "--episode: episodes of training can't be played again, as "
+          f"env.backend is {folder.config.env.backend}. --num_episodes films "
+          "the policy.")
     outdir = pathlib.Path(args.outdir or folder.path / "videos").expanduser()
     make.check(folder.config.env, filmed=True)
     outdir.mkdir(parents=True, exist_ok=True)

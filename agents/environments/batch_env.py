@@ -79,13 +79,15 @@ class BatchEnv:
       `infos` and `reset_infos`.
     lazy: Whether to build the environments when they are needed. One is built
       and closed at once in any case, for its spaces.
+    block: Steps a group in this process, where there are no workers.
   """
 
   def __init__(self, constructors: Sequence[members.Constructor],
                workers: workers_lib.Workers | None = None, seed: int = 0,
                groups: int = 1,
                incidents: incidents_lib.Incidents | None = None,
-               infos: bool = False, lazy: bool = False):
+               infos: bool = False, lazy: bool = False,
+               block: Callable[..., Any] = block_lib.Block):
     if not constructors:
       raise ValueError("A batch needs at least one environment.")
     if groups < 1 or len(constructors) % groups:
@@ -119,6 +121,7 @@ class BatchEnv:
     if workers is not None:
       incidents = workers.incidents  # Of all batches together.
     self.incidents = incidents or incidents_lib.Incidents()
+    self._block = block
     self._turn = 0
     # Of each environment's latest step, also where that ended an episode, and
     # of the reset that began its running episode.
@@ -159,7 +162,7 @@ class BatchEnv:
       group = group_lib.Group(
           self._name, rows, self._log, arrays, buffer[begin:end])
       if self._workers is None:
-        group.block = block_lib.Block(
+        group.block = self._block(
             constructors, first, spaces, arrays, *self._options)
       else:
         group.block = self._workers.open(
@@ -424,9 +427,12 @@ class BatchEnv:
       raise RuntimeError("There is no snapshot of half a step.")
     return self._log.snapshot(self._observ())
 
-  def restore(self, running: episodes.Running):
+  def restore(self, running: episodes.Running) -> bool:
     """Rebuild running episodes by replaying them.
 
+    Returns:
+      Whether they go on; where nothing repeats, as in EnvPool, the episodes
+      behind them begin.
     Raises:
       ReplayError: If the last observations are not the same bits as before.
     """
@@ -438,6 +444,13 @@ class BatchEnv:
     # All at once: a worker that dies meanwhile is brought to the same.
     self._halfway = True
     self._log.load(running)
+    if not all(group.block.repeats for group in self._opened):
+      seeds = self._log.skip_all()
+      for group in self._opened:
+        group.block.reset(seeds[group.rows])
+        group.observ = group.arrays["observ"].copy()
+      self._halfway = False
+      return False
     for group in self._opened:
       group.observ = running.observ[group.rows]
     for group in self._opened:
@@ -448,6 +461,7 @@ class BatchEnv:
         group.check(slice(0, self._size // self.groups))
     self._note({index: ({}, {}) for index in range(self._size)})
     self._halfway = False
+    return True
 
   def rollout(self, policy: Callable[[np.ndarray], np.ndarray], steps: int
               ) -> Rollout:

@@ -55,6 +55,7 @@ class Block(members.Members):
   """
 
   views = staticmethod(layout.batch_views)
+  repeats = True  # Seed and actions of an episode are enough to rebuild it.
 
   def __init__(
       self, constructors: Sequence[members.Constructor], first: int,

@@ -199,6 +199,16 @@ class EpisodeLog:
   def _number(self, index: int, seed: int):
     self.running.episode[index] += 1
     self.running.seed[index] = seed
+  def skip_all(self) -> list[int]:
+    """Go on to all environments' next episodes; return the seeds of these."""
+    seeds = []
+    for index in range(self._amount):
+      self.skip(index)
+      seeds.append(int(self.running.seed[index]))
+    self.running.score[:] = 0
+    self.running.first[:] = 0
+    self.running.actions.clear()
+    return seeds
 
   def history(self, rows: slice
               ) -> tuple[list[int], list[int], list[np.ndarray]]:

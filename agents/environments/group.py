@@ -10,6 +10,7 @@ from agents.environments import block as block_lib
 from agents.environments import episodes
 from agents.environments import incidents
 from agents.environments import members
+from agents.environments import pool_block
 from agents.environments import remote_block
 
 
@@ -27,8 +28,8 @@ class Group:
   arrays: dict[str, np.ndarray]  # Fields of `layout.batch_views`.
   answers: np.ndarray  # Bytes of `layout.step_layout` among them.
   observ: np.ndarray | None = None  # [N, ...], the latest that were received.
-  block: block_lib.Block | remote_block.RemoteBlock = dataclasses.field(
-      init=False)
+  block: (block_lib.Block | remote_block.RemoteBlock
+          | pool_block.PoolBlock) = dataclasses.field(init=False)
   stepping: bool = False  # Whether a step has begun whose end nobody has seen.
 
   def running(self) -> tuple[list[int], list[int], list[np.ndarray]] | None:

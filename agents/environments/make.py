@@ -14,8 +14,10 @@ from typing import Any
 import gymnasium
 
 from agents import config as config_lib
+from agents import plain
 from agents import spaces
 from agents.environments import episodes
+from agents.environments import families
 from agents.environments import mujoco_log
 from agents.environments import wrappers
 
@@ -38,7 +40,10 @@ class MakeEnv:
     kwargs = dict(config.kwargs)
     if self.render_mode:
       kwargs["render_mode"] = self.render_mode
+    if "render_mode" in kwargs:  # Pygame looks for a display all the same.
+      os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     mujoco_log.capture()
+    families.register(config.id)
     if env_class := _find_class(config.id):
       env = env_class(**kwargs)
       if not isinstance(env, gymnasium.Env):
@@ -52,6 +57,9 @@ class MakeEnv:
           **kwargs)
     if self.render_mode and not any("camera" in key for key in kwargs):
       _follow_robot(env)
+    for wrapper in config.wrappers:
+      for name, arguments in wrapper.items():
+        env = _find_wrapper(name)(env, **_tuples(arguments))
     if config.action_repeat > 1:
       env = wrappers.ActionRepeat(env, config.action_repeat)
     if config.random_start:
@@ -107,6 +115,8 @@ def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
       spaces.check(env.observation_space, env.action_space)
     finally:
       env.close()
+  except config_lib.ConfigError:
+    raise
   except Exception as error:
     if not _is_users_mistake(error):
       raise
@@ -157,9 +167,11 @@ def _is_users_mistake(error: Exception) -> bool:
   traceback is what helps.
   """
   frames = traceback.extract_tb(error.__traceback__)
-  ours = os.path.dirname(__file__), os.path.dirname(gymnasium.__file__)
+  ours = tuple(os.path.join(os.path.dirname(each), "")
+               for each in (__file__, gymnasium.__file__))
   return isinstance(error, (gymnasium.error.Error, ImportError)) or (
-      isinstance(error, (AttributeError, TypeError, ValueError, OSError))
+      isinstance(error, (AssertionError, AttributeError, TypeError, ValueError,
+                         OSError))
       and frames[-1].filename.startswith(ours))
 
 
@@ -199,6 +211,24 @@ def _find_class(env_id: str) -> Callable[..., gymnasium.Env] | None:
         f"{module_name} has no '{name}' and registers no environment of this "
         "name.")
   return None
+
+
+def _find_wrapper(name: str) -> type[gymnasium.Wrapper]:
+  """Return the wrapper of Gymnasium's that has a name, or `module:Class`."""
+  module_name, _, class_name = name.rpartition(":")
+  module = importlib.import_module(module_name or "gymnasium.wrappers")
+  found = getattr(module, class_name, None)
+  if isinstance(found, type) and issubclass(found, gymnasium.Wrapper):
+    return found
+  hint = plain.did_you_mean(class_name, (
+      key for key, value in vars(module).items() if isinstance(value, type)))
+  raise TypeError(f"env.wrappers: {name} is no gymnasium.Wrapper.{hint}")
+
+
+def _tuples(arguments: dict[str, Any]) -> dict[str, Any]:
+  """Return arguments as wrappers want them; YAML has lists alone."""
+  return {name: tuple(value) if isinstance(value, list) else value
+          for name, value in arguments.items()}
 
 
 def _checked(found: Any, env_id: str) -> Callable[..., gymnasium.Env]:

@@ -50,6 +50,8 @@ class RemoteBlock:
     build: Asks a worker to build its share.
   """
 
+  repeats = True
+
   def __init__(self, workers: Pool, number: int,
                shares: list[tuple[process_lib.Worker, slice]], descriptor: int,
                build: Send):

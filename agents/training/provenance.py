@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import importlib.util
+import itertools
 import os
 import pathlib
 import platform
@@ -12,6 +13,8 @@ import sysconfig
 from typing import Any
 
 import gymnasium
+
+from agents.environments import families
 
 _PACKAGES = ("tensorflow", "keras", "tensorflow-probability", "numpy",
              "gymnasium", "mujoco")
@@ -24,7 +27,10 @@ def versions(env: str) -> dict[str, str]:
     env: Id of the environment, whose own package counts.
   """
   found = {"python": platform.python_version(), "machine": platform.machine()}
-  for package in dict.fromkeys((*_PACKAGES, *_packages(_module(env)))):
+  family = families.find(env)
+  modules = _module(env), *(family.modules if family else ())
+  for package in dict.fromkeys(
+      (*_PACKAGES, *itertools.chain.from_iterable(map(_packages, modules)))):
     try:
       found[package] = importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -249,15 +249,16 @@ class Trainer:
         name.removeprefix("episodes/"): array
         for name, array in arrays.items() if name.startswith("episodes/")})
     clock = arrays["clock"]
-    empty = self.algorithm.initial_state(len(self.train_env))
-    state = tf.nest.pack_sequence_as(empty, [
-        tf.constant(arrays[f"state/{index}"])
-        for index in range(len(tf.nest.flatten(empty)))])
-    self.train_env.batch_env.restore(running)
+    state = self.algorithm.initial_state(len(self.train_env))
+    remembered = [tf.constant(arrays[f"state/{index}"])
+                  for index in range(len(tf.nest.flatten(state)))]
+    if self.train_env.batch_env.restore(running):
+      state = tf.nest.pack_sequence_as(state, remembered)
     load_variables(self.algorithm, arrays)
     self._running = self.train_env.batch_env.snapshot()
     with tf.device("CPU:0"):
-      self._carry = simulate.initial_carry(running.observ, clock, state)
+      self._carry = simulate.initial_carry(
+          self._running.observ, clock, state)
 
   def close(self):
     """Close all environments. Can be repeated."""

@@ -38,6 +38,17 @@ def make_nothing() -> gymnasium.Env:
   """Return no environment at all."""
 
 
+class Doubled(gymnasium.RewardWrapper):
+  """Multiplies rewards."""
+
+  def __init__(self, env: gymnasium.Env, by: float = 2.0):
+    super().__init__(env)
+    self._by = by
+
+  def reward(self, reward):
+    return self._by * reward
+
+
 class Inside(toy.Counter):
   """Tells what it is like in the process of the environment."""
 

@@ -95,6 +95,34 @@ def test_all_wrappers_together():
   assert 1 <= len(rewards) <= 5
 
 
+def test_wrappers_by_name():
+  env = _make("Pendulum-v1", wrappers=(
+      {"tests.environments.odd:Doubled": {"by": 3}},
+      {"DelayObservation": {"delay": 1}},
+      {"TransformReward": {"func": float}}), max_length=5)
+  plain = _make("Pendulum-v1")
+  plain.reset(seed=0)
+  env.reset(seed=0)
+  for _ in range(3):
+    action = np.ones(1, np.float32)
+    assert env.step(action)[1] == 3 * plain.step(action)[1]
+  assert str(env).startswith(
+      "<TimeLimit<TransformReward<DelayObservation<Doubled<")
+  env.close()
+  plain.close()
+
+
+def test_pixels_of_a_control_task():
+  pytest.importorskip("cv2")
+  env = _make("CartPole-v1", kwargs={"render_mode": "rgb_array"}, wrappers=(
+      {"AddRenderObservation": {"render_only": True}},
+      {"GrayscaleObservation": {}}, {"ResizeObservation": {"shape": [84, 80]}}))
+  observ, _ = env.reset(seed=0)
+  env.close()
+  assert observ.shape == env.observation_space.shape == (84, 80)
+  assert observ.dtype == np.uint8 and observ.min() < 100 < observ.max()
+
+
 def test_constructor_travels_to_workers():
   constructor = make.MakeEnv(config_lib.Env(
       "tests.toy:Counter", {"length": 7}, max_length=5))
@@ -119,6 +147,17 @@ def test_constructor_travels_to_workers():
     (config_lib.Env("HalfCheetah-v5", {"speed": 3}), "speed"),
     (config_lib.Env("tests.toy:Counter", {"speed": 3}), "speed"),
     (config_lib.Env("tests.toy:Counter", {3: 3}), "3"),
+    (config_lib.Env("CartPole-v1", wrappers=({"GreyscaleObservation": {}},)),
+     "no gymnasium.Wrapper. Did you mean 'GrayscaleObservation'"),
+    (config_lib.Env("CartPole-v1", wrappers=({"os:getcwd": {}},)),
+     "os:getcwd is no gymnasium.Wrapper"),
+    (config_lib.Env("CartPole-v1", wrappers=({"tests.toy:Counter": {}},)),
+     "tests.toy:Counter is no gymnasium.Wrapper"),
+    (config_lib.Env("CartPole-v1", wrappers=({"nowhere:Any": {}},)), "nowhere"),
+    (config_lib.Env("CartPole-v1", wrappers=({"TimeAwareObservation": {
+        "speed": 3}},)), "speed"),
+    (config_lib.Env("CartPole-v1", wrappers=({"AddRenderObservation": {}},)),
+     "render_mode"),
     (config_lib.Env("Blackjack-v1"), "Observation space Tuple"),
     (config_lib.Env("FrozenLake-v1", frame_delta=True), "frame_delta")])
 def test_check_names_what_does_not_work(env, message):

@@ -1,0 +1,29 @@
+"""Atari from pixels: any game, by `--set env.id=ALE/...`.
+
+Schulman et al. (2017), in the version of most implementations: rewards by their
+sign, as games count so differently, a step of four frames, and a small clip
+range. Games are without sticky actions, and losing a life does not end an
+episode: with Gymnasium's wrapper it would begin a new game. Needs `pip install
+'batch-ppo[atari]'`."""
+
+from agents.configs import default
+
+CONFIG = default.CONFIG.override({
+    "env.kwargs": {"frameskip": 1, "repeat_action_probability": 0.0},
+    "env.wrappers": [{"AtariPreprocessing": {
+        "noop_max": 30, "frame_skip": 4, "screen_size": 84}}],
+    "env.max_length": 27_000,  # 108,000 frames, half an hour.
+    "steps": 10_000_000,
+    "num_envs": 8,
+    # "network.frame_stack": 4,
+    "algorithm.segment_length": 128,
+    "algorithm.update_epochs": 4,
+    "algorithm.minibatch_size": 256,
+    "algorithm.learning_rate": 2.5e-4,
+    "algorithm.recompute_advantages": False,
+    "algorithm.clip_ratio": 0.1,
+    "algorithm.entropy_coef": 0.01,
+    "algorithm.normalize_observ": False,
+    "algorithm.reward_scale": "none",
+    "algorithm.reward_clip": 1.0,
+})

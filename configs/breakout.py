@@ -1,0 +1,7 @@
+"""ALE/Breakout-v5: from pixels, within 40 million frames."""
+
+from agents.configs import atari
+
+CONFIG = atari.CONFIG.override({
+    "env.id": "ALE/Breakout-v5",
+})

@@ -1,0 +1,11 @@
+"""DeepMind Control: any of its tasks, by `--set env.id=dm_control/...`.
+
+Rewards lie in [0, 1], and episodes last 1000 steps. Needs `pip install
+'batch-ppo[dm_control]'`."""
+
+from agents.configs import default
+
+CONFIG = default.CONFIG.override({
+    "env.max_length": 1000,
+    "steps": 3_000_000,
+})

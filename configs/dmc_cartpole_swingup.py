@@ -1,0 +1,7 @@
+"""dm_control/cartpole-swingup-v0: swing a pole up and hold it."""
+
+from agents.configs import dm_control
+
+CONFIG = dm_control.CONFIG.override({
+    "env.id": "dm_control/cartpole-swingup-v0",
+})

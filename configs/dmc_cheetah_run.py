@@ -1,0 +1,7 @@
+"""dm_control/cheetah-run-v0: run up to ten metres a second."""
+
+from agents.configs import dm_control
+
+CONFIG = dm_control.CONFIG.override({
+    "env.id": "dm_control/cheetah-run-v0",
+})

@@ -1,0 +1,8 @@
+"""ALE/Pong-v5: from pixels, within 10 million frames."""
+
+from agents.configs import atari
+
+CONFIG = atari.CONFIG.override({
+    "env.id": "ALE/Pong-v5",
+    "steps": 2_500_000,
+})

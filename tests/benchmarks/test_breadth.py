@@ -1,0 +1,107 @@
+"""Tasks of all families are listed, and the quick ones are learned."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from agents import build
+from agents.environments import families
+from benchmarks import breadth
+from benchmarks import echo
+
+_QUICK = "benchmarks.echo:Echo discrete", "CartPole-v1", "FrozenLake-v1"
+
+
+def test_there_are_tasks_of_all_families():
+  names = [task.name for task in breadth.TASKS]
+  assert len(set(names)) == len(names)
+  assert len({task.env_id for task in breadth.TASKS}) >= 25
+  extras = {families.find(task.env_id).extra for task in breadth.TASKS
+            if families.find(task.env_id)}
+  assert extras == {"atari", "box2d", "dm_control", "robotics"}
+  for task in breadth.TASKS:
+    config = task.job.config
+    assert (config.env.id, config.steps) == (task.env_id, task.steps)
+
+
+def _row(**more):
+  return {"family": "classic", "task": "CartPole-v1", "config": "default",
+          "steps": "40000", "untrained": "20", "untrained_std": "6",
+          "trained": "500", "trained_std": "0", "episodes": "9",
+          "steps_per_second": "4321", "seconds": "20", "commit": "abc",
+          "versions": "", **more}
+
+
+def test_better_is_more_than_chance():
+  assert breadth.gain(_row()) == 240
+  assert breadth.gain(_row(trained="26", trained_std="8")) == pytest.approx(1.8)
+  lines = breadth.markdown([_row(), _row(trained="21")]).splitlines()[2:]
+  cells = [[cell.strip() for cell in line.split("|")[6:9]] for line in lines]
+  assert cells == [["20 ± 6", "500 ± 0", "yes"], ["20 ± 6", "21 ± 0", "no"]]
+
+
+def test_rows_are_sorted_as_the_tasks_are(tmp_path):
+  path = tmp_path / "breadth.csv"
+  with open(path, "w", newline="") as file:
+    writer = csv.DictWriter(file, list(_row()))
+    writer.writeheader()
+    writer.writerows([_row(task="Ant-v5"), _row()])
+  breadth.write(path)
+  text = path.with_suffix(".md").read_text()
+  assert text.index("CartPole-v1") < text.index("Ant-v5")
+  assert path.read_text().index("CartPole-v1") < path.read_text().index("Ant")
+
+
+def test_tasks_that_are_done_or_not_installed_are_left_out(
+    tmp_path, monkeypatch, capsys):
+  done, missing, failing = (
+      breadth.Task("classic", env_id, 40_000) for env_id in (
+          "CartPole-v1", "Nothing-v0", "Pendulum-v1"))
+  monkeypatch.setattr(breadth, "TASKS", (done, missing, failing))
+  played = []
+  def measure(task, logdir):
+    played.append(task)
+    raise breadth.machine.Failed("it failed")
+  monkeypatch.setattr(breadth, "measure", measure)
+  path = tmp_path / "breadth.csv"
+  breadth.runs.append(path, _row(), list(_row()))
+  breadth.main(["--results", str(path)])
+  assert played == [failing]
+  output = capsys.readouterr().out
+  assert "Nothing-v0: left out." in output
+  assert "Pendulum-v1: left out. it failed" in output
+
+
+@pytest.mark.parametrize("name", echo.SPACES)
+def test_echoes_are_what_was_observed(name):
+  env = echo.Echo(name)
+  observ, _ = env.reset(seed=3)
+  right, wrong = [], []
+  for _ in range(20):
+    answer = env.action_space.sample()
+    wrong.append(echo.likeness(env.action_space, observ, answer))
+    observ, reward, _, ended, _ = env.step(observ)
+    right.append(reward)
+  assert ended and right == [1.0] * 20
+  assert np.mean(wrong) < 0.8
+  again, _ = env.reset(seed=3)
+  assert str(again) == str(env.reset(seed=3)[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", _QUICK)
+def test_quick_ones_are_learned(name):
+  task, = (task for task in breadth.TASKS if task.name == name)
+  config = task.job.config
+  build.setup(config)
+  trainer = build.trainer(config, None)
+  try:
+    trainer.start()
+    before = np.mean(trainer.evaluate(10, lambda: False)[0])
+    done = 0
+    while done < config.steps / 4:
+      done += trainer.epoch(done / config.steps).steps
+    assert np.mean(trainer.evaluate(10, lambda: False)[0]) > 1.5 * before
+  finally:
+    trainer.close()
