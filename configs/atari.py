@@ -15,7 +15,7 @@ CONFIG = default.CONFIG.override({
     "env.max_length": 27_000,  # 108,000 frames, half an hour.
     "steps": 10_000_000,
     "num_envs": 8,
-    # "network.frame_stack": 4,
+    "network.frame_stack": 4,
     "algorithm.segment_length": 128,
     "algorithm.update_epochs": 4,
     "algorithm.minibatch_size": 256,

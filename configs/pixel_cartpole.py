@@ -14,7 +14,7 @@ CONFIG = default.CONFIG.override({
     ],
     "steps": 300_000,
     "num_envs": 16,
-    # "network.frame_stack": 4,
+    "network.frame_stack": 4,
     "algorithm.segment_length": 64,
     "algorithm.update_epochs": 4,
     "algorithm.minibatch_size": 256,
