@@ -162,7 +162,8 @@ def gain(row: dict[str, str]) -> float:
 def markdown(rows: list[dict[str, str]]) -> str:
   """Return a table of all tasks."""
   def score(row, name):
-    return f"{float(row[name]):.4g} ± {float(row[f'{name}_std']):.2g}"
+    std = float(row[f"{name}_std"])
+    return f"{float(row[name]):.4g} ± {std:.{0 if std >= 50 else 1}f}"
   return tables.markdown(
       ["task", "family", "config", "steps", "episodes", "untrained", "trained",
        "better", "steps/s"], [[

@@ -38,7 +38,8 @@ def test_better_is_more_than_chance():
   assert breadth.gain(_row(trained="26", trained_std="8")) == pytest.approx(1.8)
   lines = breadth.markdown([_row(), _row(trained="21")]).splitlines()[2:]
   cells = [[cell.strip() for cell in line.split("|")[6:9]] for line in lines]
-  assert cells == [["20 ± 6", "500 ± 0", "yes"], ["20 ± 6", "21 ± 0", "no"]]
+  assert cells == [["20 ± 6.0", "500 ± 0.0", "yes"],
+                   ["20 ± 6.0", "21 ± 0.0", "no"]]
 
 
 def test_rows_are_sorted_as_the_tasks_are(tmp_path):
