@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import gymnasium
@@ -32,7 +33,9 @@ class Echo(gymnasium.Env):
   """
 
   def __init__(self, space: str, length: int = 20):
-    self.observation_space = self.action_space = SPACES[space]
+    # A copy, as a space has random numbers of its own.
+    self.observation_space = copy.deepcopy(SPACES[space])
+    self.action_space = copy.deepcopy(SPACES[space])
     self._length = length
 
   def reset(self, *, seed: int | None = None, options: dict | None = None
