@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import costs
+from agents import spaces
 from agents.algorithms import models
 from agents.algorithms import on_device
 from agents.algorithms import ppo
@@ -27,7 +28,6 @@ from agents.networks import core as core_lib
 from agents.networks import feed_forward
 from agents.networks import heads
 from agents.ops import random
-from agents.parts import features
 from agents.parts import memory as memory_lib
 from agents.simulation import in_graph_batch_env
 from agents.training import trainer as trainer_lib
@@ -80,7 +80,8 @@ def core(config: config_lib.Config, observation_space: gymnasium.Space,
   encoders = [convolutional.make(
       network.conv, network, random.stream(config.seed, f"{name} {index}"),
       f"{name}_image_{index}")
-              for index in range(features.images(observation_space))]
+              for index, leaf in enumerate(spaces.leaves(observation_space))
+              if leaf.is_image]
   if network.recurrent:
     cell = core_lib.cell(
         network.recurrent, network.recurrent_units,
@@ -104,7 +105,7 @@ def learning_device(config: config_lib.Config,
   if config.device == "cpu" or not gpus:
     return "CPU:0"
   if config.device == "gpu" or costs.gpu_pays(
-      config, costs.inputs(observation_space), memory(config).rows):
+      config, observation_space, memory(config).rows):
     return "GPU:0"
   return "CPU:0"
 
@@ -155,7 +156,7 @@ def learns_in_parts(config: config_lib.Config,
                     observation_space: gymnasium.Space) -> bool:
   """Whether an update takes so long that it has to be stopped in its middle."""
   return costs.learning_seconds(
-      config, costs.inputs(observation_space), memory(config).rows) > 1
+      config, observation_space, memory(config).rows) > 1
 
 
 def memory(config: config_lib.Config) -> memory_lib.Memory:

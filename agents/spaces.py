@@ -17,6 +17,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces as gym
 
+_LEAST_SIDE = 36  # Of an image; the usual convolutions need as much.
+
 
 class Leaf(NamedTuple):
   """A simple space, alone or somewhere within a composite one."""
@@ -30,6 +32,12 @@ class Leaf(NamedTuple):
   @property
   def num_bytes(self) -> int:
     return self.dtype.itemsize * int(np.prod(self.shape))
+
+  @property
+  def is_image(self) -> bool:
+    """Whether observations of it are for convolutions."""
+    return self.dtype == np.uint8 and len(self.shape) in (2, 3) and (
+        sorted(self.shape)[-2] >= _LEAST_SIDE)
 
   def __str__(self) -> str:
     return "".join(f"[{key!r}]" for key in self.path)

@@ -1,5 +1,6 @@
 """Predictions are compared with what was measured (docs/performance.md)."""
 
+import gymnasium
 import pytest
 
 from agents import configs
@@ -17,16 +18,17 @@ def test_training_takes_about_what_it_took(name, raw, training):
       "num_envs": 64, "algorithm.segment_length": 32,
       "algorithm.minibatch_size": 64})
   env = make.MakeEnv(config.env)()
-  inputs = costs.inputs(env.observation_space)
   env.close()
   seconds = costs.training_seconds(
-      config, inputs, 2048, 1_000_000, raw / 2, 2, 0)
+      config, env.observation_space, 2048, 1_000_000, raw / 2, 2, 0)
   assert 1e6 / seconds == pytest.approx(training, rel=0.2)
 
 
 def test_evaluations_count():
   _, config = configs.load("cheetah")
+  space = gymnasium.spaces.Box(-1, 1, (17,))
   without, with_them = (costs.training_seconds(
-      config, 17, 2048, 1_000_000, 35_000, 2, length) for length in (0, 1000))
+      config, space, 2048, 1_000_000, 35_000, 2, length)
+                        for length in (0, 1000))
   # Twenty of them, of a thousand batched steps each.
   assert 10 < with_them - without < 25

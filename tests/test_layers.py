@@ -21,7 +21,7 @@ _ARROWS = {
     "agents.structs": set(),
     "agents.ops": {"agents.spaces", "agents.structs"},
     "agents.environments": {
-        "agents.config", "agents.errors", "agents.spaces"},
+        "agents.config", "agents.errors", "agents.plain", "agents.spaces"},
     "agents.parts": {
         "agents.config", "agents.ops", "agents.spaces", "agents.structs"},
     "agents.networks": {
@@ -40,10 +40,10 @@ _ARROWS = {
         "agents.algorithms", "agents.config", "agents.costs",
         "agents.environments",
         "agents.networks", "agents.ops", "agents.parts", "agents.simulation",
-        "agents.training"},
+        "agents.spaces", "agents.training"},
     "agents.films": {
         "agents.config", "agents.environments", "agents.errors"},
-    "agents.costs": {"agents.config"},
+    "agents.costs": {"agents.config", "agents.spaces"},
     "agents.play": {
         "agents.build", "agents.config", "agents.environments", "agents.ops",
         "agents.simulation", "agents.training"},

@@ -12,14 +12,12 @@ from agents import spaces
 from agents.ops import packing
 from agents.parts import normalize
 
-_LEAST_SIDE = 36  # Of an image; the usual convolutions need as much.
-
 
 class Features:
   """Makes a vector of all but images, and images with channels.
 
   Numbers are normalized, bytes scaled to [0, 1], choices one-hot encoded.
-  Images are bytes of shape [H, W], [H, W, C] or [C, H, W], from 36 x 36 on;
+  Bytes of shape [H, W], [H, W, C] or [C, H, W] are images, from 36 x 36 on;
   smaller ones join the vector. What lies in a Dict or Tuple is taken apart.
 
   Args:
@@ -49,19 +47,19 @@ class Features:
     parts = self._parts(observ)
     vectors = [_encode(leaf, part) for leaf, part in zip(
         self._leaves, parts, strict=True)
-               if not (_is_number(leaf) or _is_image(leaf))]
+               if not (_is_number(leaf) or leaf.is_image)]
     if any(_is_number(leaf) for leaf in self._leaves):
       numbers = self._numbers(parts)
       vectors.insert(0, self.moments.normalize(numbers, self._clip)
                      if self.moments else numbers)
     if not vectors:
-      return tf.zeros([observ.shape[0] or tf.shape(observ)[0], 0])
+      return tf.zeros([_rows(observ), 0])
     return tf.concat(vectors, -1) if len(vectors) > 1 else vectors[0]
 
   def images(self, observ: tf.Tensor) -> list[tf.Tensor]:
     """Return all images, of shape [N, H, W, C] and in [0, 1]."""
     return [_image(leaf, part) for leaf, part in zip(
-        self._leaves, self._parts(observ), strict=True) if _is_image(leaf)]
+        self._leaves, self._parts(observ), strict=True) if leaf.is_image]
 
   def inputs(self, observ: tf.Tensor) -> tuple[tf.Tensor, ...]:
     """Return vectors and images, all that networks see.
@@ -75,7 +73,7 @@ class Features:
     if self.stack == 1:
       return self(observ), *self.images(observ)
     each = tf.reshape(observ, [-1, *observ.shape[2:]])
-    vector = tf.reshape(self(each), [-1, self.stack * self.size])
+    vector = tf.reshape(self(each), [_rows(observ), self.stack * self.size])
     return vector, *(tf.concat(tf.unstack(tf.reshape(
         image, [-1, self.stack, *image.shape[1:]]), axis=1), -1)
                      for image in self.images(each))
@@ -103,22 +101,9 @@ class Features:
     return tf.concat(found, -1) if len(found) > 1 else found[0]
 
 
-def images(space: gymnasium.Space) -> int:
-  """Return how many images are in an observation."""
-  return sum(_is_image(leaf) for leaf in spaces.leaves(space))
-
-
 def _is_number(leaf: spaces.Leaf) -> bool:
   return isinstance(leaf.space, gymnasium.spaces.Box) and (
       leaf.dtype not in (np.uint8, np.bool_))
-
-
-def _is_image(leaf: spaces.Leaf) -> bool:
-  if not isinstance(leaf.space, gymnasium.spaces.Box):
-    return False
-  sides = sorted(leaf.shape)[-2:]
-  return leaf.dtype == np.uint8 and len(leaf.shape) in (2, 3) and (
-      sides[0] >= _LEAST_SIDE)
 
 
 def _encode(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
@@ -140,6 +125,11 @@ def _image(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
   elif leaf.shape[0] < min(leaf.shape[1:]):
     part = tf.transpose(part, [0, 2, 3, 1])
   return tf.cast(part, tf.float32) / 255
+
+
+def _rows(observ: tf.Tensor) -> int | tf.Tensor:
+  amount = observ.shape[0]
+  return tf.shape(observ)[0] if amount is None else amount
 
 
 def _flat(part: tf.Tensor) -> tf.Tensor:

@@ -28,6 +28,6 @@ def minutes(config: config_lib.Config, trainer: trainer_lib.Trainer,
   except config_lib.ConfigError:
     length = 0  # Nobody knows.
   return costs.training_seconds(
-      config, costs.inputs(env.observation_space), trainer.memory.rows,
+      config, env.observation_space, trainer.memory.rows,
       max(0, steps), speed, min(env.parallel, workers_lib.cores()),
       length) / 60
