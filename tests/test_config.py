@@ -64,7 +64,8 @@ def config():
       "network.action_distribution": "beta",
       "network.mean_activation": "tanh", "network.state_dependent_std": True,
       "network.initializer": "glorot", "network.init_output_factor": 0.5,
-      "network.init_std": 0.125, "steps": 12,
+      "network.init_std": 0.125, "network.recurrent_units": 7,
+      "network.share_core": False, "steps": 12,
       "seed": 13, "num_envs": 8, "num_workers": 2, "env_processes": False,
       "on_env_error": "raise", "env_timeout": 7.5, "max_env_restarts": 6,
       "double_buffering": True, "stagger": False,
@@ -82,7 +83,31 @@ def test_fixture_differs_everywhere(config):
   default = plain.to_data(config_lib.Config())
   same = [key for key, value in _leaves(default)
           if _look_up(plain.to_data(config), key) == value]
-  assert not same
+  # These go with segments only, which the fixture does without.
+  assert same == ["network.frame_stack", "network.recurrent"]
+
+
+@pytest.mark.parametrize("changes", [
+    {"network.frame_stack": 4}, {"network.recurrent": "lstm"}])
+def test_what_remembers_makes_the_round_trip(changes):
+  config = config_lib.Config().override(changes)
+  assert config != config_lib.Config()
+  assert config_lib.from_data(plain.to_data(config)) == config
+
+
+@pytest.mark.parametrize("changes", [
+    {"network.frame_stack": 4}, {"network.recurrent": "gru"}])
+def test_what_remembers_learns_from_segments(changes):
+  with pytest.raises(config_lib.ConfigError, match="segment_length"):
+    config_lib.Config().override({
+        **changes, "algorithm.segment_length": None,
+        "algorithm.update_every": 64})
+
+
+def test_minibatches_of_a_recurrent_policy_are_of_whole_segments():
+  with pytest.raises(config_lib.ConfigError, match="multiple of segment_len"):
+    config_lib.Config().override({
+        "network.recurrent": "gru", "algorithm.minibatch_size": 16})
 
 
 # There and back.
@@ -187,7 +212,7 @@ def test_overrides_are_checked_together():
     ("network.x", "Network has no field 'x'. It has: policy_layers, "
      "value_layers, activation, conv, action_distribution, "
      "mean_activation, state_dependent_std, initializer, init_output_factor, "
-     "init_std."),
+     "init_std, frame_stack, recurrent, recurrent_units, share_core."),
     ("algorithm.normalize_return", "Algorithm has no field"),
     ("", "Config has no field ''"),
     ("steps.", "no fields"),
@@ -320,7 +345,10 @@ def test_sections_need_fields(key, value):
     ("algorithm.observ_clip", 0, "positive"),
     ("network.policy_layers", [64, 0], "positive"),
     ("network.value_layers", [-1], "positive"),
-    ("network.init_std", 0, "positive")])
+    ("network.init_std", 0, "positive"),
+    ("network.frame_stack", 0, "at least 1"),
+    ("network.recurrent", "rnn", "one of gru, lstm"),
+    ("network.recurrent_units", 0, "at least 1")])
 def test_impossible_values(key, value, rule):
   with pytest.raises(config_lib.ConfigError) as caught:
     config_lib.Config().override({key: value})

@@ -54,6 +54,10 @@ _NETWORK = {
     "initializer": "glorot",
     "init_output_factor": 0.1,
     "init_std": 0.35,
+    "frame_stack": 1,
+    "recurrent": None,
+    "recurrent_units": 64,
+    "share_core": True,
 }
 _TASKS = {
     "ant": {},
@@ -82,7 +86,7 @@ def test_every_config_is_here():
   assert {*_TASKS, "atari", "default", "dm_control", "short_segments"} == {
       name for name in configs.names() if not families.find(
           configs.load(name)[1].env.id)}
-  assert presets.names() == ["paper"]
+  assert presets.names() == ["paper", "recurrent"]
 
 
 def test_every_setting_is_here():
@@ -140,7 +144,7 @@ def test_settings_of_a_config_do_not_shine_through():
 
 @pytest.mark.parametrize("name, message", [
     ("papr", "no such preset. Did you mean 'paper'?"),
-    ("xyz", "There are: paper."), ("", "no such preset"),
+    ("xyz", "There are: paper, recurrent."), ("", "no such preset"),
     ("../paper", "no such preset")])
 def test_unknown_names(name, message):
   with pytest.raises(config_lib.ConfigError) as caught:

@@ -350,7 +350,7 @@ def test_room_that_is_not_needed_changes_nothing():
 @pytest.mark.parametrize("order", [[2, 0, 1], [1, 0, 2]], ids=str)
 def test_the_order_of_the_environments_does_not_matter(order):
   transitions = _transitions(0)
-  permuted = structs.Transition(*[field[:, order] for field in transitions])
+  permuted = tf.nest.map_structure(lambda field: field[:, order], transitions)
   results = []
   for each in (transitions, permuted):
     algorithm = _shared("paper")
@@ -542,7 +542,8 @@ def test_acting_changes_no_variable(prepare):
   noise = prepare(functools.partial(algorithm.noise, amount=5))(
       tf.constant(0, tf.int64))
   for chance in (noise, None):
-    act = prepare(functools.partial(algorithm.act, noise=chance))
+    act = prepare(functools.partial(
+        algorithm.act, state=structs.NOTHING, noise=chance))
     act(tf.fill([5, 2], 9.0))
   for name, value in _state(algorithm).items():
     np.testing.assert_array_equal(value, before[name], err_msg=name)
