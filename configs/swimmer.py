@@ -18,4 +18,4 @@ CONFIG = default.CONFIG.override({
 })
 
 EXPECTED = configs.Expected(
-    score=291, std=74, seeds=5, minutes=1.9)
+    score=330, std=25, seeds=5, minutes=1.9)

@@ -119,7 +119,7 @@ def test_steps_without_weight_do_not_count(config):
   chosen = np.array([1, 0, 1, 1, 0, 1], np.float32)
   rows = np.flatnonzero(chosen)
   expected = setup(
-      objective.Samples(*[tf.gather(x, rows) for x in setup.samples]),
+      tf.nest.map_structure(lambda x: tf.gather(x, rows), setup.samples),
       tf.fill([4], 0.25))
   masked = setup(None, tf.constant(chosen / 4))
   for got, wanted in zip(tf.nest.flatten(masked), tf.nest.flatten(expected)):
