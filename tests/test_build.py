@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 
@@ -195,3 +196,75 @@ def test_bounded_actions_learn_to_follow_a_target(changes, score):
   first, last = (np.mean(epoch.scores) / 5 for epoch in (epochs[0], epochs[-1]))
   assert first < 0.5 and last > score
   assert epochs[-1].metrics["action_saturation"] == 0
+
+
+@contextlib.contextmanager
+def _trainer(**changes):
+  config = config_lib.Config().override(changes)
+  trainer = build.trainer(config, None)
+  try:
+    trainer.start()
+    yield trainer, config
+  finally:
+    trainer.close()
+
+
+def _train(trainer, config):
+  """Train for all of the budget; return the mean score of mean actions."""
+  done = 0
+  while done < config.steps:
+    done += trainer.epoch(done / config.steps).steps
+  return np.mean(trainer.evaluate(20, lambda: False)[0])
+
+
+def test_composite_spaces_are_learned_from_and_saved():
+  with _trainer(**{
+      "env.id": "benchmarks.echo:Echo", "env.kwargs": {"space": "nested"},
+      "num_envs": 4, "algorithm.minibatch_size": 32,
+      "algorithm.update_epochs": 1}) as (trainer, _):
+    trainer.epoch(0.0)
+    saved = trainer.state()
+    trainer.epoch(0.5)
+    expected = trainer.state()
+    trainer.load(saved)
+    trainer.epoch(0.5)
+    for name, array in trainer.state().items():
+      np.testing.assert_array_equal(array, expected[name], err_msg=name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("space, least", [
+    ("nested", 18), ("multi_binary", 18), ("tuple", 18)])
+def test_actions_in_composite_spaces_are_learned(space, least):
+  with _trainer(**{
+      "env.id": "benchmarks.echo:Echo", "env.kwargs": {"space": space},
+      "num_envs": 16, "algorithm.segment_length": 64, "steps": 30_000,
+      "algorithm.learning_rate": 1e-3}) as (trainer, config):
+    assert np.mean(trainer.evaluate(20, lambda: False)[0]) < 12  # Of 20.
+    assert _train(trainer, config) > least
+
+
+_PICTURES = {
+    "env.id": "tests.toy:Flash", "num_envs": 8, "network.frame_stack": 2,
+    "algorithm.segment_length": 16, "algorithm.minibatch_size": 64,
+    "algorithm.update_epochs": 4, "algorithm.learning_rate": 1e-3}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_convolutions_learn_by_the_policy_and_by_the_value(shared):
+  with _trainer(**_PICTURES, **{"network.share_core": shared}) as (trainer, _):
+    before = trainer.state()
+    trainer.epoch(0.0)
+    kernels = [name for name in before if name.endswith("conv_0/kernel")
+               and "adam" not in name]
+    assert len(kernels) == 1 if shared else 2
+    for name in kernels:
+      assert (before[name] != trainer.state()[name]).any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("conv", ["nature", "impala"])
+def test_pictures_are_learned_from(conv):
+  with _trainer(**_PICTURES, **{
+      "network.conv": conv, "steps": 8000}) as (trainer, config):
+    assert _train(trainer, config) > 6.5  # Of 7; guessing makes 3.5.

@@ -75,6 +75,37 @@ class Target(gymnasium.Env):
     return np.array([self._target], np.float32)
 
 
+class Flash(gymnasium.Env):
+  """Shows which half of a picture is bright, to be said one step later.
+
+  So it takes two pictures to know what to say, the last and the one before.
+  """
+
+  def __init__(self, size: int = 36, length: int = 8):
+    self.observation_space = gymnasium.spaces.Box(
+        0, 255, (size, size), np.uint8)
+    self.action_space = gymnasium.spaces.Discrete(2)
+    self._length = length
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self._step, self._before = 0, None
+    return self._draw(), {}
+
+  def step(self, action):
+    reward = float(action == self._before)
+    self._before = self._side
+    self._step += 1
+    return self._draw(), reward, False, self._step >= self._length, {}
+
+  def _draw(self):
+    self._side = int(self.np_random.integers(2))
+    picture = np.zeros(self.observation_space.shape, np.uint8)
+    half = picture.shape[1] // 2
+    picture[:, half * self._side:half * (self._side + 1)] = 255
+    return picture
+
+
 class Inflation(Target):
   """Each step's reward is larger than that of the step before."""
 
