@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from agents import structs
 from agents.parts import chunks
+from agents.parts import frames
 from agents.parts import memory as memory_lib
 
 
@@ -201,3 +202,19 @@ def test_shapes_are_known_although_the_number_of_steps_is_not(
       ((rows,), tf.float32), ((rows,), tf.bool), ((rows,), tf.bool),
       ((rows,), tf.bool), ((rows,), tf.bool), ((rows,), tf.int32),
       ((memory.sequences, *observ), tf.uint8))
+
+
+def test_a_rollout_of_stacked_pictures_takes_little_more_than_its_frames():
+  steps, batch = 128, 64
+  def zeros(kind, *shape):
+    return tf.zeros([steps, batch, *shape], kind)
+  never = zeros(tf.bool)
+  picture = zeros(tf.uint8, 84, 84)
+  transitions = structs.Transition(
+      picture, zeros(tf.int64), zeros(tf.float32), never, never, picture,
+      ~never, final_observ=picture[0, :0])
+  recent = frames.nothing(picture[0, :1], batch, 4)
+  memory = memory_lib.segments(batch, steps).arrange(
+      transitions, structs.Remembered(recent), picture[0])
+  size = sum(tensor.numpy().nbytes for tensor in tf.nest.flatten(memory))
+  assert size < 1.2 * picture.numpy().nbytes
