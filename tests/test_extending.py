@@ -2,9 +2,12 @@
 """
 
 import json
+import os
 import pathlib
 import re
 import shlex
+import subprocess
+import sys
 
 import pytest
 
@@ -66,13 +69,14 @@ def test_a_run_goes_on_from_its_folder_alone(folder):
 
 
 @pytest.mark.slow
-def test_checkpoints_hold_all_of_it_with_a_cell_and_frames_too(folder):
-  for changes in ((), ("network.recurrent=gru",), ("network.frame_stack=2",)):
-    done = command.run(
-        "-m", "agents", "check", "mine.py",
-        *(part for change in changes for part in ("--set", change)),
-        cwd=folder)
-    assert "ok      trains, saves, loads and goes on" in done.stdout
+@pytest.mark.parametrize("change", [
+    "seed=1", "network.recurrent=gru", "network.frame_stack=2"])
+def test_checkpoints_hold_all_there_is(change, folder):
+  done = subprocess.run(
+      [sys.executable, "-m", "agents", "check", "mine.py", "--set", change],
+      cwd=folder, env={**os.environ, "PYTHONPATH": str(command.ROOT)},
+      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+  assert "ok      trains, saves, loads and goes on" in done.stdout, done.stdout
 
 
 _WRONG = """
