@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import gymnasium
 import tensorflow as tf
 
 from agents import config as config_lib
 from agents import costs
+from agents import named
 from agents import spaces
 from agents.algorithms import models
 from agents.algorithms import on_device
 from agents.algorithms import ppo
+from agents.environments import backend
 from agents.environments import batch_env
 from agents.environments import block
 from agents.environments import incidents as incidents_lib
@@ -33,6 +37,8 @@ from agents.simulation import in_graph_batch_env
 from agents.training import trainer as trainer_lib
 
 _MOST_EVAL_ENVS = 10
+_METHODS = ("initial_state", "noise", "act", "learn", "learn_in_parts",
+            "variables", "assign")  # Of `trainer.Algorithm`.
 
 
 def setup(config: config_lib.Config):
@@ -57,8 +63,40 @@ def setup(config: config_lib.Config):
     tf.config.set_visible_devices([], "GPU")
 
 
+def check(config: config_lib.Config):
+  """Look for all classes of the user's own that a run is to be made of.
+
+  Raises:
+    ConfigError: If one is missing, or is not what it should be.
+  """
+  algorithm_class(config.algorithm)
+  block_class(config)
+  if config.network.hidden != "dense":
+    feed_forward.own_hidden(config.network)
+
+
+def algorithm_class(config: config_lib.Algorithm) -> Callable[..., Any]:
+  """Return what is built as `BatchPPO` is."""
+  if config.type == "ppo":
+    return ppo.BatchPPO
+  return functools.partial(named.find_class(
+      "algorithm.type", config.type, methods=_METHODS,
+      arguments=config.kwargs), **config.kwargs)
+
+
+def block_class(config: config_lib.Config) -> Callable[..., Any]:
+  """Return what is built as `Block` is, to step environments of training."""
+  if config.env.backend == "gymnasium":
+    return block.Block
+  if config.env.backend == "envpool":
+    return functools.partial(
+        pool_block.PoolBlock, threads=config.workers(workers_lib.cores()))
+  return named.find_class(
+      "env.backend", config.env.backend, backend.Backend)
+
+
 def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
-              action_space: gymnasium.Space) -> ppo.BatchPPO:
+              action_space: gymnasium.Space) -> trainer_lib.Algorithm:
   """Build networks and algorithm for the spaces of an environment."""
   policy = feed_forward.Policy(
       heads.make(action_space, config.network), config.network,
@@ -67,7 +105,7 @@ def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
       config.network, random.stream(config.seed, "value"))
   cores = [core(config, observation_space, name) for name in (
       ["core"] if config.network.share_core else ["policy", "value"])]
-  return ppo.BatchPPO(
+  return algorithm_class(config.algorithm)(
       config.algorithm, observation_space,
       models.Networks(policy, value, cores[0], cores[-1]), config.seed,
       config.network.frame_stack)
@@ -91,7 +129,7 @@ def core(config: config_lib.Config, observation_space: gymnasium.Space,
 
 def learner(config: config_lib.Config, observation_space: gymnasium.Space,
             action_space: gymnasium.Space, device: str
-            ) -> ppo.BatchPPO | on_device.OnDevice:
+            ) -> trainer_lib.Algorithm:
   """Build an algorithm that learns on a device, and acts on the CPU."""
   make = functools.partial(
       algorithm, config, observation_space, action_space)
@@ -119,12 +157,10 @@ def trainer(config: config_lib.Config,
     constructors = make.staggered(config.env, config.num_envs, config.seed)
   incidents = (workers.incidents if workers else
                incidents_lib.Incidents(config.most_incidents))
-  pooled = config.env.backend == "envpool"
+  stepped_by_workers = config.env.backend == "gymnasium"
   train_env = batch_env.BatchEnv(
-      constructors, None if pooled else workers, config.seed, groups(config),
-      incidents, functools.partial(
-          pool_block.PoolBlock, threads=config.workers(workers_lib.cores()))
-      if pooled else block.Block)
+      constructors, workers if stepped_by_workers else None, config.seed,
+      groups(config), incidents, block=block_class(config))
   eval_env = batch_env.BatchEnv(
       [constructor] * min(config.eval_episodes, _MOST_EVAL_ENVS), workers,
       random.stream(config.seed, "eval"), incidents=incidents)

@@ -31,7 +31,8 @@ class Env:
   frame_delta: bool = False  # Observe the change since the last observation.
   # Gymnasium's or `module:Class`, the innermost first: {NAME: {ARGUMENT: ...}}.
   wrappers: tuple[dict[str, dict[str, Any]], ...] = ()
-  backend: str = "gymnasium"  # Or "envpool", which steps training's in C++.
+  # What steps training's: "envpool" in C++, or `module:Class` of your own.
+  backend: str = "gymnasium"
 
   def __post_init__(self):
     _require(self, "max_length", "be at least 1", _optional_at_least(1))
@@ -40,7 +41,7 @@ class Env:
     _require(self, "wrappers", "hold a name with its arguments each, such as "
              "[{GrayscaleObservation: {keep_dim: true}}]",
              lambda wrappers: all(len(each) == 1 for each in wrappers))
-    _require_one_of(self, "backend", "gymnasium", "envpool")
+    _require_named(self, "env.backend", "gymnasium", "envpool")
 
   @property
   def repeats(self) -> bool:
@@ -53,9 +54,13 @@ class Env:
 class Algorithm:
   """Proximal policy optimization (Schulman et al., 2017).
 
-  Sources and reasons are in docs/algorithm.md.
+  Sources and reasons are in docs/algorithm.md. Other algorithms read of these
+  what they need.
   """
 
+  type: str = "ppo"  # Or `module:Class` of your own, see docs/extending.md.
+  # Arguments of that class; none of "ppo".
+  kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
   # What one update learns from: either of the two.
   segment_length: int | None = 32  # Steps of each environment, or None.
   update_every: int | None = None  # Whole episodes of all environments.
@@ -88,6 +93,8 @@ class Algorithm:
   reward_clip: float | None = None  # Scaled rewards stay within +- this.
 
   def __post_init__(self):
+    _require_named(self, "algorithm.type", "ppo")
+    _require_no_kwargs(self, "algorithm.kwargs", self.type == "ppo")
     for name in ("segment_length", "update_every", "minibatch_size"):
       _require(self, name, "be at least 1", _optional_at_least(1))
     if (self.segment_length is None) == (self.update_every is None):
@@ -116,6 +123,10 @@ class Algorithm:
 class Network:
   """Networks for policy and value, and the policy's distribution."""
 
+  # "dense", which the next three are for, or `module:Class` of your own.
+  hidden: str = "dense"
+  # Arguments of that class; none of "dense".
+  hidden_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
   policy_layers: tuple[int, ...] = (64, 64)  # Units of the hidden layers.
   value_layers: tuple[int, ...] = (64, 64)
   activation: str = "tanh"  # Of the hidden layers: "tanh", "relu" or "elu".
@@ -136,6 +147,8 @@ class Network:
   share_core: bool = True  # Policy and value share convolutions and cell.
 
   def __post_init__(self):
+    _require_named(self, "network.hidden", "dense")
+    _require_no_kwargs(self, "network.hidden_kwargs", self.hidden == "dense")
     for name in ("policy_layers", "value_layers"):
       _require(self, name, "hold positive unit counts",
                lambda layers: all(units > 0 for units in layers))
@@ -226,6 +239,11 @@ class Config:
     """Failures of environments and workers that the run survives."""
     return self.max_env_restarts if self.on_env_error == "restart" else 0
 
+  @property
+  def names_classes(self) -> bool:
+    """Whether the run is made of classes of the user's own, too."""
+    return ":" in (self.env.backend + self.algorithm.type + self.network.hidden)
+
   def workers(self, cores: int) -> int:
     """Processes that step environments, on a machine with so many cores."""
     return min(self.num_workers or cores, self.num_envs)
@@ -306,6 +324,23 @@ def _require(config: Any, name: str, rule: str, holds: typing.Callable):
 def _require_one_of(config: Any, name: str, *choices: str):
   _require(config, name, f"be one of {', '.join(choices)}",
            lambda x: x in choices)
+
+
+def _require_named(config: Any, setting: str, *choices: str):
+  """Raise a ConfigError unless it is one of ours, or the name of a class."""
+  value = getattr(config, setting.rpartition(".")[2])
+  if value not in choices and not all(value.partition(":")):
+    raise ConfigError(
+        f"`{setting}` must be one of {', '.join(choices)}, or name a class of "
+        f"your own as `module:Class`. Received: {value!r}."
+        f"{plain.did_you_mean(value, choices)}")
+
+
+def _require_no_kwargs(config: Any, setting: str, builtin: bool):
+  kwargs = getattr(config, setting.rpartition(".")[2])
+  if builtin and kwargs:
+    raise ConfigError(
+        f"`{setting}` are for a class of your own. Received: {kwargs!r}.")
 
 
 def _at_least(low: int):

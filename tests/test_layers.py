@@ -16,16 +16,18 @@ _ARROWS = {
     "agents": set(),
     "agents.errors": set(),
     "agents.plain": set(),
+    "agents.named": {"agents.plain"},
     "agents.config": {"agents.plain"},
     "agents.spaces": set(),
     "agents.structs": set(),
     "agents.ops": {"agents.spaces", "agents.structs"},
     "agents.environments": {
-        "agents.config", "agents.errors", "agents.plain", "agents.spaces"},
+        "agents.config", "agents.errors", "agents.named", "agents.spaces"},
     "agents.parts": {
         "agents.config", "agents.ops", "agents.spaces", "agents.structs"},
     "agents.networks": {
-        "agents.config", "agents.ops", "agents.spaces", "agents.structs"},
+        "agents.config", "agents.named", "agents.ops", "agents.spaces",
+        "agents.structs"},
     "agents.algorithms": {
         "agents.config", "agents.networks", "agents.ops", "agents.parts",
         "agents.structs"},
@@ -38,9 +40,9 @@ _ARROWS = {
         "agents.plain", "agents.simulation", "agents.structs"},
     "agents.build": {
         "agents.algorithms", "agents.config", "agents.costs",
-        "agents.environments",
-        "agents.networks", "agents.ops", "agents.parts", "agents.simulation",
-        "agents.spaces", "agents.training"},
+        "agents.environments", "agents.named", "agents.networks",
+        "agents.ops", "agents.parts", "agents.simulation", "agents.spaces",
+        "agents.training"},
     "agents.films": {
         "agents.config", "agents.environments", "agents.errors"},
     "agents.costs": {"agents.config", "agents.spaces"},

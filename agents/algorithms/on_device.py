@@ -10,7 +10,6 @@ import numpy as np
 import tensorflow as tf
 
 from agents import structs
-from agents.algorithms import ppo
 
 
 class OnDevice:
@@ -24,7 +23,7 @@ class OnDevice:
     device: Where to learn, such as "GPU:0".
   """
 
-  def __init__(self, make: Callable[[], ppo.BatchPPO], device: str):
+  def __init__(self, make: Callable[[], Any], device: str):
     self._device = device
     with tf.device(device):
       self._learner = make()
@@ -34,25 +33,25 @@ class OnDevice:
 
   @property
   def weights(self) -> list[Any]:
-    """See `ppo.BatchPPO.weights`."""
+    """See `trainer.Algorithm.weights`."""
     return self._learner.weights
 
   def noise(self, clock: tf.Tensor, amount: int) -> tf.Tensor:
-    """See `ppo.BatchPPO.noise`."""
+    """See `trainer.Algorithm.noise`."""
     return self._actor.noise(clock, amount)
 
   def initial_state(self, amount: int) -> Any:
-    """See `ppo.BatchPPO.initial_state`."""
+    """See `trainer.Algorithm.initial_state`."""
     return self._actor.initial_state(amount)
 
   def act(self, observ: tf.Tensor, state: Any, noise: tf.Tensor | None
           ) -> tuple[tf.Tensor, Any]:
-    """See `ppo.BatchPPO.act`."""
+    """See `trainer.Algorithm.act`."""
     return self._actor.act(observ, state, noise)
 
   def learn(self, memory: structs.Experience, clock: tf.Tensor,
             progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-    """See `ppo.BatchPPO.learn`."""
+    """See `trainer.Algorithm.learn`."""
     with tf.device(self._device):
       metrics, advantage = self._learner.learn(memory, clock, progress)
     with tf.control_dependencies(list(metrics.values())):
@@ -62,7 +61,7 @@ class OnDevice:
   def learn_in_parts(self, memory: structs.Experience, clock: tf.Tensor,
                      progress: tf.Tensor) -> Iterator[
                          tuple[dict[str, tf.Tensor], tf.Tensor] | None]:
-    """See `ppo.BatchPPO.learn_in_parts`."""
+    """See `trainer.Algorithm.learn_in_parts`."""
     parts = self._learner.learn_in_parts(memory, clock, progress)
     while True:
       with tf.device(self._device):  # But not while somebody else has a turn.
@@ -75,7 +74,7 @@ class OnDevice:
       yield part
 
   def features(self, observ: tf.Tensor) -> tf.Tensor:
-    """See `ppo.BatchPPO.features`."""
+    """See `trainer.Algorithm.features`."""
     return self._actor.features(observ)
 
   def variables(self) -> dict[str, Any]:

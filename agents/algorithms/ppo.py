@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 from typing import NamedTuple
 
 import gymnasium
 import keras
-import numpy as np
 import tensorflow as tf
 
 from agents import config as config_lib
 from agents import structs
+from agents.algorithms import actor_critic
 from agents.algorithms import models
 from agents.algorithms import objective
 from agents.ops import loops
@@ -20,8 +19,6 @@ from agents.ops import masked
 from agents.ops import random
 from agents.ops import returns
 from agents.parts import chunks
-from agents.parts import features
-from agents.parts import frames
 from agents.parts import kl_penalty
 from agents.parts import minibatches
 from agents.parts import reward_scale
@@ -46,7 +43,7 @@ class _Begun(NamedTuple):
   passed: _Passed
 
 
-class BatchPPO:
+class BatchPPO(actor_critic.ActorCritic):
   """Learns from segments or whole episodes of all B environments.
 
   Args:
@@ -60,65 +57,22 @@ class BatchPPO:
   def __init__(self, config: config_lib.Algorithm,
                observation_space: gymnasium.Space, networks: models.Networks,
                seed: int, frame_stack: int = 1):
-    self._config = config
-    self.head = networks.policy.head
-    self.features = features.Features(
-        observation_space, config.normalize_observ, config.observ_clip,
-        frame_stack)
-    self.model = models.make(self.features, networks)
+    super().__init__(config, observation_space, networks, seed, frame_stack)
     self._objective = objective.Objective(config, self.head, self.model)
     self._reward_scale = reward_scale.RewardScale(
         config.reward_scale, config.reward_clip)
     self._step_size = step_size.StepSize(
         config.lr_schedule, config.learning_rate, config.kl_target)
-    self._act_seed = random.stream(seed, "act")
     self._shuffle_seed = random.stream(seed, "shuffle")
-    self.weights = networks.weights  # As they are trained.
     self._optimizer = keras.optimizers.Adam(
         epsilon=config.adam_epsilon, name="adam")
     self._optimizer.build(self.weights)
+    self.others = [
+        *self._optimizer.variables, *self._reward_scale.variables,
+        *self._step_size.variables, *self._objective.penalty.variables]
     self._parts = [
         tf.function(part, jit_compile=True, autograph=False)
         for part in (self._begin, self._pass, self._end)]
-
-  def noise(self, clock: tf.Tensor, amount: int) -> tf.Tensor:
-    """Random numbers to sample actions by.
-
-    Args:
-      clock: Counter of the random numbers, int64.
-      amount: Number of environments.
-    Returns:
-      Noise of shape [amount, ...].
-    """
-    return self.head.noise(amount, random.key(self._act_seed, clock))
-
-  def initial_state(self, amount: int) -> structs.Remembered:
-    """What is remembered where `amount` episodes begin: zeros or nothing."""
-    stack, size = self.features.stack, self.model.size
-    return structs.Remembered(
-        frames.nothing(self.features.example, amount, stack)
-        if stack > 1 else (),
-        tf.zeros([amount, size]) if size else ())
-
-  def act(self, observ: tf.Tensor, state: structs.Remembered,
-          noise: tf.Tensor | None) -> tuple[tf.Tensor, structs.Remembered]:
-    """Choose actions.
-
-    Args:
-      observ: Observations of shape [N, ...].
-      state: What is remembered of these episodes.
-      noise: To sample by, of shape [N, ...]; None for the distribution's mode.
-    Returns:
-      Actions of shape [N, ...], not clipped to the space, and the next state.
-    """
-    recent, cell = state
-    if recent:
-      observ, recent = frames.stack(observ, recent)
-    parameters, cell = self.model.act(observ, cell)
-    state = structs.Remembered(recent, cell)
-    if noise is None:
-      return self.head.mode(parameters), state
-    return self.head.sample(parameters, noise), state
 
   @tf.function(jit_compile=True, autograph=False)
   def learn(self, memory: structs.Experience, clock: tf.Tensor,
@@ -135,7 +89,7 @@ class BatchPPO:
     """
     begun = self._begin(memory, progress)
     passed = loops.repeat(
-        self._config.update_epochs, lambda epoch, passed: self._pass(
+        self.config.update_epochs, lambda epoch, passed: self._pass(
             memory, begun.samples, clock, epoch, passed), begun.passed)
     return self._end(memory, begun, passed)
 
@@ -152,7 +106,7 @@ class BatchPPO:
     begin, pass_, end = self._parts
     begun = begin(memory, progress)
     passed = begun.passed
-    for epoch in range(self._config.update_epochs):
+    for epoch in range(self.config.update_epochs):
       yield None
       passed = pass_(memory, begun.samples, clock, tf.constant(epoch), passed)
     yield None
@@ -184,7 +138,7 @@ class BatchPPO:
   def _pass(self, memory: structs.Experience, samples: objective.Samples,
             clock: tf.Tensor, epoch: tf.Tensor, passed: _Passed) -> _Passed:
     """Learn from all samples once."""
-    config = self._config
+    config = self.config
     advantage, value, sums = passed
     if config.recompute_advantages:
       value, advantage = self._estimate(memory)
@@ -215,21 +169,18 @@ class BatchPPO:
         begun.samples.policy, self.model.policy(memory, self.head.size))
     metrics["kl"] = masked.mean(change, masked.weight(memory.valid))
     self._step_size.adapt(metrics["kl"])
-    if self._config.kl_penalty:
+    if self.config.kl_penalty:
       metrics["kl_penalty"] = tf.identity(self._objective.penalty.weight)
       self._objective.penalty.adapt(metrics["kl"])
     self._reward_scale.after_learning(value + advantage, memory.valid)
     metrics["reward_scale"] = self._reward_scale.std
-    return {**metrics, **self._update_features(memory)}, advantage
+    return {**metrics, **self.update_features(memory)}, advantage
 
   def _estimate(self, memory: structs.Experience
                 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return values and advantages of shape [N], in units of scaled reward."""
-    config = self._config
-    value, final_value = self.model.values(memory)
-    next_value = tf.where(
-        memory.last, tf.gather(final_value, memory.sequence),
-        tf.roll(value, -1, 0))
+    config = self.config
+    value, next_value = self.values(memory)
     terminated = memory.terminated
     if not config.bootstrap_truncation:
       terminated |= memory.truncated
@@ -240,13 +191,13 @@ class BatchPPO:
 
   @property
   def _loss_names(self) -> list[str]:
-    cutoff = ["kl_cutoff"] if self._config.kl_cutoff_coef else []
+    cutoff = ["kl_cutoff"] if self.config.kl_cutoff_coef else []
     return [*self._objective.names, "grad_norm", *cutoff]
 
   def _update(self, batch: minibatches.Batch, sequences: int
               ) -> dict[str, tf.Tensor]:
     """Take one gradient step, on steps of up to so many sequences."""
-    config = self._config
+    config = self.config
     samples, losses = batch.data, {}
     slope = None
     if config.normalize_advantage:
@@ -276,43 +227,3 @@ class BatchPPO:
           gradients, config.max_grad_norm, norm)
     self._optimizer.apply(gradients, self.weights)
     return {**losses, **parts, "grad_norm": norm}
-
-  def _update_features(self, memory: structs.Experience
-                       ) -> dict[str, tf.Tensor]:
-    """Add a memory's observations to the moments."""
-    moments = self.features.moments
-    if not moments:
-      return {}
-    observ, look = memory.observ, models.look(memory)
-    if self.features.stack > 1:
-      observ = observ[:, -1]  # Each frame once.
-    batch = minibatches.everything(observ, memory.valid)
-    def clipped(chunk):
-      observ, weight = chunk
-      return masked.mean(self.features.clipped(look(observ)), weight)
-    metrics = {"observ_clipped": chunks.total(
-        clipped, (batch.data, batch.weight), batch.amount)}
-    def update(index, state):
-      observ, seen = chunks.take((batch.data, batch.weight > 0), index)
-      self.features.update(look(observ), seen)
-      return state
-    loops.repeat(batch.amount, update, ())
-    return {**metrics, "observ_mean": tf.reduce_mean(moments.mean),
-            "observ_std": tf.reduce_mean(moments.std)}
-
-  def variables(self) -> dict[str, Any]:
-    """Return all that a checkpoint must hold, by name."""
-    moments = self.features.moments
-    variables = [
-        *self.weights, *self._optimizer.variables,
-        *self._reward_scale.variables, *self._step_size.variables,
-        *self._objective.penalty.variables,
-        *(moments.variables if moments else [])]
-    named = {getattr(v, "path", v.name): v for v in variables}
-    assert len(named) == len(variables), "Two variables share a name."
-    return named
-
-  def assign(self, values: dict[str, np.ndarray]):
-    """Set all variables."""
-    for name, variable in self.variables().items():
-      variable.assign(values[name])

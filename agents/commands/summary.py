@@ -66,6 +66,8 @@ def _batch(config: config_lib.Config, groups: int) -> str:
   if config.env.backend == "envpool":
     threads = config.workers(workers_lib.cores())
     return f"{envs} in {threads} threads of EnvPool"
+  if config.env.backend != "gymnasium":
+    return f"{envs} in this process, by {config.env.backend}"
   if not config.env_processes:
     return f"{envs} in this process"
   workers = config.workers(workers_lib.cores())
@@ -75,6 +77,8 @@ def _batch(config: config_lib.Config, groups: int) -> str:
 
 def _network(config: config_lib.Config) -> str:
   network = config.network
+  if network.hidden != "dense":
+    return f"policy and value {network.hidden}"
   policy, value = ("-".join(map(str, layers)) or "linear" for layers in (
       network.policy_layers, network.value_layers))
   return f"policy {policy}, value {value}, {network.activation}"
@@ -92,5 +96,7 @@ def _updates(config: config_lib.Config, rows: int) -> str:
     batch = f"{algorithm.update_every:,} whole episodes"
   else:
     batch = f"{rows:,} steps"
+  if algorithm.type != "ppo":
+    return f"batches of {batch}, by {algorithm.type}"
   epochs = f"{algorithm.update_epochs} epochs"
   return f"batches of {batch}, {epochs} of {minibatches}"

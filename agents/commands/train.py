@@ -16,6 +16,7 @@ from agents.commands import listing
 from agents.commands import program
 from agents.commands import settings as settings_lib
 from agents.configs import presets
+from agents.environments import backend
 from agents.environments import incidents as incidents_lib
 from agents.environments import make
 from agents.environments import members
@@ -48,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
       if args.print_config:
         print(settings.describe())
         return 0
-      _check_env(settings.config)
+      _check(settings.config)
       try:
         drawing = _drawing(settings.config)
       except studio.DrawingFailed as error:
@@ -163,14 +164,20 @@ def _old(args: argparse.Namespace
   return settings, folder
 
 
-def _check_env(config: config_lib.Config):
+def _check(config: config_lib.Config):
   warnings = make.check(config.env, filmed=config.video_every is not None)
   if config.env.backend == "envpool":
     warnings += pool_block.check(config)
+  elif config.env.backend != "gymnasium":
+    warnings += backend.check(config)
   if config.algorithm.update_every:
     make.max_length(config.env)  # Whole episodes need room.
   for warning in warnings:
     print(f"Note: {warning}", file=sys.stderr)
+  if config.names_classes:
+    with quiet.quiet_imports():  # Which they import, too.
+      from agents import build
+    build.check(config)
 
 
 def _drawing(config: config_lib.Config) -> dict[str, str]:

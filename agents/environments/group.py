@@ -6,11 +6,11 @@ import dataclasses
 
 import numpy as np
 
+from agents.environments import backend
 from agents.environments import block as block_lib
 from agents.environments import episodes
 from agents.environments import incidents
 from agents.environments import members
-from agents.environments import pool_block
 from agents.environments import remote_block
 
 
@@ -29,7 +29,7 @@ class Group:
   answers: np.ndarray  # Bytes of `layout.step_layout` among them.
   observ: np.ndarray | None = None  # [N, ...], the latest that were received.
   block: (block_lib.Block | remote_block.RemoteBlock
-          | pool_block.PoolBlock) = dataclasses.field(init=False)
+          | backend.Backend) = dataclasses.field(init=False)
   stepping: bool = False  # Whether a step has begun whose end nobody has seen.
 
   def running(self) -> tuple[list[int], list[int], list[np.ndarray]] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import os
 import sys
 import traceback
@@ -14,7 +13,7 @@ from typing import Any
 import gymnasium
 
 from agents import config as config_lib
-from agents import plain
+from agents import named
 from agents import spaces
 from agents.environments import episodes
 from agents.environments import families
@@ -202,9 +201,9 @@ def _find_class(env_id: str) -> Callable[..., gymnasium.Env] | None:
   module_name, colon, name = env_id.partition(":")
   if not colon:
     return None
-  module = importlib.import_module(module_name)
-  if hasattr(module, name):
-    return _checked(getattr(module, name), env_id)
+  found = named.find(env_id)
+  if found is not None:
+    return _checked(found, env_id)
   registered = (key.rpartition("-v")[0] for key in gymnasium.registry)
   if name not in gymnasium.registry and name not in registered:
     raise AttributeError(
@@ -215,14 +214,12 @@ def _find_class(env_id: str) -> Callable[..., gymnasium.Env] | None:
 
 def _find_wrapper(name: str) -> type[gymnasium.Wrapper]:
   """Return the wrapper of Gymnasium's that has a name, or `module:Class`."""
-  module_name, _, class_name = name.rpartition(":")
-  module = importlib.import_module(module_name or "gymnasium.wrappers")
-  found = getattr(module, class_name, None)
+  full = name if ":" in name else f"gymnasium.wrappers:{name}"
+  found = named.find(full)
   if isinstance(found, type) and issubclass(found, gymnasium.Wrapper):
     return found
-  hint = plain.did_you_mean(class_name, (
-      key for key, value in vars(module).items() if isinstance(value, type)))
-  raise TypeError(f"env.wrappers: {name} is no gymnasium.Wrapper.{hint}")
+  raise TypeError(
+      f"env.wrappers: {name} is no gymnasium.Wrapper.{named.hint(full)}")
 
 
 def _tuples(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -234,7 +231,7 @@ def _tuples(arguments: dict[str, Any]) -> dict[str, Any]:
 def _checked(found: Any, env_id: str) -> Callable[..., gymnasium.Env]:
   """Return what builds environments, and refuse whatever else can be called.
 
-  Otherwise the config of somebody else's run could name any function there is.
+  See `agents.named` for why.
   """
   try:
     kind = typing.get_type_hints(found)["return"]

@@ -16,6 +16,7 @@ import numpy as np
 
 from agents import config as config_lib
 from agents import spaces as spaces_lib
+from agents.environments import backend
 from agents.environments import block as block_lib
 from agents.environments import families
 from agents.environments import make
@@ -23,7 +24,7 @@ from agents.environments import members
 from agents.environments import wrappers
 
 
-class PoolBlock:
+class PoolBlock(backend.Backend):
   """The same methods as `block.Block`, carried out by EnvPool.
 
   Where an episode ended, EnvPool would begin the next one in place of a step;
@@ -45,26 +46,20 @@ class PoolBlock:
     threads: That step them.
   """
 
-  repeats = False
-
   def __init__(
       self, constructors: Sequence[make.MakeEnv], first: int,
       spaces: tuple[gymnasium.Space, gymnasium.Space],
       arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False,
       infos: bool = False, threads: int = 1):
-    if infos:
-      raise NotImplementedError("EnvPool's infos are not kept.")
+    super().__init__(
+        constructors, first, spaces, arrays, run_seed, tolerant, infos)
     config = constructors[0].config
     spec = _spec(config)
     _check_spaces(config.id, spec, spaces)
-    self._name = config.id
+    self._id = config.id
     self._make = functools.partial(
         _quietly, _library().make, config.id, env_type="gymnasium",
         num_envs=len(constructors), num_threads=threads, **_kwargs(config))
-    self._first = first
-    self._arrays = arrays
-    self._tolerant = tolerant
-    self._to_env = block_lib.action_converter(spaces[1])
     self._action_type = spec.gymnasium_action_space.dtype
     self._short = [constructor.short or (-1, 0) for constructor in constructors]
     self._pool: Any = None
@@ -72,7 +67,7 @@ class PoolBlock:
   def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
     """Begin all anew, as the seeds say."""
     self._pool = self._make(seed=[int(seed) for seed in seeds])
-    self._arrays["observ"][:] = self._pool.reset()[0]
+    self.arrays["observ"][:] = self._pool.reset()[0]
     self._lengths = np.zeros(len(seeds), np.int64)
     self._parts: dict[str, np.ndarray] = {}
     # Steps to the truncation of the episode, where it is to be short.
@@ -85,15 +80,15 @@ class PoolBlock:
     """Begin a step of those that are active."""
     self._start = time.perf_counter()
     actions = np.asarray(
-        self._to_env(self._arrays["action"]), self._action_type)
-    active = np.flatnonzero(self._arrays["active"]).astype(np.int32)
+        self.to_env(self.arrays["action"]), self._action_type)
+    active = np.flatnonzero(self.arrays["active"]).astype(np.int32)
     self._stepping = len(active)
     if self._stepping:
       self._pool.send(actions[active], active)
 
   def step_wait(self) -> dict[int, block_lib.Report]:
     """End a step, begin episodes where others ended; see `Block.step_wait`."""
-    arrays = self._arrays
+    arrays = self.arrays
     arrays["valid"][:] = arrays["active"]
     for name in ("reward", "terminated", "truncated"):
       arrays[name][:] = 0
@@ -108,7 +103,7 @@ class PoolBlock:
       self._pool.recv()
 
   def _receive(self) -> dict[int, block_lib.Report]:
-    arrays = self._arrays
+    arrays = self.arrays
     *answers, info = self._pool.recv()
     rows = info["env_id"]
     for name, values in zip(
@@ -124,12 +119,12 @@ class PoolBlock:
     reports = {}
     for index, row in enumerate(rows.tolist()):
       if broken[row]:
-        reports[self._first + row] = block_lib.Report(self._failed(row))
+        reports[self.first + row] = block_lib.Report(self._failed(row))
       elif ended[row]:
         numbers = {name: value[index] for name, value in info.items()
                    if getattr(value, "ndim", None) == 1}
         numbers |= {"cut_short": True} if cut[row] else {}
-        reports[self._first + row] = block_lib.Report({
+        reports[self.first + row] = block_lib.Report({
             **wrappers.numbers(numbers), "reward_parts": {
                 name: float(part[row]) for name, part in self._parts.items()}})
     if ended.any():
@@ -138,7 +133,7 @@ class PoolBlock:
 
   def _begin(self, ended: np.ndarray):
     """Begin the next episode where one has ended, [N]."""
-    arrays = self._arrays
+    arrays = self.arrays
     arrays["final_observ"][ended] = arrays["observ"][ended]
     observ, info = self._pool.reset(np.flatnonzero(ended).astype(np.int32))
     arrays["observ"][info["env_id"]] = observ
@@ -156,7 +151,7 @@ class PoolBlock:
 
   def _not_finite(self) -> np.ndarray:
     """Return where nothing can be learned from a step, which is no end, [N]."""
-    arrays, size = self._arrays, len(self._lengths)
+    arrays, size = self.arrays, len(self._lengths)
     observ = arrays["observ"].reshape(size, -1)
     broken = ~(np.isfinite(observ).all(1) & np.isfinite(arrays["reward"]))
     for name in ("valid", "reward", "terminated", "truncated"):
@@ -165,27 +160,13 @@ class PoolBlock:
 
   def _failed(self, row: int) -> str:
     """Say what failed, or raise it where that is not tolerated."""
-    index = self._first + row
-    text = (f"Environment {index} ('{self._name}' of EnvPool, step "
+    index = self.first + row
+    text = (f"Environment {index} ('{self._id}' of EnvPool, step "
             f"{self._lengths[row]} of its episode) returned what is not "
             "finite. Did the simulation become unstable?")
-    if not self._tolerant:
+    if not self.tolerant:
       raise members.EnvironmentFailure(text, index)
     return text
-
-  def replay(self, *_):
-    raise NotImplementedError("EnvPool can't rebuild an episode.")
-
-  def begin_next(self, *_):
-    raise NotImplementedError("EnvPool draws the seeds of later episodes.")
-
-  def call(self, *_):
-    raise NotImplementedError("EnvPool's environments have no methods.")
-
-  def get(self, *_):
-    raise NotImplementedError("EnvPool's environments have no attributes.")
-
-  set = get
 
   def close(self):
     """Let go of all environments. Can be repeated."""
@@ -198,26 +179,16 @@ def check(config: config_lib.Config) -> list[str]:
   Raises:
     ConfigError: If it isn't installed, or can't do what is asked for.
   """
-  if config.video_every:
-    raise config_lib.ConfigError(
-        "video_every films episodes of training again, which EnvPool can't "
-        "repeat; leave it out, and `visualize` films the policy.")
+  notes = backend.check(config)
   env = make.MakeEnv(config.env)()
   env.close()
   _check_spaces(config.env.id, _spec(config.env),
                 (env.observation_space, env.action_space))
-  return ["EnvPool can't repeat an episode. So resuming begins new ones and "
-          "does not repeat bit for bit, and none of training can be filmed; "
-          "evaluations and films of the policy are played in Gymnasium."]
+  return notes
 
 
 def _spec(config: config_lib.Env) -> Any:
   """Return what EnvPool says of an environment, without building one."""
-  for name in ("action_repeat", "random_start", "frame_delta", "wrappers"):
-    if getattr(config, name) != getattr(config_lib.Env, name):
-      raise config_lib.ConfigError(
-          f"env.{name} wants env.backend=gymnasium: EnvPool steps its "
-          "environments as they are.")
   library = _library()
   if config.id not in library.list_all_envs():
     raise config_lib.ConfigError(

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from agents import config as config_lib
+from agents import named
 from agents.networks import head as head_lib
 
 
@@ -14,8 +15,8 @@ class FeedForward(keras.Model):
   """Hidden layers and an output layer.
 
   Args:
-    layers: Units of each hidden layer.
-    config: Activation and initializer of the hidden layers.
+    layers: Units of each hidden layer, where these are our own.
+    config: Kind, activation and initializer of the hidden layers.
     output_initializer: Of the output layer's weights.
     output_bias: The output layer's initial bias, one for each unit.
     seed: Seed of the initial weights.
@@ -26,11 +27,15 @@ class FeedForward(keras.Model):
                output_initializer: keras.initializers.Initializer,
                output_bias: np.ndarray, seed: int, name: str):
     super().__init__(name=name)
-    self._layers_in_order = [
-        keras.layers.Dense(
-            units, config.activation, name=f"hidden_{index}",
-            kernel_initializer=hidden(config.initializer, seed + index))
-        for index, units in enumerate(layers)]
+    if config.hidden == "dense":
+      self._layers_in_order = [
+          keras.layers.Dense(
+              units, config.activation, name=f"hidden_{index}",
+              kernel_initializer=hidden(config.initializer, seed + index))
+          for index, units in enumerate(layers)]
+    else:
+      self._layers_in_order = [own_hidden(config)(
+          seed=seed, name="hidden", **config.hidden_kwargs)]
     self._layers_in_order.append(keras.layers.Dense(
         output_bias.size, name="output",
         kernel_initializer=output_initializer,
@@ -77,6 +82,17 @@ def feed_forward_value(config: config_lib.Network, seed: int) -> keras.Model:
     output = keras.initializers.Orthogonal(1.0, seed=seed_of_output)
   return FeedForward(
       config.value_layers, config, output, np.zeros(1), seed, "value")
+
+
+def own_hidden(config: config_lib.Network) -> type[keras.Model]:
+  """Return the user's class of hidden layers.
+
+  Raises:
+    ConfigError: If there is none, or it does not take its arguments.
+  """
+  return named.find_class(
+      "network.hidden", config.hidden, keras.Model,
+      arguments=["seed", "name", *config.hidden_kwargs])
 
 
 def hidden(initializer: str, seed: int) -> keras.initializers.Initializer:

@@ -33,7 +33,9 @@ class Health:
 
   def __init__(self, config: config_lib.Config, continuous: bool):
     self._settings = config_lib.flat(config)
-    self._symptoms = _symptoms(config.algorithm, continuous)
+    # All about what PPO reports. Others may not, or in other units.
+    self._symptoms = (_symptoms(config.algorithm, continuous)
+                      if config.algorithm.type == "ppo" else [])
     # For checkpoints; by symptoms' names: reports in a row that have it, and
     # reports to come before it may be told again.
     self.state: dict[str, dict[str, int]] = {"lasts": {}, "pause": {}}

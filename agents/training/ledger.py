@@ -51,7 +51,8 @@ class Ledger:
     if self._steps:
       training = total - spent["evaluation"] - spent["compiling"]
       speed = self._steps / training
-      limit = self._steps / self._least_seconds
+      if self._least_seconds:  # As far as a backend of the user's own says.
+        limit = self._steps / self._least_seconds
     shares = {f"{name}_share": seconds / total
               for name, seconds in {**spent, "rest": rest}.items()}
     return {"steps_per_second": speed, "step_limit": limit,

@@ -25,7 +25,7 @@ _NOTHING = "No environment has made a single step that can be learned from."
 
 
 class Algorithm(simulate.Actor, Protocol):
-  """What training knows of an algorithm."""
+  """What training knows of an algorithm; docs/extending.md has an example."""
 
   @property
   def weights(self) -> list[Any]:

@@ -12,6 +12,7 @@ from agents.environments import batch_env
 from agents.environments import block
 from agents.environments import incidents
 from agents.environments import make
+from agents.environments import members
 from agents.environments import pool_block
 from agents.training import crashes
 from agents.training import run_folder
@@ -217,7 +218,7 @@ def test_what_is_not_finite_is_broken_off(monkeypatch):
       monkeypatch.setattr(pool, "recv", recv)
       action = np.zeros((3, 1), np.float32)
       if not most:
-        with pytest.raises(block.EnvironmentFailure, match="not finite"):
+        with pytest.raises(members.EnvironmentFailure, match="not finite"):
           batch.step(action)
         continue
       step = batch.step(action)

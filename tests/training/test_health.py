@@ -150,3 +150,9 @@ def test_a_run_that_learns_is_told_nothing(finished):
           (folder / "metrics.jsonl").read_text().splitlines()]
   assert [row["warnings"] for row in rows if row["phase"] == "train"] == (
       [[]] * 10)
+
+
+def test_of_other_algorithms_nothing_is_known():
+  config = _CONFIG.override({"algorithm.type": "module:Class"})
+  assert not _examine(health.Health(config, True), 50, kl=1e3, value_loss=1e9)
+  assert not health.Health(config, True).examine({})

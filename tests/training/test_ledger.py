@@ -67,3 +67,10 @@ def test_sentence(ledger):
   assert ledger_lib.text(ledger.row()) == (
       "stepping 20%, crossing 5%, inference 5%, learning 10%, evaluation 60%; "
       "at 0.37 of the 40,000 steps/s that its workers step at most")
+
+
+def test_a_backend_need_not_say_how_long_it_stepped(ledger):
+  ledger.train(600, UPDATE, 0.0)
+  row = ledger.row()
+  assert row["steps_per_second"] and row["step_limit"] is None
+  assert "at most" not in ledger_lib.text(row)
