@@ -211,8 +211,8 @@ def test_overrides_are_checked_together():
      "field 'learning_rat'. Did you mean 'learning_rate'?"),
     ("env.max_lenght", "Env has no field 'max_lenght'. Did you mean "
      "'max_length'?"),
-    ("network.x", "Network has no field 'x'. It has: policy_layers, "
-     "value_layers, activation, conv, action_distribution, "
+    ("network.x", "Network has no field 'x'. It has: hidden, hidden_kwargs, "
+     "policy_layers, value_layers, activation, conv, action_distribution, "
      "mean_activation, state_dependent_std, initializer, init_output_factor, "
      "init_std, frame_stack, recurrent, recurrent_units, share_core."),
     ("algorithm.normalize_return", "Algorithm has no field"),

@@ -16,6 +16,8 @@ from tests import shipped
 
 # What the source of 2017 says, in the words of `agents/config.py`.
 _ALGORITHM = {
+    "type": "ppo",
+    "kwargs": {},
     "segment_length": None,
     "update_every": 30,
     "update_epochs": 25,
@@ -44,6 +46,8 @@ _ALGORITHM = {
     "reward_clip": 10.0,
 }
 _NETWORK = {
+    "hidden": "dense",
+    "hidden_kwargs": {},
     "policy_layers": [200, 100],
     "value_layers": [200, 100],
     "activation": "relu",

@@ -89,13 +89,13 @@ class Huge(_Says):
     self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,))
 
 
-class Composite(toy.Uneven):
-  """Observes a dictionary."""
+class Wordy(toy.Uneven):
+  """Observes a text, among others."""
 
   def __init__(self):
     super().__init__()
-    self.observation_space = gymnasium.spaces.Dict(
-        {"one": self.observation_space})
+    self.observation_space = gymnasium.spaces.Dict({
+        "one": self.observation_space, "other": gymnasium.spaces.Text(9)})
 
 
 class Broken(toy.Uneven):
@@ -141,7 +141,7 @@ def test_sound_environments_pass(name):
     ("Infinite", "gives finite rewards and clear ends", "A reward is inf"),
     ("Speechless", "gives finite rewards and clear ends", "is 'much'"),
     ("Unclear", "gives finite rewards and clear ends", "terminated is 0"),
-    ("Composite", "builds, and has spaces that fit", "FlattenObservation"),
+    ("Wordy", "builds, and has spaces that fit", "space Text"),
     ("Broken", "builds, and has spaces that fit", "OSError: no display"),
 ])
 def test_faults_are_found_and_said(name, found, text):

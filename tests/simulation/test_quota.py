@@ -111,6 +111,13 @@ def _in_order_of_time(amounts, explore=True):
   return [episode[2:] for episode in sorted(played)]
 
 
+def _by_step(played):
+  """Fields of the transitions that have a row for each step."""
+  fields = played.transitions._asdict()
+  del fields["final_observ"]
+  return fields
+
+
 def _assert_finished(finished, expected):
   assert [x.length for x in finished] == [length for _, length in expected]
   np.testing.assert_allclose(
@@ -148,12 +155,15 @@ def test_equals_playing_one_after_the_other(quota, eager):
   _assert_finished(batch.finished, _in_order_of_time(quota))
   for number, one in enumerate(alone):
     np.testing.assert_array_equal(played.carry.observ[number], one.observ)
-    for name, field in played.transitions._asdict().items():
+    for name, field in _by_step(played).items():
       for step, expected in zip(field[:, number], one.steps):
         np.testing.assert_allclose(
             step, expected[name], rtol=1e-6, atol=1e-6, err_msg=name)
     ended = np.flatnonzero(_ended(played)[:, number]).tolist()
     assert ended == one.ends
+  np.testing.assert_array_equal(
+      played.transitions.final_observ,
+      played.transitions.next_observ[_ended(played)])
 
 
 @_both_modes
@@ -227,7 +237,7 @@ def test_nobody_has_to_play():
   with _batch() as batch:
     played = _play(batch, (0, 0, 0))
     assert batch.get("taken") == [0, 0, 0]
-  for name, field in played.transitions._asdict().items():
+  for name, field in _by_step(played).items():
     rest = (1,) if name in ("observ", "action", "next_observ") else ()
     assert field.shape == (0, 3, *rest), name
   assert batch.finished == []
@@ -256,6 +266,8 @@ def test_all_but_the_time_is_known_while_tracing():
     @tf.function
     def play(carry, quota):
       played = simulate.simulate(env, _Follower(), carry, 60, True, quota)
+      played = played._replace(  # As many as episodes end.
+          transitions=played.transitions._replace(final_observ=()))
       traced.append([x.shape.as_list() for x in tf.nest.flatten(played)])
       for tensor in tf.nest.flatten(played.transitions):
         assert tensor.shape[0] is None
