@@ -233,15 +233,13 @@ def test_composite_spaces_are_learned_from_and_saved():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("space, least", [
-    ("nested", 18), ("multi_binary", 18), ("tuple", 18)])
-def test_actions_in_composite_spaces_are_learned(space, least):
+def test_actions_in_composite_spaces_are_learned():
   with _trainer(**{
-      "env.id": "benchmarks.echo:Echo", "env.kwargs": {"space": space},
+      "env.id": "benchmarks.echo:Echo", "env.kwargs": {"space": "nested"},
       "num_envs": 16, "algorithm.segment_length": 64, "steps": 30_000,
       "algorithm.learning_rate": 1e-3}) as (trainer, config):
     assert np.mean(trainer.evaluate(20, lambda: False)[0]) < 12  # Of 20.
-    assert _train(trainer, config) > least
+    assert _train(trainer, config) > 18
 
 
 _PICTURES = {
@@ -263,8 +261,6 @@ def test_convolutions_learn_by_the_policy_and_by_the_value(shared):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("conv", ["nature", "impala"])
-def test_pictures_are_learned_from(conv):
-  with _trainer(**_PICTURES, **{
-      "network.conv": conv, "steps": 8000}) as (trainer, config):
+def test_pictures_are_learned_from():
+  with _trainer(**_PICTURES, **{"steps": 8000}) as (trainer, config):
     assert _train(trainer, config) > 6.5  # Of 7; guessing makes 3.5.
