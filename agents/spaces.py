@@ -121,20 +121,7 @@ def values(space: gymnasium.Space, value: Any) -> list[Any]:
   Raises:
     ValueError: If a part is missing, or has another shape than its space.
   """
-  found = []
-  for leaf in leaves(space):
-    part = value
-    for key in leaf.path:
-      try:
-        part = part[key if isinstance(part, dict) else int(key)]
-      except (KeyError, IndexError, TypeError, ValueError):
-        raise ValueError(f"The value {value!r} has no {leaf}, which is a part "
-                         f"of its space {space}.") from None
-    if np.shape(part) != leaf.shape:  # It might broadcast.
-      raise ValueError(f"The observation{leaf} has shape {np.shape(part)}, its "
-                       f"space {leaf.shape}.")
-    found.append(part)
-  return found
+  return _values(space, leaves(space), value)
 
 
 def writer(space: gymnasium.Space, array: np.ndarray
@@ -147,11 +134,30 @@ def writer(space: gymnasium.Space, array: np.ndarray
   """
   if not composite(space):
     return array.__setitem__
-  targets = columns(array)
+  found, targets = leaves(space), columns(array)
   def write(row: int, value: Any):
-    for target, part in zip(targets, values(space, value), strict=True):
+    for target, part in zip(
+        targets, _values(space, found, value), strict=True):
       target[row] = part
   return write
+
+
+def _values(space: gymnasium.Space, leaves: list[Leaf], value: Any
+            ) -> list[Any]:
+  found = []
+  for leaf in leaves:
+    part = value
+    for key in leaf.path:
+      try:
+        part = part[key if isinstance(part, dict) else int(key)]
+      except (KeyError, IndexError, TypeError, ValueError):
+        raise ValueError(f"The value {value!r} has no {leaf}, which is a part "
+                         f"of its space {space}.") from None
+    if np.shape(part) != leaf.shape:  # It might broadcast.
+      raise ValueError(f"The observation{leaf} has shape {np.shape(part)}, its "
+                       f"space {leaf.shape}.")
+    found.append(part)
+  return found
 
 
 def _parts(space: gymnasium.Space) -> Iterator[tuple[str, gymnasium.Space]]:

@@ -221,8 +221,8 @@ def write(results: pathlib.Path):
     writer.writeheader()
     writer.writerows(rows)
   results.with_suffix(".md").write_text(
-      "# Breadth\n\nTasks of all families, each trained for a short budget by "
-      "`python -m\nbenchmarks.breadth`: returns with sampled actions in the "
+      "# Breadth\n\nTasks of several families, each trained for a short budget "
+      "by `python -m\nbenchmarks.breadth`: returns with sampled actions in the "
       "same episodes\nfor the untrained policy and for the final one, mean ± "
       "std over the episodes.\n\"Better\" is by more than three standard "
       "errors. Steps/s are of training.\n\n"

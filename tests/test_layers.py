@@ -37,7 +37,8 @@ _ARROWS = {
     "agents.training": {
         "agents.config", "agents.costs", "agents.environments",
         "agents.errors", "agents.films", "agents.ops", "agents.parts",
-        "agents.plain", "agents.simulation", "agents.structs"},
+        "agents.plain", "agents.simulation", "agents.spaces",
+        "agents.structs"},
     "agents.build": {
         "agents.algorithms", "agents.config", "agents.costs",
         "agents.environments", "agents.named", "agents.networks",

@@ -273,7 +273,7 @@ def _example(features: features_lib.Features) -> tf.Tensor:
   """Return an observation as networks see it, [1, ...]."""
   if features.stack == 1:
     return features.example
-  return tf.repeat(features.example[:, None], features.stack, 1)
+  return tf.stack([features.example] * features.stack, 1)
 
 
 def _rows(function: Any, observ: tf.Tensor, width: int, count: tf.Tensor

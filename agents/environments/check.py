@@ -5,6 +5,7 @@ Each check plays a little and says what is wrong and how to mend it.
 
 from __future__ import annotations
 
+import functools
 import time
 import warnings
 from collections.abc import Callable
@@ -141,9 +142,16 @@ def _tells_the_truth_about_observations(
 
 def _misfit(observ: np.ndarray, space: gymnasium.Space) -> str:
   """Return what is wrong with an observation, if anything is."""
+  if spaces.composite(space):
+    for leaf, part in zip(
+        spaces.leaves(space), spaces.columns(observ), strict=True):
+      if problem := _misfit(part[0], leaf.space):
+        return f"In {leaf}: {problem}"
+    return ""
   if isinstance(space, gymnasium.spaces.Discrete):
     return "" if space.contains(observ[()]) else f"{observ} is not contained."
-  assert isinstance(space, gymnasium.spaces.Box)
+  if not isinstance(space, gymnasium.spaces.Box):
+    return "" if space.contains(observ) else f"{observ} is not contained."
   if observ.shape != space.shape:
     return f"An observation has shape {observ.shape}, its space {space.shape}."
   if not np.isfinite(observ).all():
@@ -213,7 +221,8 @@ def _keeps_its_hands_off_observations(
   played = _play(env, 0, steps)
   env.close()
   for number, step in enumerate(played):
-    if np.asarray(step.observ).tobytes() != step.copy.tobytes():
+    now = _copied(env.observation_space, step.observ)
+    if now.tobytes() != step.copy.tobytes():
       kind = "last observation of an episode" if (
           number + 1 < len(played) and played[number + 1].begins
           ) else "observation"
@@ -263,27 +272,46 @@ def _play(env: gymnasium.Env, seed: int, steps: int) -> list[_Played]:
   """Play random actions; return every reset and step."""
   convert = block.action_converter(env.action_space)
   actions = _actions(env.action_space, seed, (steps,))
+  copied = functools.partial(_copied, env.observation_space)
   observ, _ = env.reset(seed=seed)
-  played = [_Played(observ, np.array(observ), 0.0, False, False, True)]
+  played = [_Played(observ, copied(observ), 0.0, False, False, True)]
   for number in range(steps):
     observ, reward, terminated, truncated, _ = env.step(
         convert(actions[number:number + 1])[0])
     played.append(_Played(
-        observ, np.array(observ), reward, terminated, truncated, False))
+        observ, copied(observ), reward, terminated, truncated, False))
     if terminated or truncated:
       observ, _ = env.reset(seed=seed + number + 1)
-      played.append(_Played(observ, np.array(observ), 0.0, False, False, True))
+      played.append(_Played(observ, copied(observ), 0.0, False, False, True))
   return played
+
+
+def _copied(space: gymnasium.Space, observ: Any) -> np.ndarray:
+  """Return an observation as it is now; of Dicts and Tuples as [1]."""
+  if not spaces.composite(space):
+    return np.array(observ)
+  array = np.zeros(1, spaces.dtype(space)[0])
+  spaces.writer(space, array)(0, observ)
+  return array
 
 
 def _actions(space: gymnasium.Space, seed: int, shape: tuple[int, ...]
              ) -> np.ndarray:
   """Return actions as an agent gives them, of shape [*shape, ...]."""
   numbers = np.random.default_rng(seed)
-  if isinstance(space, gymnasium.spaces.Discrete):
-    return numbers.integers(int(space.n), size=shape)
-  assert isinstance(space, gymnasium.spaces.Box)
-  return numbers.uniform(-1, 1, (*shape, *space.shape)).astype(np.float32)
+  kind, own = spaces.dtype(space, acting=True)
+  actions = np.zeros((*shape, *own), kind)
+  for leaf, part in zip(spaces.leaves(space, acting=True),
+                        spaces.columns(actions), strict=True):
+    if isinstance(leaf.space, gymnasium.spaces.Box):
+      part[...] = numbers.uniform(-1, 1, part.shape)
+    else:
+      amount = {
+          gymnasium.spaces.Discrete: lambda space: int(space.n),
+          gymnasium.spaces.MultiDiscrete: lambda space: space.nvec,
+          gymnasium.spaces.MultiBinary: lambda space: 2}[type(leaf.space)]
+      part[...] = numbers.integers(amount(leaf.space), size=part.shape)
+  return actions
 
 
 def _first_difference(one: list[_Played], other: list[_Played]) -> int | None:

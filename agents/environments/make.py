@@ -112,6 +112,8 @@ def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
     modes = env.metadata.get("render_modes")
     try:
       spaces.check(env.observation_space, env.action_space)
+    except TypeError as error:
+      raise config_lib.ConfigError(f"env.id={config.id}: {error}") from None
     finally:
       env.close()
   except config_lib.ConfigError:

@@ -14,6 +14,10 @@ import tensorflow as tf
 
 from agents import structs
 
+FULL = ("More than one step in sixteen of a collection truncated its episode, "
+        "which with network.frame_stack there is no room for: raise "
+        "env.max_length, or do without the stack.")
+
 
 class Recent(NamedTuple):
   """What is remembered of N running episodes."""
@@ -40,7 +44,7 @@ def stack(observ: tf.Tensor, recent: Recent) -> tuple[tf.Tensor, Recent]:
   others = [1] * (observ.shape.rank - 1)
   before = tf.where(
       tf.reshape(recent.begun, [-1, 1, *others]), recent.observ,
-      tf.repeat(observ[:, None], recent.observ.shape[1], 1))
+      tf.stack([observ] * recent.observ.shape[1], 1))
   stacked = tf.concat([before, observ[:, None]], 1)
   return stacked, Recent(stacked[:, 1:], tf.ones_like(recent.begun))
 
@@ -89,10 +93,7 @@ def film(transitions: structs.Transition, recent: Recent, following: tf.Tensor,
   cut = transitions.truncated & ~transitions.terminated
   finals = tf.boolean_mask(
       transitions.final_observ, tf.boolean_mask(cut, ended))
-  enough = tf.debugging.Assert(tf.shape(finals)[0] <= room, [
-      "More than", room, "episodes were truncated in one collection, which is "
-      "all that there is room for with network.frame_stack. Lower "
-      "algorithm.segment_length."])
+  enough = tf.debugging.Assert(tf.shape(finals)[0] <= room, [FULL])
   with tf.control_dependencies([enough] if enough is not None else []):
     finals = tf.pad(finals, [[0, room - tf.shape(finals)[0]]] + [
         [0, 0]] * (finals.shape.rank - 1))

@@ -38,11 +38,14 @@ class Memory(NamedTuple):
     Returns:
       Tensors whose sizes are known although T is not.
     """
+    if not isinstance(state, structs.Remembered):
+      state = structs.NOTHING  # An algorithm's own, which it learns without.
     frames: Any = ()
     if state.recent:
       assert following is not None
       frames, step, successor = frames_lib.film(
-          transitions, state.recent, following, self._room)
+          transitions, state.recent, following,
+          self._room(transitions.valid.shape[1]))
       transitions = transitions._replace(
           observ=step, next_observ=successor)
     transitions = transitions._replace(final_observ=())
@@ -72,10 +75,9 @@ class Memory(NamedTuple):
         self._segments(transitions, state.cell) if self.in_place else (),
         frames)
 
-  @property
-  def _room(self) -> int:
+  def _room(self, num_envs: int) -> int:
     """Most episodes that may be truncated, where steps are of frames."""
-    return min(self.rows, max(256, self.rows // 16))
+    return min(self.rows, max(256, num_envs, self.rows // 16))
 
   def _segments(self, transitions: structs.Transition, state: tf.Tensor
                 ) -> structs.Segments:

@@ -11,9 +11,11 @@ import numpy as np
 import tensorflow as tf
 
 from agents import errors
+from agents import spaces
 from agents import structs
 from agents.environments import episodes as episodes_lib
 from agents.environments import incidents as incidents_lib
+from agents.parts import frames
 from agents.parts import memory as memory_lib
 from agents.simulation import in_graph_batch_env
 from agents.simulation import simulate
@@ -109,9 +111,10 @@ class Trainer:
         done = (self._epoch_in_parts(share, stop) if self._in_parts else
                 self.train_epoch(self._carry, share))
     except tf.errors.InvalidArgumentError as error:
-      if _NOTHING not in error.message:
-        raise
-      raise errors.EnvironmentsError(_NOTHING) from None
+      for text in (_NOTHING, frames.FULL):
+        if text in error.message:
+          raise errors.EnvironmentsError(text) from None
+      raise
     if done is None:
       return None
     carry, metrics, samples, seconds = done
@@ -185,9 +188,10 @@ class Trainer:
     """Return numbers whose distribution is worth seeing, by name."""
     observ, action, valid, advantage, learned = samples
     seen = self.algorithm.features(tf.boolean_mask(observ, valid)).numpy()
-    taken = action.numpy()[valid.numpy()]
-    found = {"observations": seen, "actions": taken,
+    found = {"observations": seen,
              "advantages": advantage.numpy()[learned.numpy()]}
+    if not spaces.composite(self.train_env.batch_env.action_space):
+      found["actions"] = action.numpy()[valid.numpy()]
     return {name: array.ravel() for name, array in found.items() if array.size}
 
   def evaluate(self, amount: int, stop: Callable[[], bool]

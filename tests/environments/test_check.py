@@ -117,6 +117,14 @@ def _wrong(findings):
           if not all(problem.harmless for problem in finding.problems)}
 
 
+@pytest.mark.parametrize("space", ["nested", "multi_binary", "multi_discrete"])
+def test_environments_of_any_space_pass(space):
+  findings = list(check.examine(make.MakeEnv(config_lib.Env(
+      "benchmarks.echo:Echo", {"space": space}, max_length=20))))
+  assert not _wrong(findings)
+  assert len(findings) == 9
+
+
 @pytest.mark.parametrize("name", [
     "Sound", "CartPole-v1", "Hopper-v5", "FrozenLake-v1"])
 def test_sound_environments_pass(name):

@@ -158,6 +158,8 @@ def test_constructor_travels_to_workers():
         "speed": 3}},)), "speed"),
     (config_lib.Env("CartPole-v1", wrappers=({"AddRenderObservation": {}},)),
      "render_mode"),
+    (config_lib.Env("tests.environments.test_check:Wordy"),
+     "Observation space Text"),
     (config_lib.Env("FrozenLake-v1", frame_delta=True), "frame_delta")])
 def test_check_names_what_does_not_work(env, message):
   with pytest.raises(config_lib.ConfigError, match=message):

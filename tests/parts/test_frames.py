@@ -107,5 +107,5 @@ def test_frames_are_stored_once():
 def test_more_truncations_than_there_is_room_for_are_an_error():
   transitions, following, _ = next(_play(0))
   recent = frames.nothing(tf.zeros([1, 2]), _BATCH, 4)
-  with pytest.raises(tf.errors.InvalidArgumentError, match="segment_length"):
+  with pytest.raises(tf.errors.InvalidArgumentError, match="frame_stack"):
     frames.film(transitions, recent, following, room=1)
