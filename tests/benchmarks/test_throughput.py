@@ -66,4 +66,4 @@ def test_everything_is_measured(tmp_path):
           "raw", "gymnasium_sync", "gymnasium_async", "vector_env",
           *throughput.OURS}
       assert all(speed > 0 for speed in speeds.values())
-  assert out.with_suffix(".md").read_text().startswith("| steps/s (÷ raw) |")
+  assert out.with_suffix(".md").read_text().startswith("| steps/s (÷ raw) ")
