@@ -231,15 +231,8 @@ class _Dealt(NamedTuple):
         observ=self.see(batch.data.observ)))
 
 
-class _DealtSegments(NamedTuple):
+class _DealtSegments(_Dealt):
   """Minibatches of whole segments."""
-
-  batches: minibatches.Minibatches | minibatches.FullBatch
-  see: Callable[[tf.Tensor], tf.Tensor]  # From rows to observations.
-
-  @property
-  def amount(self) -> tf.Tensor | int:
-    return self.batches.amount
 
   def take(self, index: tf.Tensor) -> minibatches.Batch:
     """Return one batch as one chunk of steps."""

@@ -46,12 +46,7 @@ class _Begun(NamedTuple):
 class BatchPPO(actor_critic.ActorCritic):
   """Learns from segments or whole episodes of all B environments.
 
-  Args:
-    config: Hyper-parameters.
-    observation_space: Of any kind that `agents.spaces` can keep.
-    networks: Of policy and value, not built yet.
-    seed: Seed of everything random.
-    frame_stack: How many observations networks see at a time.
+  Its arguments are those of `ActorCritic`.
   """
 
   def __init__(self, config: config_lib.Algorithm,

@@ -57,6 +57,8 @@ def end(folder: run_folder.RunFolder) -> str:
 def _space(space: gymnasium.Space) -> str:
   if isinstance(space, gymnasium.spaces.Discrete):
     return f"{space.n} choices"
+  if not isinstance(space, gymnasium.spaces.Box):
+    return str(space)
   shape = " x ".join(map(str, space.shape or ())) or "one"
   return f"{shape} {space.dtype}"
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
 from agents import structs
@@ -80,12 +79,14 @@ def film(transitions: structs.Transition, recent: Recent, following: tf.Tensor,
       transitions.observ, following[None]], 0)
   flat = tf.reshape(timeline, [-1, *timeline.shape[2:]])
   # Where the episode of each step began, as far as that is known.
-  begins = tf.concat([
+  begin = tf.concat([
       tf.where(recent.begun, 0, before)[None],
-      tf.where(ended | ~transitions.valid,
-               before + tf.range(1, time + 1)[:, None], 0)], 0)
-  until = np.tri(time, time + 1, dtype=bool)[..., None]
-  begin = tf.reduce_max(tf.where(until, begins[None], 0), 1)
+      tf.where((ended | ~transitions.valid)[:-1],
+               before + tf.range(1, time)[:, None], 0)], 0)
+  shift = 1
+  while shift < time:  # To the latest one up to each step.
+    earlier = tf.pad(begin[:-shift], [[shift, 0], [0, 0]])
+    begin, shift = tf.maximum(begin, earlier), 2 * shift
   places = tf.range(time)[:, None] + tf.range(amount)  # [T, amount]
   places = tf.maximum(places[:, None], begin[..., None])
   step = places * batch + tf.range(batch)[:, None]

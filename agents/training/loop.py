@@ -15,6 +15,7 @@ import tensorflow as tf
 from agents import config as config_lib
 from agents import errors
 from agents import plain
+from agents import spaces
 from agents.training import checkpoint
 from agents.training import divergence
 from agents.training import epoch as epoch_lib
@@ -63,9 +64,10 @@ class Loop:
     self._failures = failures.Failures(
         folder, self._config, trainer.incidents)
     self._recorder = recorded.Recorder()
-    self._health = health_lib.Health(
-        self._config, isinstance(
-            trainer.train_env.batch_env.action_space, gymnasium.spaces.Box))
+    actions = spaces.leaves(
+        trainer.train_env.batch_env.action_space, acting=True)
+    self._health = health_lib.Health(self._config, any(
+        isinstance(leaf.space, gymnasium.spaces.Box) for leaf in actions))
     self._filming = filming.Filming(folder, drawing or {})
     self._fallbacks = 0  # To the last checkpoint.
     self._compiled = False  # A process's first epoch compiles; it isn't timed.
