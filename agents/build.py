@@ -91,8 +91,7 @@ def block_class(config: config_lib.Config) -> Callable[..., Any]:
   if config.env.backend == "envpool":
     return functools.partial(
         pool_block.PoolBlock, threads=config.workers(workers_lib.cores()))
-  return named.find_class(
-      "env.backend", config.env.backend, backend.Backend)
+  return backend.find(config.env.backend)
 
 
 def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,

@@ -131,14 +131,32 @@ def writer(space: gymnasium.Space, array: np.ndarray
   Args:
     space: That the values are of.
     array: Of shape [N, ...], with the type and shape of `dtype`.
+  Returns:
+    A function that raises ValueError where integers would not stay the same.
   """
+  found = leaves(space)
+  writers = [_column_writer(leaf, column) for leaf, column in zip(
+      found, columns(array), strict=True)]
   if not composite(space):
-    return array.__setitem__
-  found, targets = leaves(space), columns(array)
+    return writers[0]
   def write(row: int, value: Any):
-    for target, part in zip(
-        targets, _values(space, found, value), strict=True):
-      target[row] = part
+    for writer, part in zip(
+        writers, _values(space, found, value), strict=True):
+      writer(row, part)
+  return write
+
+
+def _column_writer(leaf: Leaf, column: np.ndarray
+                   ) -> Callable[[int, Any], None]:
+  if leaf.dtype == np.float32:
+    return column.__setitem__
+  def write(row: int, value: Any):
+    value = np.asarray(value)
+    column[row] = value
+    if value.dtype != leaf.dtype and (column[row] != value).any():
+      raise ValueError(
+          f"The observation{leaf} holds {value!r}, which is not the same in "
+          f"the type of its space, {leaf.dtype}.")
   return write
 
 

@@ -47,8 +47,9 @@ class Experience(NamedTuple):
   # Where each step has kept its place, step T * s + t is segment s's t-th one,
   # and those that are not valid may be anywhere; otherwise ().
   segments: Any = ()
-  # [F, ...] where steps are of several frames, else (). Observations are then
-  # numbers of frames, [N, frame_stack] and [S, frame_stack] int32.
+  # [F, ...] of pictures, and where steps are of several frames, else ().
+  # Observations are then numbers of these, [N, frame_stack] and
+  # [S, frame_stack] int32.
   frames: Any = ()
 
 

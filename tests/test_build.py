@@ -269,9 +269,10 @@ _PICTURES = {
     "algorithm.update_epochs": 4, "algorithm.learning_rate": 1e-3}
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_convolutions_learn_by_the_policy_and_by_the_value(shared):
-  with _trainer(**_PICTURES, **{"network.share_core": shared}) as (trainer, _):
+@pytest.mark.parametrize("shared, stack", [(True, 1), (False, 2)])
+def test_convolutions_learn_by_the_policy_and_by_the_value(shared, stack):
+  with _trainer(**{**_PICTURES, "network.share_core": shared,
+                   "network.frame_stack": stack}) as (trainer, _):
     before = trainer.state()
     trainer.epoch(0.0)
     kernels = [name for name in before if name.endswith("conv_0/kernel")

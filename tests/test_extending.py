@@ -14,6 +14,7 @@ import pytest
 from agents import build
 from agents import config as config_lib
 from agents import configs
+from agents.environments import backend
 from tests import command
 
 _TEXT = (command.ROOT / "docs" / "extending.md").read_text()
@@ -111,6 +112,19 @@ def test_what_is_no_such_class_is_told(changes, message, folder, monkeypatch):
   config = config_lib.Config().override(changes)
   with pytest.raises(config_lib.ConfigError, match=message):
     build.check(config)
+
+
+def test_who_keeps_no_time_limits_gets_none(folder, monkeypatch):
+  monkeypatch.syspath_prepend(folder)
+  config = config_lib.Config().override({"env.backend": "points:Points"})
+  kind = backend.find(config.env.backend)
+  assert any("does not stagger" in note
+             for note in backend.check(config, kind))
+  limited = config.override({"env.max_length": 5})
+  with pytest.raises(config_lib.ConfigError, match="not say that it heeds it"):
+    backend.check(limited, kind)
+  monkeypatch.setattr(kind, "limits", True)
+  assert not any("stagger" in note for note in backend.check(limited, kind))
 
 
 def test_it_is_told_before_anything_starts(folder):

@@ -33,6 +33,29 @@ def _filled(amount=6):
   return values, array
 
 
+@pytest.mark.parametrize("space, value", [
+    (gym.Box(0, 255, (2,), np.uint8), np.array([3, 256])),
+    (gym.Box(0, 255, (2,), np.uint8), np.array([0.5, 1.0])),
+    (gym.Box(0, 255, (2,), np.uint8), [3, -1]),
+    (gym.Box(0, 1, (2,), np.bool_), np.array([0, 2])),
+    (gym.Discrete(4), 1.5),
+    (gym.MultiBinary(2), np.array([1, 400]))])
+def test_integers_that_would_not_stay_the_same_are_refused(space, value):
+  for outer, told in (space, value), (gym.Dict(a=space), {"a": value}):
+    kind, shape = spaces.dtype(outer)
+    write = spaces.writer(outer, np.zeros((1, *shape), kind))
+    with pytest.raises(ValueError, match="is not the same in the type"):
+      write(0, told)
+
+
+def test_integers_of_another_type_stay_the_same():
+  array = np.zeros((1, 2), np.uint8)
+  write = spaces.writer(gym.Box(0, 255, (2,), np.uint8), array)
+  for value in np.array([3, 255]), [7, 0], np.array([1.0, 2.0]):
+    write(0, value)
+    np.testing.assert_array_equal(array[0], value)
+
+
 def _part(value, leaf):
   for key in leaf.path:
     value = value[key if isinstance(value, dict) else int(key)]

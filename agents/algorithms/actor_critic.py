@@ -41,7 +41,7 @@ class ActorCritic:
     self.head = networks.policy.head
     self.features = features.Features(
         observation_space, config.normalize_observ, config.observ_clip,
-        frame_stack)
+        frame_stack, by_frames=bool(config.segment_length))
     self.model = models.make(self.features, networks)
     self.weights = networks.weights  # As they are trained.
     self.others: list[Any] = []  # Variables to be kept, as of an optimizer.
@@ -63,7 +63,7 @@ class ActorCritic:
     stack, size = self.features.stack, self.model.size
     return structs.Remembered(
         frames.nothing(self.features.example, amount, stack)
-        if stack > 1 else (),
+        if stack else (),
         tf.zeros([amount, size]) if size else ())
 
   def act(self, observ: tf.Tensor, state: structs.Remembered,
@@ -114,7 +114,7 @@ class ActorCritic:
     if not moments:
       return {}
     observ, look = memory.observ, models.look(memory)
-    if self.features.stack > 1:
+    if self.features.stack:
       observ = observ[:, -1]  # Each frame once.
     batch = minibatches.everything(observ, memory.valid)
     def clipped(chunk):

@@ -264,7 +264,7 @@ def look(memory: structs.Experience) -> Callable[[tf.Tensor], tf.Tensor]:
 
 def _example(features: features_lib.Features) -> tf.Tensor:
   """Return an observation as networks see it, [1, ...]."""
-  if features.stack == 1:
+  if not features.stack:
     return features.example
   return tf.stack([features.example] * features.stack, 1)
 

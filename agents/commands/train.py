@@ -169,7 +169,9 @@ def _check(config: config_lib.Config):
   if config.env.backend == "envpool":
     warnings += pool_block.check(config)
   elif config.env.backend != "gymnasium":
-    warnings += backend.check(config)
+    with quiet.quiet_imports():
+      kind = backend.find(config.env.backend)
+    warnings += backend.check(config, kind)
   if config.algorithm.update_every:
     make.max_length(config.env)  # Whole episodes need room.
   for warning in warnings:

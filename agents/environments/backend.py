@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 
 from agents import config as config_lib
+from agents import named
 from agents.environments import block as block_lib
 from agents.environments import make
 
@@ -31,6 +32,9 @@ class Backend:
   """
 
   repeats = False  # Whether `replay` can rebuild running episodes.
+  # Whether episodes are truncated as `constructors` say: all of them after
+  # `config.max_length` steps, and the one of `short` as that says.
+  limits = False
 
   def __init__(
       self, constructors: Sequence[make.MakeEnv], first: int,
@@ -89,9 +93,21 @@ class Backend:
     return type(self).__name__
 
 
-def check(config: config_lib.Config) -> list[str]:
+def find(name: str) -> type[Backend]:
+  """Return the user's own class, which `env.backend` names.
+
+  Raises:
+    ConfigError: If there is no such class.
+  """
+  return named.find_class("env.backend", name, Backend)
+
+
+def check(config: config_lib.Config, kind: type[Backend]) -> list[str]:
   """Return what the user should know of training with such a backend.
 
+  Args:
+    config: All settings.
+    kind: Of the backend.
   Raises:
     ConfigError: If it can't do what is asked for.
   """
@@ -105,7 +121,16 @@ def check(config: config_lib.Config) -> list[str]:
       raise config_lib.ConfigError(
           f"env.{name} wants env.backend=gymnasium: {config.env.backend} steps "
           "its environments as they are.")
-  return [f"{config.env.backend} can't repeat an episode. So resuming begins "
+  if config.env.max_length and not kind.limits:
+    raise config_lib.ConfigError(
+        f"env.max_length={config.env.max_length}: {config.env.backend} does "
+        "not say that it heeds it, by `limits = True`. Without it, episodes "
+        "end as it likes.")
+  notes = [f"{config.env.backend} can't repeat an episode. So resuming begins "
           "new ones and does not repeat bit for bit, and none of training can "
           "be filmed; evaluations and films of the policy are played in "
           "Gymnasium."]
+  if config.stagger and not kind.limits:
+    notes.append(f"{config.env.backend} does not stagger its first episodes: "
+                 "those that last equally long end together.")
+  return notes

@@ -46,6 +46,8 @@ class PoolBlock(backend.Backend):
     threads: That step them.
   """
 
+  limits = True
+
   def __init__(
       self, constructors: Sequence[make.MakeEnv], first: int,
       spaces: tuple[gymnasium.Space, gymnasium.Space],
@@ -179,7 +181,7 @@ def check(config: config_lib.Config) -> list[str]:
   Raises:
     ConfigError: If it isn't installed, or can't do what is asked for.
   """
-  notes = backend.check(config)
+  notes = backend.check(config, PoolBlock)
   env = make.MakeEnv(config.env)()
   env.close()
   _check_spaces(config.env.id, _spec(config.env),

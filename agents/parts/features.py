@@ -25,12 +25,15 @@ class Features:
     normalized: Whether numbers are normalized by their running moments.
     clip: Bound of the normalized numbers.
     stack: How many observations networks see at a time.
+    by_frames: Whether images come in stacks also where these are of one.
   """
 
   def __init__(self, space: gymnasium.Space, normalized: bool, clip: float,
-               stack: int = 1):
-    self.stack = stack
+               stack: int = 1, by_frames: bool = False):
     self._leaves = spaces.leaves(space)
+    images = any(leaf.is_image for leaf in self._leaves)
+    # Observations are stacks of so many; 0: they are themselves.
+    self.stack = stack if stack > 1 or by_frames and images else 0
     self._composite = spaces.composite(space)
     self._clip = clip
     numbers = sum(math.prod(leaf.shape) for leaf in self._leaves
@@ -70,7 +73,7 @@ class Features:
       Vectors one after the other, [N, stack * size], and images with the
       channels of one after the other.
     """
-    if self.stack == 1:
+    if not self.stack:
       return self(observ), *self.images(observ)
     each = tf.reshape(observ, [-1, *observ.shape[2:]])
     vector = tf.reshape(self(each), [_rows(observ), self.stack * self.size])

@@ -14,8 +14,8 @@ import tensorflow as tf
 from agents import structs
 
 FULL = ("More than one step in sixteen of a collection truncated its episode, "
-        "which with network.frame_stack there is no room for: raise "
-        "env.max_length, or do without the stack.")
+        "which there is no room for with pictures or network.frame_stack: "
+        "raise env.max_length.")
 
 
 class Recent(NamedTuple):
@@ -43,7 +43,7 @@ def stack(observ: tf.Tensor, recent: Recent) -> tuple[tf.Tensor, Recent]:
   others = [1] * (observ.shape.rank - 1)
   before = tf.where(
       tf.reshape(recent.begun, [-1, 1, *others]), recent.observ,
-      tf.stack([observ] * recent.observ.shape[1], 1))
+      tf.repeat(observ[:, None], recent.observ.shape[1], 1))
   stacked = tf.concat([before, observ[:, None]], 1)
   return stacked, Recent(stacked[:, 1:], tf.ones_like(recent.begun))
 
@@ -73,11 +73,6 @@ def film(transitions: structs.Transition, recent: Recent, following: tf.Tensor,
   time, batch = ended.shape
   amount = recent.observ.shape[1] + 1
   before = amount - 1
-  # One after the other in time, `batch` in each place of time.
-  timeline = tf.concat([
-      tf.transpose(recent.observ, [1, 0, *range(2, recent.observ.shape.rank)]),
-      transitions.observ, following[None]], 0)
-  flat = tf.reshape(timeline, [-1, *timeline.shape[2:]])
   # Where the episode of each step began, as far as that is known.
   begin = tf.concat([
       tf.where(recent.begun, 0, before)[None],
@@ -102,7 +97,12 @@ def film(transitions: structs.Transition, recent: Recent, following: tf.Tensor,
   number = tf.reshape(tf.cumsum(tf.reshape(
       tf.cast(cut, tf.int32), [-1]), exclusive=True), [time, batch])
   latest = tf.where(
-      cut, flat.shape[0] + number,
+      cut, (before + time + 1) * batch + number,
       (before + 1 + tf.range(time)[:, None]) * batch + tf.range(batch))
-  return Film(tf.concat([flat, finals], 0), step,
+  # One after the other in time, `batch` in each place of time.
+  known = tf.transpose(
+      recent.observ, [1, 0, *range(2, recent.observ.shape.rank)])
+  timeline = [tf.reshape(tensor, [-1, *following.shape[1:]])
+              for tensor in (known, transitions.observ, following)]
+  return Film(tf.concat([*timeline, finals], 0), step,
               tf.concat([step[..., 1:], latest[..., None]], -1))

@@ -157,6 +157,6 @@ def test_minibatches_hold_each_step_once(kind):
 
 
 def _seen(algorithm, rows, memory):
-  if algorithm.features.stack == 1:
+  if not algorithm.features.stack:
     return rows
   return tf.gather(memory.frames, rows)

@@ -204,7 +204,8 @@ def test_shapes_are_known_although_the_number_of_steps_is_not(
       ((memory.sequences, *observ), tf.uint8))
 
 
-def test_a_rollout_of_stacked_pictures_takes_little_more_than_its_frames():
+@pytest.mark.parametrize("stack", [1, 4])
+def test_a_rollout_of_pictures_takes_little_more_than_its_frames(stack):
   steps, batch = 128, 64
   def zeros(kind, *shape):
     return tf.zeros([steps, batch, *shape], kind)
@@ -213,7 +214,7 @@ def test_a_rollout_of_stacked_pictures_takes_little_more_than_its_frames():
   transitions = structs.Transition(
       picture, zeros(tf.int64), zeros(tf.float32), never, never, picture,
       ~never, final_observ=picture[0, :0])
-  recent = frames.nothing(picture[0, :1], batch, 4)
+  recent = frames.nothing(picture[0, :1], batch, stack)
   memory = memory_lib.segments(batch, steps).arrange(
       transitions, structs.Remembered(recent), picture[0])
   size = sum(tensor.numpy().nbytes for tensor in tf.nest.flatten(memory))
