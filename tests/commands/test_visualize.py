@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from agents import config as config_lib
+from agents.commands import replay
 from agents.training import checkpoint
 from agents.training import recorded
 from agents.training import run_folder
@@ -183,6 +184,34 @@ def test_environment_that_can_not_draw(tmp_path):
       cwd=command.ROOT)
   assert done.returncode == 2
   assert "tests.toy:Counter can't be filmed" in done.stdout
+
+
+@pytest.mark.slow
+def test_nested_actions_and_a_memory_are_filmed_and_played_again(tmp_path):
+  """Mean actions, an episode of training, and one in which it failed."""
+  done = command.run(
+      "train.py", "--config", "default", "--preset", "recurrent", "--logdir",
+      tmp_path / "logdir", "--steps", "8000", "--video_every", "4000", "--set",
+      "env.id=tests.films.painted:Painted", "--set", "num_envs=16", "--set",
+      "network.frame_stack=2", "--set", "max_env_restarts=1000", cwd=tmp_path)
+  assert done.returncode == 0, done.stdout
+  folder = command.run_folder(tmp_path / "logdir")
+  decoding.decode(sorted((folder / "videos").glob("*.mp4"))[-1])
+  played, _ = _visualize(folder, tmp_path, "--num_episodes", "2")
+  check_seen(folder, played[0])
+  told, output = _visualize(folder, tmp_path, "--episode", "-1")
+  last = recorded.find(folder / "checkpoints", -1)
+  assert told[-1]["return"] == last.episode.score
+  assert "does not repeat" not in output
+  for episode in *played, told[-1]:
+    frames, _ = decoding.decode(tmp_path / "films" / episode["file"])
+    assert len(frames) == 20 and frames.std() > 5
+  crash = sorted((folder / "crashes").iterdir())[-1]
+  film = tmp_path / "crash.mp4"
+  assert replay.main([str(crash), "--film", str(film)]) == 0
+  assert len(decoding.decode(film)[0]) == 5
+  with pytest.raises(ValueError, match="No paint left"):
+    replay.main([str(crash)])
 
 
 @pytest.mark.slow
