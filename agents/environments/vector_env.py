@@ -129,10 +129,19 @@ class VectorEnv(vector.VectorEnv):
       Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
     """Step all environments; those whose turn it is begin their next episode.
     """
+    self.step_async(actions)
+    return self.step_wait()
+
+  def step_async(self, actions: Any):
+    """Begin a step; the workers go on while you do something else."""
     block = self._opened
     _assign(self._actions, actions)
     block.step_async()
-    answers = block.step_wait()
+
+  def step_wait(self) -> tuple[
+      Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    """End the step that has begun, and return what `step` does."""
+    answers = self._opened.step_wait()
     reward, terminated, truncated = (self._arrays[name].copy() for name in (
         "reward", "terminated", "truncated"))
     return (copy.deepcopy(self._observs), reward, terminated, truncated,
@@ -144,8 +153,12 @@ class VectorEnv(vector.VectorEnv):
 
   def call(self, name: str, /, *args, **kwargs) -> tuple[Any, ...]:
     """Call a method of every environment, or return what is not a method."""
-    return tuple(self._opened.call(
-        name, args, kwargs, [True] * self.num_envs))
+    return self.call_some([True] * self.num_envs, name, *args, **kwargs)
+
+  def call_some(self, chosen: Sequence[bool], name: str, /, *args, **kwargs
+                ) -> tuple[Any, ...]:
+    """Call a method where `chosen` is true, and return what these say."""
+    return tuple(self._opened.call(name, args, kwargs, chosen))
 
   def get_attr(self, name: str) -> tuple[Any, ...]:
     """Return an attribute of every environment."""
