@@ -44,7 +44,8 @@ setuptools.setup(
         "dm_control": ["dm-control>=1.0.20", "mujoco<4", "shimmy>=2.0"],
         "envpool": ["envpool>=1.1; platform_system == 'Linux'"],
         "pixels": ["opencv-python-headless>=4.8"],
-        "robotics": ["gymnasium-robotics>=1.3"],
+        # Of 1.4.2, Fetch, Hand and Kitchen fail with MuJoCo 3.12 and later.
+        "robotics": ["gymnasium-robotics>=1.3", "mujoco<3.12"],
         "benchmarks": [
             "envpool>=1.1; platform_system == 'Linux'",
             "stable-baselines3>=2.4"],

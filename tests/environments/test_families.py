@@ -15,7 +15,8 @@ _SETUP = (pathlib.Path(__file__).parents[2] / "setup.py").read_text()
 _IDS = {
     "ALE/Pong-v5": "atari", "dm_control/cheetah-run-v0": "dm_control",
     "PointMaze_UMazeDense-v3": "robotics", "AdroitHandDoor-v1": "robotics",
-    "HandReach-v3": "robotics", "BipedalWalker-v3": "box2d",
+    "HandReach-v3": "robotics", "FetchReachDense-v4": "robotics",
+    "BipedalWalker-v3": "box2d",
     "LunarLanderContinuous-v3": "box2d"}
 
 
