@@ -4,8 +4,12 @@ import pathlib
 
 import setuptools
 
+_ATARI = ["ale-py>=0.10", "opencv-python-headless>=4.8"]
+_BOX2D = ["box2d>=2.3.10"]
+_ENVPOOL = [
+    "envpool>=1.1; platform_system == 'Linux' and python_version >= '3.11'"]
 _TEST = ["build>=1.0", "ipykernel>=6.0", "nbclient>=0.8", "pytest>=8.0",
-         "pytest-xdist>=3.5"]
+         "pytest-xdist>=3.5", *_ATARI, *_BOX2D, *_ENVPOOL]
 
 setuptools.setup(
     name="batch-ppo",
@@ -38,16 +42,14 @@ setuptools.setup(
         "test": _TEST,
         "dev": [*_TEST, "mypy>=1.10", "ruff>=0.6", "types-PyYAML",
                 "types-tqdm"],
-        "atari": ["ale-py>=0.10", "opencv-python-headless>=4.8"],
-        "box2d": ["box2d>=2.3.10"],
+        "atari": _ATARI,
+        "box2d": _BOX2D,
         # Of 1.0.50, dm-control does not load with MuJoCo 4.
         "dm_control": ["dm-control>=1.0.20", "mujoco<4", "shimmy>=2.0"],
-        "envpool": ["envpool>=1.1; platform_system == 'Linux'"],
+        "envpool": _ENVPOOL,
         "pixels": ["opencv-python-headless>=4.8"],
         # Of 1.4.2, Fetch, Hand and Kitchen fail with MuJoCo 3.12 and later.
         "robotics": ["gymnasium-robotics>=1.3", "mujoco<3.12"],
-        "benchmarks": [
-            "envpool>=1.1; platform_system == 'Linux'",
-            "stable-baselines3>=2.4"],
+        "benchmarks": [*_ENVPOOL, "stable-baselines3>=2.4"],
     },
 )

@@ -208,7 +208,7 @@ def _library() -> Any:
   if not importlib.util.find_spec("envpool"):
     raise config_lib.ConfigError(
         "env.backend=envpool needs envpool: "
-        f"{families.advice('envpool')}, on Linux.")
+        f"{families.advice('envpool')}, on Linux, with Python 3.11 or newer.")
   return importlib.import_module("envpool")
 
 
