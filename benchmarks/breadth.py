@@ -6,7 +6,8 @@
 Each task is trained for a short budget by train.py; then the untrained policy
 and the final one play the same episodes, with sampled actions. A row a task is
 appended to docs/results/breadth.csv, and breadth.md beside it is written anew.
-What is there already is left alone; what isn't installed is named.
+What is there already is left alone, a run that was stopped goes on, and what
+isn't installed is named.
 """
 
 from __future__ import annotations
@@ -118,10 +119,12 @@ TASKS = (
 
 
 def measure(task: Task, logdir: pathlib.Path) -> dict[str, Any]:
-  """Train, play, and return a row."""
+  """Train, or go on training, play, and return a row."""
   place = logdir / task.name.replace("/", "_").replace(" ", "_")
-  machine.python(str(_ROOT / "train.py"), *task.job.args, "--logdir",
-                 str(place))
+  begun = runs.find(place, task.job.config)
+  machine.python(str(_ROOT / "train.py"), *(
+      ["--resume", str(begun.path)] if begun else
+      [*task.job.args, "--logdir", str(place)]))
   folder = run_folder.find(place)
   scores = json.loads(machine.python(
       "-m", "benchmarks.breadth", "--evaluate", str(folder.path), "--episodes",

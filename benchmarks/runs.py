@@ -181,12 +181,12 @@ def _run(job: Job, logdir: pathlib.Path, at_once: int, episodes: int
   """Train, or go on training, and evaluate; return a row without commit."""
   # One that was begun under other conditions would not tell how long it takes.
   place = logdir / f"{job.title}-{at_once}_at_once"
-  folder = _find(place, job.config)
+  folder = find(place, job.config)
   begin = (["--resume", str(folder.path)] if folder else
            [*job.args, "--logdir", str(place)])
   machine.python(str(_ROOT / "train.py"), *begin,
                  *(["--noenv_processes"] if at_once > 1 else []))
-  folder = _find(place, job.config)
+  folder = find(place, job.config)
   assert folder, "There is a run folder after a run."
   scores = json.loads(machine.python(
       "-m", "benchmarks.evaluation", str(folder.path), "--episodes",
@@ -201,7 +201,7 @@ def _run(job: Job, logdir: pathlib.Path, at_once: int, episodes: int
   return row
 
 
-def _find(logdir: pathlib.Path, config: config_lib.Config
+def find(logdir: pathlib.Path, config: config_lib.Config
           ) -> run_folder.RunFolder | None:
   """Return the run with this very config that can be gone on with."""
   for path in sorted(logdir.glob("*/checkpoints/*.npz")):
