@@ -349,7 +349,6 @@ def test_help_does_not_import_tensorflow():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config, args", [
-    ("cheetah", ["--steps", "30000"]),
     ("humanoid", ["--steps", "10000"]),
     ("cartpole", ["--preset", "paper", "--steps", "10000"]),
     ("hopper", ["--preset", "paper", "--steps", "10000"]),
@@ -405,9 +404,8 @@ def test_number_of_workers_changes_nothing(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config, steps, goal", [
-    (["pendulum"], 300_000, -250), (["cartpole"], 100_000, 475),
-    (["cartpole", "--preset", "paper"], 60_000, 463),
-    (["reacher", "--preset", "paper"], 500_000, -5.5)])
+    (["pendulum"], 300_000, -250),
+    (["cartpole", "--preset", "paper"], 60_000, 463)])
 def test_small_tasks_are_solved(config, steps, goal, tmp_path):
   done = command.run("train.py", "--config", *config, "--steps", str(steps),
                      "--logdir", tmp_path / "logdir", cwd=tmp_path)
