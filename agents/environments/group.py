@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
 
+import gymnasium
 import numpy as np
 
 from agents.environments import backend
 from agents.environments import block as block_lib
 from agents.environments import episodes
 from agents.environments import incidents
+from agents.environments import layout
 from agents.environments import members
+from agents.environments import memory
 from agents.environments import remote_block
+from agents.environments import workers as workers_lib
 
 
 class ReplayError(members.EnvironmentFailure):
@@ -81,6 +89,20 @@ class Group:
         index, seed, one.action[:0]) for one in found]
     return incidents.Incident(str(failure), tuple(broken))
 
+  def check_active(self, active: np.ndarray):
+    """Raise ValueError for a wrong choice of whom to step, [N]."""
+    shape = self.arrays["active"].shape
+    if np.shape(active) != shape:
+      raise ValueError(f"`active` must have shape {shape}. "
+                       f"Received: {np.shape(active)}.")
+    running = self.log.running
+    inside = ~np.asarray(active, bool) & (
+        running.first[self.rows] < len(running.actions))
+    if inside.any():
+      index = self.rows.start + int(np.flatnonzero(inside)[0])
+      raise ValueError(f"Environment {index} can't wait in the middle of an "
+                       "episode, only before its first step.")
+
   def check(self, here: slice):
     """Raise ReplayError if a replay has not led to what was observed last.
 
@@ -101,3 +123,42 @@ class Group:
             f"{len(actions[offset])} actions led to another observation, so "
             "its episodes can't be continued in another process.",
             self.rows.start + offset, seeds[offset])
+
+
+def open_group(name: str, constructors: Sequence[members.Constructor],
+               first: int, spaces: tuple[gymnasium.Space, gymnasium.Space],
+               log: episodes.EpisodeLog, workers: workers_lib.Workers | None,
+               block: Callable[..., Any], options: tuple[int, bool, bool]
+               ) -> Group:
+  """Build the environments of a group, and the memory for all it says.
+
+  Args:
+    name: Of the environments.
+    constructors: Functions without arguments that return them.
+    first: Index of the first one within the batch.
+    spaces: Observation and action space.
+    log: Of the episodes of the batch.
+    workers: Processes to step them in; None steps them in this process.
+    block: Steps them in this process.
+    options: Of blocks: run seed, whether to survive failures, whether to
+      report infos.
+  """
+  size = len(constructors)
+  begin = layout.action_layout(size, spaces[1]).num_bytes
+  end = begin + layout.step_layout(size, spaces[0]).num_bytes
+  final = layout.final_layout(size, spaces[0])
+  descriptor = memory.create(end + final.num_bytes)
+  try:
+    buffer = memory.attach(os.dup(descriptor))
+    arrays = layout.batch_views(buffer, size, *spaces)
+    group = Group(
+        name, slice(first, first + size), log, arrays, buffer[begin:end])
+    if workers is None:
+      group.block = block(constructors, first, spaces, arrays, *options)
+    else:
+      group.block = workers.open(
+          block_lib.Block, constructors, first, spaces, descriptor, group,
+          *options)
+    return group
+  finally:
+    os.close(descriptor)

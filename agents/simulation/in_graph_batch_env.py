@@ -146,6 +146,7 @@ class InGraphBatchEnv:
     return tf.ensure_shape(result, shape), seconds
 
   def _take_final_observ(self) -> np.ndarray:
-    final, self.batch_env.final_observ = self.batch_env.final_observ, []
     dtype = self.batch_env.step_layout.fields[0].dtype
-    return spaces.as_bytes(np.array(final, dtype))
+    final = np.array(self.batch_env.final_observ, dtype)
+    self.batch_env.final_observ.clear()
+    return spaces.as_bytes(final)

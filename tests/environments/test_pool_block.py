@@ -209,7 +209,7 @@ def test_what_is_not_finite_is_broken_off(monkeypatch):
         constructors, block=pool_block.PoolBlock,
         incidents=incidents.Incidents(most)) as batch:
       batch.reset()
-      pool = batch._groups[0].block._pool
+      pool = batch._turns.groups[0].block._pool
       def recv(reset=False, receive=pool.recv, **kwargs):
         observ, *rest = receive(reset, **kwargs)
         if not reset:

@@ -410,7 +410,7 @@ def test_deaths_while_several_groups_are_restored(begun):
     if begun:
       batch.reset()
       rollouts.roll(batch, actions[:3])
-    block = batch._groups[1].block
+    block = batch._turns.groups[1].block
     replay = block.replay
     def kill_and_replay(*args):
       _kill(workers, 0)

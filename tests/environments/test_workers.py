@@ -357,7 +357,7 @@ def test_death_of_a_worker_without_environments_is_none_of_a_batch():
     batch = batch_env.BatchEnv(
         [toy.Counter, functools.partial(odd.Slow, 1.5)], workers)
     used = set(
-        worker.process.pid for worker, _ in batch._groups[0].block.shares)
+        worker.process.pid for worker, _ in batch._turns.groups[0].block.shares)
     unused, = set(workers.pids) - used
     os.kill(unused, signal.SIGKILL)
     scripts.wait_for_ends([unused], 5)
