@@ -37,6 +37,7 @@ from agents.simulation import in_graph_batch_env
 from agents.training import trainer as trainer_lib
 
 _MOST_EVAL_ENVS = 10
+_NOT_BRIEF = 16  # Steps of an episode, see `memory.segments`.
 _METHODS = ("initial_state", "noise", "act", "learn", "learn_in_parts",
             "variables", "assign")  # Of `trainer.Algorithm`.
 
@@ -198,7 +199,8 @@ def memory(config: config_lib.Config) -> memory_lib.Memory:
   """Return what one update learns from."""
   if length := config.algorithm.segment_length:
     return memory_lib.segments(
-        config.num_envs, length, in_place=bool(config.network.recurrent))
+        config.num_envs, length, in_place=bool(config.network.recurrent),
+        brief=(make.stated_length(config.env) or _NOT_BRIEF) < _NOT_BRIEF)
   assert config.algorithm.update_every is not None
   return memory_lib.episodes(
       config.num_envs, config.algorithm.update_every,

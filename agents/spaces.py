@@ -68,6 +68,9 @@ def dtype(space: gymnasium.Space, acting: bool = False
   if isinstance(space, gym.Box):
     assert space.dtype is not None
     floats = np.issubdtype(space.dtype, np.floating)
+    if acting and 0 in shape:
+      raise TypeError(f"Action space {space} is not supported: it holds "
+                      "nothing.")
     if acting and not floats:
       raise TypeError(f"Action space {space} is not supported: a Box of "
                       "actions must have a floating-point type.")

@@ -52,7 +52,7 @@ _ARROWS = {
         "agents.simulation", "agents.training"},
     "agents.reports": {"agents.config", "agents.training"},
     "agents.rehearsal": {
-        "agents.build", "agents.config", "agents.training"},
+        "agents.build", "agents.config", "agents.spaces", "agents.training"},
     "agents.configs": {"agents.config", "agents.plain"},
     "agents.configs.presets": {"agents.config", "agents.plain"},
     "agents.commands": {

@@ -20,6 +20,10 @@ from agents.environments import families
 from agents.environments import mujoco_log
 from agents.environments import wrappers
 
+# Where no time limit is known: a policy may walk into a wall forever, and all
+# would wait for it.
+_MOST_STEPS = 10_000
+_LIKE_IMAGES = 16  # Rows and columns.
 _FRAMES_PER_SECOND = 30  # Where the environment doesn't say.
 
 
@@ -67,6 +71,8 @@ class MakeEnv:
       env = wrappers.FrameDelta(env)
     if config.max_length:
       env = gymnasium.wrappers.TimeLimit(env, config.max_length)
+    elif not _has_time_limit(env):
+      env = wrappers.LastResort(env, _MOST_STEPS)
     if self.short:
       env = wrappers.ShortEpisode(env, *self.short)
     return env
@@ -123,15 +129,29 @@ def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
       raise
     raise config_lib.ConfigError(
         f"env.id={config.id}, env.kwargs={config.kwargs}: "
-        f"{type(error).__name__}: {error}") from error
+        f"{type(error).__name__}: {error}{_advice(error)}") from error
   if filmed and "rgb_array" not in (modes or ()):
     raise config_lib.ConfigError(
         f"{config.id} can't be filmed: it has no render mode 'rgb_array'. It "
         f"has: {modes}.")
-  if not _has_time_limit(env):
-    return [f"{config.id} declares no time limit; should its episodes not end "
-            "by themselves, set env.max_length."]
-  return []
+  return [*_vectors(config.id, env), *_endless(config.id, env)]
+
+
+def _vectors(env_id: str, env: gymnasium.Env) -> list[str]:
+  """Return a note for each part of an observation that only looks an image."""
+  return [
+      f"{env_id} observes{leaf} {leaf.shape} of {leaf.dtype}, which networks "
+      "see as a vector: images are of uint8, [H, W], [H, W, C] or [C, H, W], "
+      "and at least 36 x 36."
+      for leaf in spaces.leaves(env.observation_space)
+      if not leaf.is_image and sorted((0, 0, *leaf.shape))[-2] >= _LIKE_IMAGES]
+
+
+def _endless(env_id: str, env: gymnasium.Env) -> list[str]:
+  """Return a note if nobody knows whether episodes end."""
+  return [] if _has_time_limit(env) else [
+      f"{env_id} declares no time limit; episodes that don't end by themselves "
+      f"are truncated after {_MOST_STEPS:,} steps, or after env.max_length."]
 
 
 def max_length(config: config_lib.Env) -> int:
@@ -153,12 +173,27 @@ def max_length(config: config_lib.Env) -> int:
   return -(-spec.max_episode_steps // config.action_repeat)
 
 
+def stated_length(config: config_lib.Env) -> int | None:
+  """Return the time limit, as far as it is known without an environment."""
+  if config.max_length or config.id not in gymnasium.registry:
+    return config.max_length
+  steps = gymnasium.registry[config.id].max_episode_steps
+  return steps and -(-steps // config.action_repeat)
+
+
 def fps(config: config_lib.Env) -> float:
   """Return how many steps of the agent make a second, for a film."""
   env = MakeEnv(config)()
   env.close()
   return (env.metadata.get("render_fps") or _FRAMES_PER_SECOND
           ) / config.action_repeat
+
+
+def _advice(error: Exception) -> str:
+  """Return what brings a package that Gymnasium misses, if we know."""
+  missing = isinstance(error, gymnasium.error.DependencyNotInstalled)
+  return f" Or {families.advice('pixels')}." if missing and (
+      "opencv" in str(error)) else ""
 
 
 def _is_users_mistake(error: Exception) -> bool:
@@ -180,7 +215,7 @@ def _has_time_limit(env: gymnasium.Env) -> bool:
   """Whether every episode is sure to end."""
   while isinstance(env, gymnasium.Wrapper):
     if isinstance(env, gymnasium.wrappers.TimeLimit):
-      return True
+      return not isinstance(env, wrappers.LastResort)
     env = env.env
   return False
 

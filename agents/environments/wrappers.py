@@ -30,6 +30,14 @@ def add_reward_parts(parts: dict[str, Any], info: dict[str, Any]):
       parts[key] = parts.get(key, 0.0) + float(value)
 
 
+class LastResort(gymnasium.wrappers.TimeLimit):
+  """Truncates episodes of which nobody knows whether they end."""
+
+  @property
+  def spec(self):
+    return self.env.spec  # It is not the task that has this limit.
+
+
 class ActionRepeat(gymnasium.Wrapper):
   """Repeats each action, sums the rewards, and stops at the episode's end."""
 

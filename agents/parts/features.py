@@ -16,7 +16,7 @@ from agents.parts import normalize
 class Features:
   """Makes a vector of all but images, and images with channels.
 
-  Numbers are normalized, bytes scaled to [0, 1], choices one-hot encoded.
+  Numbers are normalized, images scaled to [0, 1], choices one-hot encoded.
   Bytes of shape [H, W], [H, W, C] or [C, H, W] are images, from 36 x 36 on;
   smaller ones join the vector. What lies in a Dict or Tuple is taken apart.
 
@@ -98,15 +98,24 @@ class Features:
     return packing.unpack(observ, self._leaves) if self._composite else [observ]
 
   def _numbers(self, parts: list[tf.Tensor]) -> tf.Tensor:
-    """Return all that is neither byte nor choice, of shape [N, numbers]."""
-    found = [_flat(part) for leaf, part in zip(self._leaves, parts, strict=True)
-             if _is_number(leaf)]
+    """Return all that is neither image nor choice, of shape [N, numbers]."""
+    found = [_number(leaf, part) for leaf, part in zip(
+        self._leaves, parts, strict=True) if _is_number(leaf)]
     return tf.concat(found, -1) if len(found) > 1 else found[0]
 
 
 def _is_number(leaf: spaces.Leaf) -> bool:
-  return isinstance(leaf.space, gymnasium.spaces.Box) and (
-      leaf.dtype not in (np.uint8, np.bool_))
+  return isinstance(leaf.space, gymnasium.spaces.Box) and not (
+      leaf.is_image or leaf.dtype == np.bool_)
+
+
+def _number(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
+  """Return numbers of shape [N, size]; bytes within [0, 1]."""
+  if leaf.dtype != np.uint8:
+    return _flat(part)
+  low, high = (np.float32(bound).ravel() for bound in (
+      leaf.space.low, leaf.space.high))
+  return (_flat(part) - low) / np.maximum(high - low, 1)
 
 
 def _encode(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
@@ -118,8 +127,7 @@ def _encode(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
     choices = tf.reshape(part - space.start, [-1, space.nvec.size])
     return tf.concat([tf.one_hot(choices[:, index], int(amount)) for
                       index, amount in enumerate(space.nvec.ravel())], -1)
-  flat = _flat(part)
-  return flat / 255 if leaf.dtype == np.uint8 else flat
+  return _flat(part)
 
 
 def _image(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
@@ -127,7 +135,9 @@ def _image(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
     part = part[..., None]
   elif leaf.shape[0] < min(leaf.shape[1:]):
     part = tf.transpose(part, [0, 2, 3, 1])
-  return tf.cast(part, tf.float32) / 255
+  low, high = (float(bound) for bound in (
+      leaf.space.low.min(), leaf.space.high.max()))
+  return (tf.cast(part, tf.float32) - low) / max(high - low, 1)
 
 
 def _rows(observ: tf.Tensor) -> int | tf.Tensor:

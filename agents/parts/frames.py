@@ -14,8 +14,9 @@ import tensorflow as tf
 from agents import structs
 
 FULL = ("More than one step in sixteen of a collection truncated its episode, "
-        "which there is no room for with pictures or network.frame_stack: "
-        "raise env.max_length.")
+        "which there is no room for with pictures or network.frame_stack: if "
+        "episodes have a time limit of less than 16 steps, set env.max_length "
+        "to it.")
 
 
 class Recent(NamedTuple):

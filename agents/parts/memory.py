@@ -24,6 +24,7 @@ class Memory(NamedTuple):
   rows: int  # Most steps of all environments together.
   sequences: int  # Most sequences.
   in_place: bool = False  # Keep steps that are not valid, too.
+  room: int = 0  # Most episodes that may be truncated, where steps are frames.
 
   def arrange(self, transitions: structs.Transition,
               state: structs.Remembered = structs.NOTHING,
@@ -45,7 +46,7 @@ class Memory(NamedTuple):
       assert following is not None
       frames, step, successor = frames_lib.film(
           transitions, state.recent, following,
-          self._room(transitions.valid.shape[1]))
+          self.room)
       transitions = transitions._replace(
           observ=step, next_observ=successor)
     transitions = transitions._replace(final_observ=())
@@ -75,10 +76,6 @@ class Memory(NamedTuple):
         self._segments(transitions, state.cell) if self.in_place else (),
         frames)
 
-  def _room(self, num_envs: int) -> int:
-    """Most episodes that may be truncated, where steps are of frames."""
-    return min(self.rows, max(256, num_envs, self.rows // 16))
-
   def _segments(self, transitions: structs.Transition, state: tf.Tensor
                 ) -> structs.Segments:
     goes_on = transitions.valid & ~(
@@ -87,7 +84,8 @@ class Memory(NamedTuple):
     return structs.Segments(tf.transpose(first), state)
 
 
-def segments(num_envs: int, length: int, in_place: bool = False) -> Memory:
+def segments(num_envs: int, length: int, in_place: bool = False,
+             brief: bool = False) -> Memory:
   """Memory of `length` steps of every environment.
 
   Args:
@@ -95,10 +93,13 @@ def segments(num_envs: int, length: int, in_place: bool = False) -> Memory:
     length: Steps of each.
     in_place: Keep steps that are not valid, for policies that need to know
       which step follows which.
+    brief: Whether episodes are truncated after less than 16 steps, the first
+      ones aside.
   """
   steps = num_envs * length
+  room = steps if brief else min(steps, num_envs * (length // 16 + 2))
   return Memory(length, None, chunks.whole(steps), chunks.whole(steps),
-                in_place)
+                in_place, room)
 
 
 def episodes(num_envs: int, amount: int, max_length: int) -> Memory:

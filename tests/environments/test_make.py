@@ -38,7 +38,7 @@ def test_gymnasium_id():
 
 def test_module_and_class():
   env = _make("tests.toy:Counter", kwargs={"length": 7, "truncates": True})
-  assert type(env) is toy.Counter
+  assert type(env.unwrapped) is toy.Counter
   assert _play(env, 0) == ([1, 2, 3, 4, 5, 6, 7], False, True)
 
 
@@ -173,6 +173,43 @@ def test_check_notes_endless_episodes():
   assert make.check(config_lib.Env("tests.toy:Counter", max_length=9)) == []
   assert make.check(config_lib.Env("CartPole-v1")) == []
   assert make.check(config_lib.Env("tests.environments.odd:Odd-v0")) == []
+
+
+def test_check_notes_what_is_no_image():
+  note, = make.check(config_lib.Env(
+      "Blackjack-v1", wrappers=({"tests.environments.test_make:Float": {}},)))
+  assert "(40, 36, 3) of float32, which networks see as a vector" in note
+
+
+class Float(gymnasium.ObservationWrapper):
+  """Shows pictures in floats."""
+
+  def __init__(self, env):
+    super().__init__(gymnasium.wrappers.TimeLimit(env, 9))
+    self.observation_space = gymnasium.spaces.Box(0, 1, (40, 36, 3))
+
+  def observation(self, _):
+    return np.zeros((40, 36, 3), np.float32)
+
+
+def test_what_does_not_end_is_truncated():
+  env = make.MakeEnv(config_lib.Env("CliffWalking-v1"))()
+  env.reset(seed=0)
+  up, steps, truncated = 0, 0, False
+  while not truncated:
+    _, _, terminated, truncated, _ = env.step(up)
+    steps += 1
+    assert not terminated
+  assert steps == 10_000
+
+
+@pytest.mark.parametrize("env, expected", [
+    (config_lib.Env("CliffWalking-v1"), None),
+    (config_lib.Env("CliffWalking-v1", max_length=7), 7),
+    (config_lib.Env("HalfCheetah-v5", action_repeat=3), 334),
+    (config_lib.Env("tests.toy:Counter"), None)])
+def test_time_limits_are_known_without_an_environment(env, expected):
+  assert make.stated_length(env) == expected
 
 
 @pytest.mark.parametrize("env, expected", [

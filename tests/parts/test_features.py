@@ -60,16 +60,38 @@ def test_unnormalized_floats_are_only_flattened():
 
 
 @modes.both
-@pytest.mark.parametrize("normalized", [False, True])
-def test_bytes_become_numbers_from_zero_to_one(prepare, normalized):
-  function = features.Features(
-      _box((2, 2), np.uint8), normalized=normalized, clip=10.0)
-  observ = np.array([[[0, 51], [102, 255]]], np.uint8)
+def test_bytes_become_numbers_from_zero_to_one(prepare):
+  space = gymnasium.spaces.Box(
+      np.array([[0, 50], [2, 7]], np.uint8),
+      np.array([[255, 60], [3, 7]], np.uint8), dtype=np.uint8)
+  function = features.Features(space, normalized=False, clip=10.0)
+  observ = np.array([[[51, 55], [3, 7]]], np.uint8)
   function.update(*_all(observ))
   assert function.size == 4 and function.moments is None
   result = prepare(function)(tf.constant(observ))
   assert result.dtype == tf.float32
-  np.testing.assert_allclose(result, [[0, 0.2, 0.4, 1]], rtol=1e-6)
+  np.testing.assert_allclose(result, [[0.2, 0.5, 1, 0]], rtol=1e-6)
+
+
+@modes.both
+def test_bytes_are_normalized_whatever_their_range(prepare):
+  function = features.Features(
+      _box((2,), np.uint8), normalized=True, clip=10.0)
+  observ = np.array([[0, 100], [1, 200]], np.uint8)
+  function.update(*_all(observ))
+  np.testing.assert_allclose(
+      prepare(function)(tf.constant(observ)), [[-1, -1], [1, 1]], rtol=1e-4)
+
+
+@pytest.mark.parametrize("high", [1, 255])
+def test_images_are_scaled_by_their_bounds(high):
+  space = gymnasium.spaces.Box(0, high, (36, 40), np.uint8)
+  function = features.Features(space, normalized=True, clip=10.0)
+  observ = np.zeros((1, 36, 40), np.uint8)
+  observ[0, 3, 4] = high
+  image, = function.images(tf.constant(observ))
+  assert image.shape == (1, 36, 40, 1)
+  np.testing.assert_array_equal(image[0, ..., 0], observ[0] > 0)
 
 
 @modes.both

@@ -204,6 +204,12 @@ def test_shapes_are_known_although_the_number_of_steps_is_not(
       ((memory.sequences, *observ), tf.uint8))
 
 
+def test_brief_episodes_may_all_be_truncated():
+  assert memory_lib.segments(4, 96).room == 4 * 8
+  assert memory_lib.segments(4, 1).room == 4
+  assert memory_lib.segments(4, 96, brief=True).room == 4 * 96
+
+
 @pytest.mark.parametrize("stack", [1, 4])
 def test_a_rollout_of_pictures_takes_little_more_than_its_frames(stack):
   steps, batch = 128, 64
