@@ -45,7 +45,7 @@ setuptools.setup(
         "atari": _ATARI,
         "box2d": _BOX2D,
         # Of 1.0.50, dm-control does not load with MuJoCo 4.
-        "dm_control": ["dm-control>=1.0.20", "mujoco<4", "shimmy>=2.0"],
+        "dm-control": ["dm-control>=1.0.20", "mujoco<4", "shimmy>=2.0"],
         "envpool": _ENVPOOL,
         "pixels": ["opencv-python-headless>=4.8"],
         # Of 1.4.2, Fetch, Hand and Kitchen fail with MuJoCo 3.12 and later.

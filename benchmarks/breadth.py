@@ -99,6 +99,7 @@ TASKS = (
     Task("dm_control", "dm_control/cheetah-run-v0", 200_000, "dm_control"),
     Task("dm_control", "dm_control/walker-stand-v0", 150_000, "dm_control"),
     Task("dm_control", "dm_control/walker-walk-v0", 200_000, "dm_control"),
+    Task("dm_control", "dm_control/walker-run-v0", 200_000, "dm_control"),
     Task("dm_control", "dm_control/reacher-easy-v0", 200_000, "dm_control"),
     Task("robotics", "FetchReachDense-v4", 100_000),
     Task("robotics", "PointMaze_OpenDense-v3", 60_000),

@@ -20,7 +20,7 @@ class Family(NamedTuple):
 
 _FAMILIES = (
     Family("ALE/", "atari", ("ale_py",)),
-    Family("dm_control/", "dm_control", ("dm_control.suite", "shimmy")),
+    Family("dm_control/", "dm-control", ("dm_control.suite", "shimmy")),
     Family("Adroit|AntMaze|Fetch|FrankaKitchen|Hand(Reach|Manip)|PointMaze",
            "robotics", ("gymnasium_robotics",)),
     Family("BipedalWalker|CarRacing|LunarLander", "box2d", ("Box2D",)),

@@ -20,7 +20,7 @@ def test_there_are_tasks_of_all_families():
   assert len({task.env_id for task in breadth.TASKS}) >= 25
   extras = {families.find(task.env_id).extra for task in breadth.TASKS
             if families.find(task.env_id)}
-  assert extras == {"atari", "box2d", "dm_control", "robotics"}
+  assert extras == {"atari", "box2d", "dm-control", "robotics"}
   for task in breadth.TASKS:
     config = task.job.config
     assert (config.env.id, config.steps) == (task.env_id, task.steps)

@@ -13,7 +13,7 @@ from agents.environments import make
 
 _SETUP = (pathlib.Path(__file__).parents[2] / "setup.py").read_text()
 _IDS = {
-    "ALE/Pong-v5": "atari", "dm_control/cheetah-run-v0": "dm_control",
+    "ALE/Pong-v5": "atari", "dm_control/cheetah-run-v0": "dm-control",
     "PointMaze_UMazeDense-v3": "robotics", "AdroitHandDoor-v1": "robotics",
     "HandReach-v3": "robotics", "FetchReachDense-v4": "robotics",
     "BipedalWalker-v3": "box2d",
@@ -50,7 +50,7 @@ def test_packages_that_do_not_fit_each_other_are_told(monkeypatch):
     raise AttributeError(f"{name} wants an older MuJoCo.")
   monkeypatch.setattr(importlib, "import_module", fail)
   with pytest.raises(
-      config_lib.ConfigError, match=r"batch-ppo\[dm_control\].*an older Mu"):
+      config_lib.ConfigError, match=r"batch-ppo\[dm-control\].*an older Mu"):
     families.register("dm_control/cheetah-run-v0")
 
 
