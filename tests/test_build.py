@@ -269,7 +269,8 @@ _PICTURES = {
     "algorithm.update_epochs": 4, "algorithm.learning_rate": 1e-3}
 
 
-@pytest.mark.parametrize("shared, stack", [(True, 1), (False, 2)])
+@pytest.mark.parametrize("shared, stack", [
+    (True, 1), pytest.param(False, 2, marks=pytest.mark.slow)])
 def test_convolutions_learn_by_the_policy_and_by_the_value(shared, stack):
   with _trainer(**{**_PICTURES, "network.share_core": shared,
                    "network.frame_stack": stack}) as (trainer, _):

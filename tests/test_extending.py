@@ -50,7 +50,7 @@ def test_all_is_shown_and_run():
     # The config has both of these, so it alone is soon found out.
     pytest.param(_COMMANDS[0], marks=pytest.mark.slow, id="algorithm"),
     pytest.param(_COMMANDS[1], marks=pytest.mark.slow, id="network"),
-    pytest.param(_COMMANDS[2], id="backend"),
+    pytest.param(_COMMANDS[2], marks=pytest.mark.slow, id="backend"),
     pytest.param(_COMMANDS[3], id="config")])
 def test_it_learns(args, folder):
   args = shlex.split(args)
@@ -61,6 +61,7 @@ def test_it_learns(args, folder):
   assert end > begun + _BETTER[args[1]], (begun, end)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_its_folder_alone(folder):
   args = "--logdir", "logdir", "--device", "cpu"
   _train(folder, "--config", "mine.py", "--steps", "1000", *args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -10,6 +11,7 @@ import os
 import pathlib
 import platform
 import sysconfig
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -83,7 +85,13 @@ def _packages(module: str) -> list[str]:
   """Return the installed packages that a module belongs to."""
   top = module.partition(".")[0]
   return [] if top in ("", "gymnasium", "agents") else (
-      importlib.metadata.packages_distributions().get(top, []))
+      _installed().get(top, []))
+
+
+@functools.cache
+def _installed() -> Mapping[str, list[str]]:
+  """Return the packages of each module; takes half a second."""
+  return importlib.metadata.packages_distributions()
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

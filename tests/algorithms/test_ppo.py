@@ -585,10 +585,10 @@ def test_learning_is_compiled_once(settings, policy):
   assert algorithm.learn.experimental_get_tracing_count() == 1
 
 
-@pytest.mark.parametrize("config", [
-    dataclasses.replace(_MODERN, lr_schedule="kl_adaptive"),
-    dataclasses.replace(_PAPER, update_epochs=2)], ids=["modern", "paper"])
-@_both_policies
+@pytest.mark.parametrize("config, policy", [
+    (dataclasses.replace(_MODERN, lr_schedule="kl_adaptive"), "gaussian"),
+    (dataclasses.replace(_PAPER, update_epochs=2), "categorical")],
+                         ids=["modern", "paper"])
 def test_variables_are_all_there_is(config, policy):
   # All that a checkpoint holds makes another algorithm the same, bit for bit.
   first = _algorithm(config, _SPACES[policy])

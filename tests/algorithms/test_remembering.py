@@ -62,6 +62,7 @@ def test_the_preset_fits_any_config():
   assert config.algorithm.minibatch_size % config.algorithm.segment_length == 0
 
 
+@pytest.mark.slow
 def test_what_is_remembered_is_saved():
   config = _config(_CARTPOLE, 3000, **{
       "network.recurrent": "gru", "network.frame_stack": 2,

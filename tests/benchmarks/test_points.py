@@ -61,7 +61,7 @@ def test_whole_episodes_stay_as_many_if_they_suffice():
 
 
 @pytest.mark.parametrize("quick", [False, True])
-@pytest.mark.parametrize("cores", [1, 2, 6, 128])
+@pytest.mark.parametrize("cores", [1, 6])
 @pytest.mark.parametrize("name", configs.names())
 def test_every_point_of_every_config_can_be_trained(name, cores, quick):
   _, config = configs.load(name)

@@ -153,15 +153,15 @@ def test_resets_and_successors_differ(name):
   assert len(seen) == 4 + 4 * 12 + resets and resets > 5
 
 
-@_both_modes
 @_lengths
 @_spaces
-def test_one_collection(space, lengths, eager):
-  _assert_collects(_constructors(space, lengths), [12], eager)
+def test_one_collection(space, lengths):
+  _assert_collects(_constructors(space, lengths), [12], eager=True)
 
 
-@_lengths
-@_spaces
+@pytest.mark.parametrize("space, lengths", [
+    *(("vector", lengths) for lengths in _LENGTHS),
+    *((space, "some together") for space in _SPACES if space != "vector")])
 def test_collections_in_a_row(space, lengths):
   # Some of them end in the middle of episodes, some hold no end at all.
   _assert_collects(
