@@ -218,7 +218,8 @@ class Config:
         raise ConfigError(
             f"With `network.{name}`, updates learn from segments: set "
             "algorithm.segment_length, and algorithm.update_every to null.")
-    if self.network.recurrent and minibatch_size and minibatch_size % length:
+    if (self.network.recurrent and length and minibatch_size
+        and minibatch_size % length):
       raise ConfigError(
           f"With `network.recurrent`, minibatches are of whole segments, so "
           f"`algorithm.minibatch_size` must be a multiple of segment_length = "

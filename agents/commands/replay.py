@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
   if args.film and args.film.suffix != ".mp4":
     parser.error(f"--film must end in .mp4. Received: {args.film}.")
   sys.path.append(os.getcwd())  # Where users keep their own environments.
-  faulthandler.enable(sys.__stderr__)  # Says where native code crashes.
+  faulthandler.enable(sys.__stderr__ or 2)  # Says where native code crashes.
   try:
     crash = crashes.load(args.crash.expanduser())
     if not crash.config.env.repeats:

@@ -226,7 +226,7 @@ class Block(members.Members):
     wrappers.add_reward_parts(self._reward_parts[offset], info)
 
 def action_converter(space: gymnasium.Space
-                     ) -> Callable[[np.ndarray], Sequence[Any]]:
+                     ) -> Callable[[np.ndarray], Any]:
   """Return the function from a batch of the agent's actions to the space's.
 
   Agents act in [-1, 1] wherever the space is bounded; what lies outside is

@@ -34,7 +34,7 @@ class LastResort(gymnasium.wrappers.TimeLimit):
   """Truncates episodes of which nobody knows whether they end."""
 
   @property
-  def spec(self):
+  def spec(self):  # type: ignore[override]
     return self.env.spec  # It is not the task that has this limit.
 
 

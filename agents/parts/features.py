@@ -113,6 +113,7 @@ def _number(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
   """Return numbers of shape [N, size]; bytes within [0, 1]."""
   if leaf.dtype != np.uint8:
     return _flat(part)
+  assert isinstance(leaf.space, gymnasium.spaces.Box)
   low, high = (np.float32(bound).ravel() for bound in (
       leaf.space.low, leaf.space.high))
   return (_flat(part) - low) / np.maximum(high - low, 1)
@@ -135,6 +136,7 @@ def _image(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
     part = part[..., None]
   elif leaf.shape[0] < min(leaf.shape[1:]):
     part = tf.transpose(part, [0, 2, 3, 1])
+  assert isinstance(leaf.space, gymnasium.spaces.Box)
   low, high = (float(bound) for bound in (
       leaf.space.low.min(), leaf.space.high.max()))
   return (tf.cast(part, tf.float32) - low) / max(high - low, 1)

@@ -140,9 +140,9 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
       maximum_iterations=steps)
   with tf.control_dependencies([observ]):
     rest, seconds = env.drain()
-  states = [states[0], *(
+  states = (states[0], *(
       _remembered(state, env.unpack(answers))
-      for state, answers in zip(states[1:], tf.unstack(rest), strict=True))]
+      for state, answers in zip(states[1:], tf.unstack(rest), strict=True)))
   state = tf.nest.map_structure(lambda *parts: tf.concat(parts, 0), *states)
   length = steps if quota is None else None
   def whole_batch(tensor):

@@ -70,7 +70,7 @@ def load(path: pathlib.Path) -> Crash:
     for folder in (path, *path.resolve().parents[:2]):
       if (folder / "config.yaml").exists():  # The crash's, and the run's.
         quarantine.add(folder)
-    broken = ()
+    broken: tuple[incidents.Broken, ...] = ()
     if (path / "episodes.npz").exists():
       with np.load(path / "episodes.npz", allow_pickle=False) as file:
         actions = np.split(file["action"], np.cumsum(file["length"])[:-1])

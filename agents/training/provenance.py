@@ -11,6 +11,7 @@ import os
 import pathlib
 import platform
 import sysconfig
+from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import Any
 
@@ -57,9 +58,9 @@ def code(env: str) -> dict[str, str]:
     spec = importlib.util.find_spec(top) if module else None
   except Exception:  # Who builds it will say so.
     spec = None
-  places = map(pathlib.Path, [] if spec is None else (
-      spec.submodule_search_locations or [spec.origin] * spec.has_location))
-  for place in places:
+  places: Iterable[str | None] = [] if spec is None else (
+      spec.submodule_search_locations or [spec.origin] * spec.has_location)
+  for place in map(pathlib.Path, filter(None, places)):
     if not any(map(place.is_relative_to, sysconfig.get_paths().values())):
       files |= _files(place) if place.is_dir() else {place.name: place}
   return {name: hashlib.sha256(path.read_bytes()).hexdigest()[:16]

@@ -148,12 +148,14 @@ class Trainer:
   def _epoch_in_parts(self, progress: tf.Tensor, stop: Callable[[], bool]):
     """The same in more graph calls, or None after giving up."""
     before = self._variables()
+    assert self._carry is not None
     collected, memory, start, middle = self._collect_alone(self._carry)
     for learned in self.algorithm.learn_in_parts(
         memory, self._carry.clock, progress):
       if learned is None and stop():
         self.algorithm.assign(before)
         return None
+    assert learned is not None
     metrics, advantage = learned
     seconds = tf.stack([collected.env_seconds, middle - start,
                         tf.timestamp() - middle])
