@@ -8,8 +8,11 @@ _ATARI = ["ale-py>=0.10", "opencv-python-headless>=4.8"]
 _BOX2D = ["box2d>=2.3.10"]
 _ENVPOOL = [
     "envpool>=1.1; platform_system == 'Linux' and python_version >= '3.11'"]
+_ONNX = ["onnxruntime>=1.18", "tf2onnx>=1.16.1"]
+_TFLITE = ["ai-edge-litert>=1.0"]
 _TEST = ["build>=1.0", "ipykernel>=6.0", "nbclient>=0.8", "pytest>=8.0",
-         "pytest-xdist>=3.5", *_ATARI, *_BOX2D, *_ENVPOOL]
+         "pytest-xdist>=3.5", *_ATARI, *_BOX2D, *_ENVPOOL,
+         *_ONNX, *_TFLITE]
 
 setuptools.setup(
     name="batch-ppo",
@@ -47,9 +50,11 @@ setuptools.setup(
         # Of 1.0.50, dm-control does not load with MuJoCo 4.
         "dm-control": ["dm-control>=1.0.20", "mujoco<4", "shimmy>=2.0"],
         "envpool": _ENVPOOL,
+        "onnx": _ONNX,
         "pixels": ["opencv-python-headless>=4.8"],
         # Of 1.4.2, Fetch, Hand and Kitchen fail with MuJoCo 3.12 and later.
         "robotics": ["gymnasium-robotics>=1.3", "mujoco<3.12"],
+        "tflite": _TFLITE,
         "benchmarks": [*_ENVPOOL, "stable-baselines3>=2.4"],
     },
 )

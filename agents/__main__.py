@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from agents.commands import check
+from agents.commands import export
 from agents.commands import program
 from agents.commands import replay
 from agents.commands import report
@@ -12,13 +13,14 @@ from agents.commands import train
 from agents.commands import visualize
 
 _COMMANDS = {"train": train, "visualize": visualize, "report": report,
-             "check": check, "replay": replay}
+             "export": export, "check": check, "replay": replay}
 _USAGE = """\
 usage: {name} COMMAND ...
 
   train      train a named config, or go on with a run
   visualize  film a learned policy
   report     write learning curves of runs, with all numbers, as HTML
+  export     write a learned policy for other programs to run
   check      see whether an environment can be trained in
   replay     repeat the episode that an environment failed in
 

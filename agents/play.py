@@ -7,6 +7,8 @@ import pathlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from agents import build
 from agents import config as config_lib
 from agents.environments import batch_env
@@ -64,15 +66,25 @@ def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
         in_graph_batch_env.InGraphBatchEnv(env), algorithm, explore)
     played = []
     for step, arrays in loaded:
-      try:
-        trainer.load_variables(algorithm, arrays)
-      except ValueError as error:
-        raise config_lib.ConfigError(
-            f"config.yaml and the checkpoint of step {step:,} do not fit: "
-            f"{error}") from error
+      load(algorithm, step, arrays)
       found = player.play(amount)
       assert found is not None
       # Who ends first depends on the policy.
       found.sort(key=lambda episode: order[episode.seed])
       played.append(Played(step, found))
   return played
+
+
+def load(algorithm: trainer.Algorithm, step: int,
+         arrays: dict[str, np.ndarray]):
+  """Give an algorithm the variables of the checkpoint of a step.
+
+  Raises:
+    ConfigError: If the checkpoint is of another model.
+  """
+  try:
+    trainer.load_variables(algorithm, arrays)
+  except ValueError as error:
+    raise config_lib.ConfigError(
+        f"config.yaml and the checkpoint of step {step:,} do not fit: "
+        f"{error}") from error

@@ -50,6 +50,10 @@ _ARROWS = {
     "agents.play": {
         "agents.build", "agents.config", "agents.environments", "agents.ops",
         "agents.simulation", "agents.training"},
+    "agents.export": {
+        "agents.build", "agents.config", "agents.environments", "agents.ops",
+        "agents.parts", "agents.play", "agents.spaces", "agents.structs",
+        "agents.training"},
     "agents.reports": {"agents.config", "agents.training"},
     "agents.rehearsal": {
         "agents.build", "agents.config", "agents.spaces", "agents.training"},
@@ -57,8 +61,9 @@ _ARROWS = {
     "agents.configs.presets": {"agents.config", "agents.plain"},
     "agents.commands": {
         "agents.build", "agents.config", "agents.configs",
-        "agents.environments", "agents.errors", "agents.films", "agents.play",
-        "agents.rehearsal", "agents.reports", "agents.training"},
+        "agents.environments", "agents.errors", "agents.export",
+        "agents.films", "agents.play", "agents.rehearsal", "agents.reports",
+        "agents.training"},
     "agents.__main__": {"agents.commands"},
     "train": {"agents.commands"},
     "visualize": {"agents.commands"},

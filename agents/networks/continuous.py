@@ -151,6 +151,11 @@ class Beta(head.Head):
             self._parameters, excess + math.log(-math.expm1(-excess))),
         np.zeros(0), 2 * _TRIES * self._parameters)
 
+  @property
+  def noise_kinds(self) -> tuple[tuple[str, int], ...]:
+    half = self.noise_size // 2
+    return ("normal", half), ("exponential", half)
+
   def distribution(self, parameters: tf.Tensor) -> Any:
     return tfd.TransformedDistribution(
         tfd.Independent(self._unstretched(parameters), 1),

@@ -28,6 +28,8 @@ class Categorical(head.Head):
     space: Discrete actions.
   """
 
+  noise_kind = "gumbel"
+
   def __init__(self, space: gymnasium.spaces.Discrete):
     super().__init__((), np.zeros(int(space.n)), np.zeros(0), int(space.n))
 
@@ -55,6 +57,8 @@ class MultiCategorical(head.Head):
   Args:
     space: MultiDiscrete actions.
   """
+
+  noise_kind = "gumbel"
 
   def __init__(self, space: gymnasium.spaces.MultiDiscrete):
     choices = space.nvec.flatten()
@@ -94,6 +98,8 @@ class Bernoulli(head.Head):
   Args:
     space: MultiBinary actions.
   """
+
+  noise_kind = "uniform"
 
   def __init__(self, space: gymnasium.spaces.MultiBinary):
     size = math.prod(space.shape)

@@ -23,6 +23,8 @@ class Head:
     noise_size: Random numbers to sample one action by.
   """
 
+  noise_kind = "normal"
+
   def __init__(self, shape: Sequence[int], initial_outputs: np.ndarray,
                initial_free: np.ndarray, noise_size: int):
     self.shape = tuple(shape)
@@ -30,6 +32,15 @@ class Head:
     self.initial_free = initial_free.astype(np.float32)
     self.noise_size = noise_size
     self.size = initial_outputs.size + initial_free.size
+
+  @property
+  def noise_kinds(self) -> tuple[tuple[str, int], ...]:
+    """What noise is made of, one after the other: distributions and sizes.
+
+    They are called "normal" (of mean 0 and std 1), "uniform" (from 0 to 1),
+    "gumbel" and "exponential" (of scale 1).
+    """
+    return ((self.noise_kind, self.noise_size),)
 
   def parameters(self, outputs: tf.Tensor, free: tf.Tensor) -> tf.Tensor:
     """Parameters of shape [N, size].

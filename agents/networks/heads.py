@@ -40,6 +40,10 @@ class Product(head.Head):
         np.concatenate([part.initial_free for part in self._heads]),
         sum(part.noise_size for part in self._heads))
 
+  @property
+  def noise_kinds(self) -> tuple[tuple[str, int], ...]:
+    return tuple(kind for part in self._heads for kind in part.noise_kinds)
+
   def parameters(self, outputs: tf.Tensor, free: tf.Tensor) -> tf.Tensor:
     outputs = tf.split(
         outputs, [part.initial_outputs.size for part in self._heads], -1)

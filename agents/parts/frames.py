@@ -42,11 +42,19 @@ def stack(observ: tf.Tensor, recent: Recent) -> tuple[tf.Tensor, Recent]:
   """Return observations [N, amount, ...], the latest one last, and what is to
   be remembered."""
   others = [1] * (observ.shape.rank - 1)
-  before = tf.where(
+  before = _where(
       tf.reshape(recent.begun, [-1, 1, *others]), recent.observ,
       tf.repeat(observ[:, None], recent.observ.shape[1], 1))
   stacked = tf.concat([before, observ[:, None]], 1)
   return stacked, Recent(stacked[:, 1:], tf.ones_like(recent.begun))
+
+
+def _where(condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+  """`tf.where`, of bytes too, which TensorFlow Lite has not."""
+  if x.dtype != tf.uint8:
+    return tf.where(condition, x, y)
+  return tf.cast(tf.where(
+      condition, tf.cast(x, tf.int32), tf.cast(y, tf.int32)), tf.uint8)
 
 
 class Film(NamedTuple):

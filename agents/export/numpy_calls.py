@@ -1,0 +1,283 @@
+"""From the graph of a policy to a list of NumPy calls, see `player`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from agents import config as config_lib
+from agents.export import player
+
+_SAME = {  # TensorFlow's operations that are one call with the same arguments.
+    "Abs": "abs", "Add": "add", "AddV2": "add", "BiasAdd": "add",
+    "BroadcastTo": "broadcast_to", "Cos": "cos", "Equal": "equal",
+    "Exp": "exp", "ExpandDims": "expand_dims", "Expm1": "expm1",
+    "Fill": "full", "Floor": "floor", "FloorDiv": "floor_divide",
+    "Greater": "greater", "GreaterEqual": "greater_equal", "Less": "less",
+    "LessEqual": "less_equal", "Log": "log", "Log1p": "log1p",
+    "LogicalAnd": "logical_and", "LogicalNot": "logical_not",
+    "LogicalOr": "logical_or", "Maximum": "maximum", "Minimum": "minimum",
+    "Mul": "multiply", "Neg": "negative", "NotEqual": "not_equal",
+    "OnesLike": "ones_like", "Pad": "pad", "PadV2": "pad", "Pow": "power",
+    "Range": "arange", "RealDiv": "divide", "Reshape": "reshape",
+    "SelectV2": "where", "Sign": "sign", "Sin": "sin", "Sqrt": "sqrt",
+    "Square": "square", "Sub": "subtract", "Tanh": "tanh", "Tile": "tile",
+    "Transpose": "transpose", "ZerosLike": "zeros_like"}
+_REDUCED = {"All": "all", "Max": "max", "Mean": "mean", "Min": "min",
+            "Prod": "prod", "Sum": "sum"}
+
+
+class Value(NamedTuple):
+  """What an input is, or a call returns: from 0 on, or from -1 downwards."""
+
+  number: int
+
+
+class Program:
+  """Collects calls; what depends on constants alone is done at once.
+
+  Args:
+    inputs: How many there are.
+  """
+
+  def __init__(self, inputs: int):
+    self._inputs = inputs
+    self.constants: list[np.ndarray] = []
+    self._calls: list[list[Any]] = []
+
+  def __call__(self, name: str, *arguments: Any) -> Any:
+    """Return what a call returns, or where that will be."""
+    if not _unknown(arguments):
+      return player.CALLS[name](*arguments)
+    self._calls.append([name, [self._plain(x) for x in arguments]])
+    return Value(-len(self._calls))
+
+  def data(self, outputs: dict[str, Any]) -> dict[str, Any]:
+    """Return all but the constants as plain data."""
+    found = {name: self._plain(value) for name, value in outputs.items()}
+    first = self._inputs + len(self.constants)
+    def numbered(data):
+      if isinstance(data, dict) and data.get("value", 0) < 0:
+        return {"value": first - 1 - data["value"]}
+      return list(map(numbered, data)) if isinstance(data, list) else data
+    return {"constants": len(self.constants), "calls": numbered(self._calls),
+            "outputs": {name: numbered(place)["value"]
+                        for name, place in found.items()}}
+
+  def _plain(self, value: Any) -> Any:
+    if isinstance(value, Value):
+      return {"value": value.number}
+    if isinstance(value, slice):
+      return {"slice": [value.start, value.stop, value.step]}
+    if value is Ellipsis:
+      return {"ellipsis": True}
+    if isinstance(value, (tuple, list)):
+      return [self._plain(x) for x in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+      self.constants.append(np.asarray(value))
+      return {"value": self._inputs + len(self.constants) - 1}
+    return value
+
+
+def translate(graph: tf.Graph, inputs: Sequence[str], outputs: dict[str, str]
+              ) -> tuple[dict[str, Any], list[np.ndarray]]:
+  """Return a graph as plain data and constants, as `player.Policy` reads them.
+
+  Args:
+    graph: Without variables.
+    inputs: Names of placeholders.
+    outputs: Names of tensors, by that of the output.
+  Raises:
+    ConfigError: If there is an operation that is not known here.
+  """
+  program = Program(len(inputs))
+  values = {f"{name}:0": Value(index) for index, name in enumerate(inputs)}
+  for operation in graph.get_operations():
+    kind = operation.type
+    if kind in ("Placeholder", "NoOp"):
+      continue
+    arguments = [values[tensor.name] for tensor in operation.inputs]
+    if kind == "Const":
+      results: Any = tf.make_ndarray(operation.get_attr("value"))
+    elif kind in _SAME:
+      results = program(_SAME[kind], *arguments)
+    elif kind in _REDUCED:
+      results = _reduce(program, operation, *arguments)
+    elif kind in _RULES:
+      results = _RULES[kind](program, operation, *arguments)
+    else:
+      raise config_lib.ConfigError(
+          f"--format npz: NumPy's player knows no {kind}, which the policy "
+          f"does in {operation.name}. Use --format savedmodel, for example.")
+    if not isinstance(results, list):
+      results = [results]
+    for tensor, result in zip(operation.outputs, results, strict=True):
+      values[tensor.name] = result
+  found = {name: values[tensor] for name, tensor in outputs.items()}
+  return program.data(found), program.constants
+
+
+def _unknown(arguments: Any) -> bool:
+  if isinstance(arguments, (tuple, list)) and not isinstance(arguments, Value):
+    return any(map(_unknown, arguments))
+  return isinstance(arguments, Value)
+
+
+def _axes(array: np.ndarray) -> tuple[int, ...]:
+  return tuple(np.ravel(array).tolist())
+
+
+def _reduce(program, operation, x, axis):
+  name = _REDUCED[operation.type]
+  between = [None] * (2 if name in ("mean", "prod", "sum") else 1)
+  return program(name, x, _axes(axis), *between,
+                 operation.get_attr("keep_dims"))
+
+
+def _sigmoid(program, _, x):
+  return program("divide", program("add", program(
+      "tanh", program("divide", x, 2)), 1), 2)
+
+
+def _elu(program, _, x):
+  return program("where", program("greater", x, 0), x, program(
+      "expm1", program("minimum", x, 0)))
+
+
+def _divide_no_nan(program, _, x, y):
+  zero = program("equal", y, 0)
+  return program("where", zero, program("zeros_like", x), program(
+      "divide", x, program("where", zero, program("ones_like", y), y)))
+
+
+def _matmul(program, operation, x, y):
+  if operation.get_attr("transpose_a"):
+    x = program("transpose", x)
+  if operation.get_attr("transpose_b"):
+    y = program("transpose", y)
+  return program("matmul", x, y)
+
+
+def _dtype(operation, name):
+  return tf.as_dtype(operation.get_attr(name)).as_numpy_dtype().dtype.name
+
+
+def _split(program, operation, axis, x):
+  amount = operation.get_attr("num_split")
+  size = operation.inputs[1].shape[int(axis)] // amount
+  return _pieces(program, x, int(axis), [size] * amount)
+
+
+def _pieces(program, x, axis, sizes):
+  axis = [slice(None)] * axis if axis >= 0 else [Ellipsis]
+  ends = np.cumsum(sizes).tolist()
+  return [program("getitem", x, *axis, slice(begin, end))
+          for begin, end in zip([0, *ends], ends)]
+
+
+def _split_v(program, _, x, sizes, axis):
+  return _pieces(program, x, int(axis), _axes(sizes))
+
+
+def _squeeze(program, operation, x):
+  axes = operation.get_attr("squeeze_dims")
+  rank = operation.inputs[0].shape.rank
+  axes = {axis % rank for axis in axes}
+  return program("getitem", x, *(
+      0 if axis in axes else slice(None) for axis in range(rank)))
+
+
+def _unpack(program, operation, x):
+  axis = operation.get_attr("axis")
+  return [program("take", x, index, axis)
+          for index in range(operation.get_attr("num"))]
+
+
+def _strided_slice(program, operation, x, begin, end, strides):
+  masks = {name: operation.get_attr(f"{name}_mask") for name in (
+      "begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+  def index(axis):
+    has = {name: bool(mask & 1 << axis) for name, mask in masks.items()}
+    if has["ellipsis"]:
+      return Ellipsis
+    if has["new_axis"]:
+      return None
+    if has["shrink_axis"]:
+      return int(begin[axis])
+    return slice(None if has["begin"] else int(begin[axis]),
+                 None if has["end"] else int(end[axis]), int(strides[axis]))
+  return program("getitem", x, *map(index, range(len(begin))))
+
+
+def _max_pool(program, operation, x):
+  sizes, steps = (operation.get_attr(name)[1:3] for name in (
+      "ksize", "strides"))
+  shape = operation.inputs[0].shape[1:3]
+  if operation.get_attr("padding") == b"SAME":
+    padded = [max(size - (step if extent % step == 0 else extent % step), 0)
+              for extent, size, step in zip(shape, sizes, steps)]
+    around = ((0, 0), *((extent // 2, extent - extent // 2)
+                        for extent in padded), (0, 0))
+    x = program("pad", x, around, -np.inf)
+    shape = [extent + more for extent, more in zip(shape, padded)]
+  results = None
+  for place in itertools.product(*map(range, sizes)):
+    part = program("getitem", x, slice(None), *(
+        slice(first, extent - size + first + 1, step)
+        for first, extent, size, step in zip(place, shape, sizes, steps)))
+    results = part if results is None else program("maximum", results, part)
+  return results
+
+
+def _one_hot(program, operation, x, depth, on, off):
+  if operation.get_attr("axis") != -1:
+    raise config_lib.ConfigError("--format npz: OneHot along another axis.")
+  places = program("equal", program("expand_dims", x, -1), np.arange(depth))
+  return program("where", places, on, off)
+
+
+def _bitcast(program, operation, x):
+  source, target = operation.inputs[0], operation.outputs[0]
+  kind = _dtype(operation, "type")
+  rank = source.shape.rank - target.shape.rank
+  if rank < 0:  # To smaller ones, with an axis of their own.
+    x = program("expand_dims", x, -1)
+  x = program("view", x, kind)
+  return program("getitem", x, Ellipsis, 0) if rank > 0 else x
+
+
+_RULES: dict[str, Callable[..., Any]] = {
+    "ArgMax": lambda program, _, x, axis: program("argmax", x, int(axis)),
+    "BatchMatMulV2": lambda program, _, x, y: program("matmul", x, y),
+    "Bitcast": _bitcast,
+    "Cast": lambda program, op, x: program("astype", x, _dtype(op, "DstT")),
+    "ConcatV2": lambda program, _, *xs: program(
+        "concatenate", xs[:-1], int(xs[-1])),
+    "DivNoNan": _divide_no_nan,
+    "Elu": _elu,
+    "GatherV2": lambda program, _, x, indices, axis: program(
+        "take", x, indices, int(axis)),
+    "Identity": lambda program, _, x: x,
+    "MatMul": _matmul,
+    "MaxPool": _max_pool,
+    "OneHot": _one_hot,
+    "Pack": lambda program, op, *xs: program("stack", xs, op.get_attr("axis")),
+    "Relu": lambda program, _, x: program("maximum", x, 0),
+    "Rsqrt": lambda program, _, x: program("divide", 1, program("sqrt", x)),
+    "Shape": lambda program, op, x: program("shape", x, _dtype(op, "out_type")),
+    "Sigmoid": _sigmoid,
+    "Softplus": lambda program, _, x: program("logaddexp", x, 0),
+    "Split": _split,
+    "SplitV": _split_v,
+    "SquaredDifference": lambda program, _, x, y: program(
+        "square", program("subtract", x, y)),
+    "Squeeze": _squeeze,
+    "StopGradient": lambda program, _, x: x,
+    "StridedSlice": _strided_slice,
+    "Unpack": _unpack}

@@ -1,0 +1,203 @@
+"""A run's policy as one function, from raw observations to the environment's
+own actions."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import pathlib
+import re
+from typing import Any
+from typing import NamedTuple
+
+import gymnasium
+import numpy as np
+import tensorflow as tf
+from gymnasium import spaces as gym
+from tensorflow.python.framework import convert_to_constants
+
+from agents import build
+from agents import config as config_lib
+from agents import play
+from agents import spaces
+from agents import structs
+from agents.environments import make
+from agents.ops import packing
+from agents.parts import frames
+from agents.training import checkpoint
+from agents.training import run_folder
+from agents.training import trainer
+
+Arrays = dict[str, np.ndarray]
+
+
+class Field(NamedTuple):
+  """An input or an output."""
+
+  role: str  # observation, state, noise or action.
+  dtype: str
+  shape: tuple[int, ...]  # Without the batch, which comes first.
+  about: str  # Units, bounds, order.
+  # What noise is drawn from, one after the other, see `Head.noise_kinds`.
+  drawn: tuple[tuple[str, int], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy:
+  """What is exported, and what it is to be compared with."""
+
+  config: config_lib.Config
+  step: int  # Of training.
+  algorithm: trainer.Algorithm
+  observation_space: gymnasium.Space
+  action_space: gymnasium.Space
+  inputs: dict[str, Field]
+  outputs: dict[str, Field]
+
+  @property
+  def sampled(self) -> bool:
+    return "noise" in self.inputs
+
+  @property
+  def states(self) -> list[str]:
+    """Names of what is remembered from step to step."""
+    return [name for name, field in self.inputs.items()
+            if field.role == "state"]
+
+  @functools.cached_property
+  def frozen(self) -> Any:
+    """A concrete function with constants in place of variables.
+
+    Its inputs and its outputs are in the order of those here.
+    """
+    specs = [tf.TensorSpec([None, *field.shape], field.dtype, name)
+             for name, field in self.inputs.items()]
+    act = tf.function(self._act, specs, autograph=False)
+    return convert_to_constants.convert_variables_to_constants_v2(
+        act.get_concrete_function())
+
+  def _act(self, *inputs: tf.Tensor) -> list[tf.Tensor]:
+    given = dict(zip(self.inputs, inputs, strict=True))
+    observed = [value for name, value in given.items()
+                if self.inputs[name].role == "observation"]
+    observ = (packing.pack(observed) if spaces.composite(
+        self.observation_space) else observed[0])
+    action, state = self.algorithm.act(
+        observ, self.remembered(observ, given), given.get("noise"))
+    leaves = spaces.leaves(self.action_space, acting=True)
+    parts = (packing.unpack(action, leaves) if spaces.composite(
+        self.action_space) else [action])
+    actions = [_to_env(leaf.space, part) for leaf, part in zip(
+        leaves, parts, strict=True)]
+    return [*actions, *by_name(state).values()]
+
+  def remembered(self, observ: tf.Tensor, given: dict[str, Any]) -> Any:
+    """Return the algorithm's state for observations [N, ...], see `by_name`."""
+    state = self.algorithm.initial_state(1)
+    if not isinstance(state, structs.Remembered):
+      return tf.nest.pack_sequence_as(
+          state, [given[name] for name in self.states])
+    recent = state.recent
+    if recent:
+      nothing = observ[:, None][:, :0], tf.zeros(tf.shape(observ)[:1], tf.bool)
+      recent = frames.Recent(given.get("frames", nothing[0]),
+                             given.get("frames_begun", nothing[1]))
+    return structs.Remembered(recent, given.get("memory", ()))
+
+
+def by_name(state: Any) -> dict[str, tf.Tensor]:
+  """Return what there is in an algorithm's state."""
+  if not isinstance(state, structs.Remembered):
+    return {f"state_{index}": tensor
+            for index, tensor in enumerate(tf.nest.flatten(state))}
+  found = {}
+  if state.recent and state.recent.observ.shape[1]:
+    found = {"frames": state.recent.observ, "frames_begun": state.recent.begun}
+  return found if isinstance(state.cell, tuple) else {
+      **found, "memory": state.cell}
+
+
+def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
+         ) -> Policy:
+  """Return the policy of a checkpoint.
+
+  Args:
+    folder: Of the run.
+    path: Of the checkpoint.
+    sampled: Whether actions are sampled, by noise that is an input; otherwise
+      they are the distribution's mode.
+  Raises:
+    ConfigError: If the checkpoint is of another model, or nobody knows how its
+      noise is drawn.
+  """
+  config = folder.config
+  env = make.MakeEnv(config.env)()
+  observation_space, action_space = env.observation_space, env.action_space
+  env.close()
+  algorithm = build.algorithm(config, observation_space, action_space)
+  step = checkpoint.step_of(path)
+  play.load(algorithm, step, checkpoint.load(path)[0])
+  inputs: dict[str, Field] = {}
+  outputs: dict[str, Field] = {}
+  _add(inputs, "observation", spaces.leaves(observation_space))
+  fields = {
+      name: Field("state", tensor.dtype.name, tuple(tensor.shape[1:]),
+                  "zeros where an episode begins, then what came out")
+      for name, tensor in by_name(algorithm.initial_state(1)).items()}
+  inputs.update(fields)
+  if sampled:
+    kinds = getattr(getattr(algorithm, "head", None), "noise_kinds", None)
+    if kinds is None:
+      raise config_lib.ConfigError(
+          f"--actions sampled: {config.algorithm.type} has no head that says "
+          "how noise is drawn. Use --actions mean.")
+    size = sum(size for _, size in kinds)
+    inputs["noise"] = Field("noise", "float32", (size,), ", then ".join(
+        f"{size} of {kind} distribution" for kind, size in kinds)
+                            + "; new for each step", kinds)
+  _add(outputs, "action", spaces.leaves(action_space, acting=True))
+  outputs.update({f"next_{name}": field for name, field in fields.items()})
+  return Policy(config, step, algorithm, observation_space,
+                action_space, inputs, outputs)
+
+
+def _add(fields: dict[str, Field], role: str, leaves: list[spaces.Leaf]):
+  """Add simple spaces by names that all programs can take."""
+  for number, leaf in enumerate(leaves):
+    name = re.sub(r"[^a-zA-Z0-9]", "_", "_".join([role, *leaf.path]))
+    fields[f"{name}_{number}" if name in fields else name] = _field(role, leaf)
+
+
+def _field(role: str, leaf: spaces.Leaf) -> Field:
+  space = leaf.space
+  about = f"as in {space}"
+  if isinstance(space, gym.Discrete):
+    first = int(space.start)
+    about = f"a choice, from {first} to {first + int(space.n) - 1}"
+  elif isinstance(space, gym.Box):
+    about = ("in the environment's own units and order, from "
+             f"{space.low.min():g} to {space.high.max():g}")
+  return Field(role, leaf.dtype.name, leaf.shape, about)
+
+
+def _to_env(space: gymnasium.Space, action: tf.Tensor) -> tf.Tensor:
+  """Do as `block.action_converter`, for a simple space."""
+  if isinstance(space, gym.Discrete):
+    return action + int(space.start)
+  if isinstance(space, gym.MultiDiscrete):
+    return action + space.start.astype(np.int64)
+  if isinstance(space, gym.MultiBinary):
+    return action
+  assert isinstance(space, gym.Box)
+  low, high = (bound.astype(np.float64) for bound in (space.low, space.high))
+  bounded = np.isfinite(low) & np.isfinite(high)
+  clipped = tf.clip_by_value(
+      action, np.where(bounded, -1, low).astype(np.float32),
+      np.where(bounded, 1, high).astype(np.float32))
+  if not bounded.any():
+    return clipped
+  with np.errstate(invalid="ignore"):
+    scale = np.where(bounded, high / 2 - low / 2, 1).astype(np.float32)
+    shift = np.where(bounded, high / 2 + low / 2, 0).astype(np.float32)
+  return tf.clip_by_value(
+      clipped * scale + shift, low.astype(np.float32), high.astype(np.float32))

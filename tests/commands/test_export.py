@@ -1,0 +1,81 @@
+"""`python -m agents export` writes what does as training does, or says why not.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+from agents.commands import export
+from agents.export import formats
+from tests.export import runs
+from tests.export import test_formats
+
+
+def test_a_real_run_is_exported(finished, tmp_path, capsys):
+  folder, _, _ = finished
+  out = tmp_path / "policy"
+  assert export.main([
+      str(folder), "--format", "savedmodel", "npz", "--out", str(out)]) == 0
+  told = capsys.readouterr().out
+  assert told.startswith("Pendulum-v1 after 2,000 steps, 10 episodes in train")
+  assert told.count("largest difference") == told.count(" ms an action") == 2
+  assert {path.name for path in out.iterdir()} == {
+      "README.md", "signature.json", "saved_model", "policy.npz", "player.py"}
+  signature = json.loads((out / "signature.json").read_text())
+  assert list(signature["inputs"]) == ["observation"]
+  assert signature["outputs"]["action"]["shape"] == [1]
+  text = (out / "README.md").read_text()
+  inputs = text.split("import numpy as np\n")[1].split("\n")[0]
+  scope = {"np": np}
+  exec(inputs, scope)  # Its example does.
+  run = formats.FORMATS["npz"].load(out / "policy.npz")
+  assert abs(run(scope["inputs"])["action"].item()) <= 2
+
+
+@pytest.mark.parametrize("args, message", [
+    ([], "the following arguments are required"),
+    (["--out", "{0}", "--format", "pickle"], "invalid choice: 'pickle'"),
+    (["--out", "{0}", "--checkpoint", "77"], "77"),
+    (["--out", "{1}"], "is not empty; name a new folder")])
+def test_user_errors(args, message, finished, tmp_path, capsys):
+  folder, _, _ = finished
+  args = [each.format(tmp_path / "new", folder) for each in args]
+  with pytest.raises(SystemExit) as caught:
+    export.main([str(folder), *args])
+  assert caught.value.code in (1, 2)
+  assert message in capsys.readouterr().err
+  assert not (tmp_path / "new").exists()
+
+
+def test_what_differs_is_told_and_not_kept(tmp_path, capsys, monkeypatch):
+  folder, out = runs.make_run(tmp_path, "choice"), tmp_path / "policy"
+  one = formats.FORMATS["npz"]
+  def load(path):
+    run = one.load(path)
+    return lambda inputs: {"action": 1 - run(inputs)["action"]}
+  monkeypatch.setitem(formats.FORMATS, "npz", one._replace(load=load))
+  with pytest.raises(SystemExit) as caught:
+    export.main([str(folder.path), "--format", "npz", "savedmodel", "--out",
+                 str(out)])
+  assert caught.value.code == 1
+  told = capsys.readouterr()
+  assert told.out.count("DIFFERS") == 1 and "npz: not the policy" in told.err
+  assert not (out / "policy.npz").exists() and (out / "saved_model").exists()
+  assert "player" not in (out / "README.md").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("actions", ["mean", "sampled"])
+@pytest.mark.parametrize("kind", runs.CHANGES)
+def test_every_format_of_every_policy(kind, actions, tmp_path, capsys):
+  names = [param.values[0] for param in test_formats.FORMATS
+           if all(map(formats.installed,
+                      formats.FORMATS[param.values[0]].modules))]
+  if kind == "nested":  # Not with ONNX, which says so.
+    names = [name for name in names if name != "onnx"]
+  folder = runs.make_run(tmp_path, kind)
+  assert export.main([
+      str(folder.path), "--format", *names, "--actions", actions, "--out",
+      str(tmp_path / "policy")]) == 0
+  assert capsys.readouterr().out.count("largest difference") == len(names)

@@ -1,0 +1,54 @@
+"""Run folders with policies that were never trained."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agents import build
+from agents import config as config_lib
+from agents.environments import make
+from agents.export import policy as policy_lib
+from agents.training import checkpoint
+from agents.training import run_folder
+
+CHANGES = {
+    "box": {"env.id": "Pendulum-v1"},
+    "choice": {"env.id": "CartPole-v1"},
+    "beta": {"env.id": "Pendulum-v1", "network.action_distribution": "beta"},
+    "squashed": {"env.id": "Pendulum-v1",
+                 "network.action_distribution": "squashed_gaussian"},
+    "gru": {"env.id": "CartPole-v1", "network.recurrent": "gru"},
+    "lstm": {"env.id": "Pendulum-v1", "network.recurrent": "lstm",
+             "network.frame_stack": 2},
+    "pictures": {"env.id": "tests.toy:Flash", "network.frame_stack": 3},
+    "impala": {"env.id": "tests.toy:Flash", "network.conv": "impala"},
+    "nested": {"env.id": "benchmarks.echo:Echo", "env.max_length": 20,
+               "env.kwargs": {"space": "nested"}}}
+
+
+def make_run(logdir, name) -> run_folder.RunFolder:
+  """Make a run folder whose policy prefers some actions to others."""
+  config = config_lib.Config().override({
+      "algorithm.minibatch_size": 64, "env_processes": False,
+      "network.init_output_factor": 1.0, "algorithm.segment_length": 32,
+      **CHANGES[name]})
+  folder = run_folder.create(str(logdir), name, config)
+  env = make.MakeEnv(config.env)()
+  algorithm = build.algorithm(
+      config, env.observation_space, env.action_space)
+  env.close()
+  numbers = np.random.default_rng(0)
+  state = {}
+  for key, variable in algorithm.variables().items():
+    array = np.array(variable)
+    if key.startswith("observ/"):  # Moments, as if some had been seen.
+      array = numbers.uniform(1, 2, array.shape).astype(array.dtype)
+    state[f"variable/{key}"] = array
+  checkpoint.save(folder.checkpoints, 0, state, {})
+  return folder
+
+
+def load(tmp_path, name, sampled=False) -> policy_lib.Policy:
+  folder = make_run(tmp_path, name)
+  return policy_lib.load(
+      folder, checkpoint.newest_whole(folder.checkpoints), sampled)

@@ -1,0 +1,111 @@
+"""All formats do what the policy in training does."""
+
+import numpy as np
+import pytest
+
+from agents import config as config_lib
+from agents.export import formats
+from agents.export import policy as policy_lib
+from agents.export import verify
+from tests.export import runs
+
+FORMATS = [pytest.param(name, marks=[pytest.mark.skipif(
+    not all(map(formats.installed, one.modules)), reason="is not installed")])
+           for name, one in formats.FORMATS.items()]
+
+
+def _inputs(policy, amount, numbers):
+  """Return any observations, and states that there may be."""
+  inputs = {}
+  for name, field in policy.inputs.items():
+    shape = amount, *field.shape
+    if field.role == "noise":
+      inputs[name] = verify.draw(numbers, field, amount)
+    elif field.dtype in ("float32", "float64"):
+      inputs[name] = numbers.normal(size=shape).astype(field.dtype)
+    elif field.dtype == "bool":
+      inputs[name] = numbers.integers(0, 2, shape).astype(bool)
+    elif field.dtype == "uint8":
+      inputs[name] = numbers.integers(0, 256, shape).astype(np.uint8)
+    else:  # The first choice or the second.
+      first = int(field.about.split("from ")[1].split(" ")[0]
+                  ) if "from " in field.about else 0
+      inputs[name] = numbers.integers(first, first + 2, shape).astype(
+          field.dtype)
+  return inputs
+
+
+@pytest.mark.parametrize("sampled", [False, True], ids=["mean", "sampled"])
+@pytest.mark.parametrize("kind", runs.CHANGES)
+def test_batches_of_any_size(kind, sampled, tmp_path):
+  policy = runs.load(tmp_path, kind, sampled)
+  expect = verify.in_training(policy)
+  numbers = np.random.default_rng(0)
+  loaded = []
+  for name in ("savedmodel", "npz"):
+    one = formats.FORMATS[name]
+    one.write(policy, tmp_path / one.file)
+    loaded.append(one.load(tmp_path / one.file))
+  for amount in (1, 5):
+    inputs = _inputs(policy, amount, numbers)
+    expected = expect(inputs)
+    assert list(expected) == list(policy.outputs)
+    for run in loaded:
+      found = run(inputs)
+      assert found.keys() == expected.keys()
+      for name, field in policy.outputs.items():
+        assert found[name].dtype == field.dtype, name
+        assert found[name].shape == (amount, *field.shape), name
+        np.testing.assert_allclose(
+            found[name].astype(float), expected[name].astype(float),
+            atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("name", FORMATS[1:3])
+@pytest.mark.parametrize("kind", [
+    "box", "choice", "gru",
+    *(pytest.param(kind, marks=pytest.mark.slow) for kind in (
+        "beta", "squashed", "lstm", "pictures", "impala"))])
+def test_other_formats(kind, name, tmp_path):
+  policy = runs.load(tmp_path, kind, sampled=True)
+  one = formats.FORMATS[name]
+  one.write(policy, tmp_path / one.file)
+  run = one.load(tmp_path / one.file)
+  inputs = _inputs(policy, 3, np.random.default_rng(0))
+  expected, found = verify.in_training(policy)(inputs), run(inputs)
+  for name in policy.outputs:
+    np.testing.assert_allclose(
+        found[name].astype(float), expected[name].astype(float), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", FORMATS[2:3])
+def test_onnx_is_refused_where_it_can_not_be(name, tmp_path):
+  policy = runs.load(tmp_path, "nested")
+  with pytest.raises(config_lib.ConfigError, match="Dict and Tuple are bytes"):
+    formats.FORMATS[name].write(policy, tmp_path / "policy.onnx")
+
+
+def test_missing_packages_are_named(monkeypatch):
+  monkeypatch.setattr(formats, "installed", lambda module: False)
+  formats.check(["savedmodel", "npz"])
+  with pytest.raises(config_lib.ConfigError, match=r"batch-ppo\[tflite\]"):
+    formats.check(["savedmodel", "tflite"])
+
+
+def test_inputs_are_named_and_described(tmp_path):
+  policy = runs.load(tmp_path, "nested", sampled=True)
+  assert all(field.about for field in policy.inputs.values())
+  observed = [name for name, field in policy.inputs.items()
+              if field.role == "observation"]
+  assert len(observed) == len(set(observed)) == 3
+  assert sum(size for _, size in policy.inputs["noise"].drawn) == (
+      policy.inputs["noise"].shape[0])
+  choice = runs.load(tmp_path, "choice")
+  assert choice.outputs["action"] == policy_lib.Field(
+      "action", "int64", (), "a choice, from 0 to 1")
+
+
+def test_another_model_is_told(tmp_path):
+  folder, other = (runs.make_run(tmp_path, kind) for kind in ("box", "gru"))
+  with pytest.raises(config_lib.ConfigError, match="do not fit"):
+    policy_lib.load(folder, next(other.checkpoints.iterdir()), False)

@@ -1,0 +1,114 @@
+"""NumPy's calls do what TensorFlow's operations do."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.python.framework import convert_to_constants
+
+from agents import config as config_lib
+from agents.export import numpy_calls
+from agents.export import player
+
+_X = np.random.default_rng(0).normal(size=(3, 4, 6)).astype(np.float32)
+_IMAGES = np.random.default_rng(1).normal(size=(2, 7, 8, 3)).astype(np.float32)
+_WEIGHTS = np.random.default_rng(2).normal(size=(6, 5)).astype(np.float32)
+_FUNCTIONS = {
+    "arithmetic": lambda x: (x + 1) * 2 - x / 3,
+    "powers": lambda x: tf.square(x) + tf.sqrt(tf.abs(x)) + tf.pow(x, 2.0),
+    "exponentials": lambda x: tf.exp(x) + tf.math.expm1(x) + tf.math.log1p(
+        tf.abs(x)) + tf.math.log(tf.abs(x)) + tf.math.rsqrt(tf.abs(x)),
+    "activations": lambda x: tf.tanh(x) + tf.sigmoid(x) + tf.nn.relu(x)
+                   + tf.nn.softplus(x) + tf.nn.elu(x),
+    "softmax": lambda x: tf.exp(x) / tf.reduce_sum(tf.exp(x), -1, True),
+    "comparisons": lambda x: tf.where((x > 0) & (x < 1) | ~(x >= -1), x, 2.0),
+    "no nan": lambda x: tf.math.divide_no_nan(x, tf.nn.relu(x)),
+    "sums": lambda x: tf.reduce_sum(x, [0, 2]),
+    "means": lambda x: tf.reduce_mean(x, 1, keepdims=True),
+    "extrema": lambda x: tf.reduce_max(x, 1) + tf.reduce_min(x, [1]),
+    "products": lambda x: tf.reduce_prod(x, -1, True),
+    "all": lambda x: tf.reduce_all(x > -2, 1),
+    "argmax": lambda x: tf.argmax(x, 1),
+    "matmul": lambda x: tf.matmul(tf.reshape(x, [-1, 6]), _WEIGHTS),
+    "transposed": lambda x: tf.matmul(
+        tf.reshape(x, [6, -1]), _WEIGHTS.T, True, True),
+    "batched": lambda x: tf.matmul(x, tf.transpose(x, [0, 2, 1])),
+    "concat": lambda x: tf.concat([x, -x], 1),
+    "stack": lambda x: tf.stack([x, -x, x], 2),
+    "unstack": lambda x: tf.unstack(x, axis=1)[2],
+    "split": lambda x: tf.split(x, 3, -1)[1],
+    "uneven split": lambda x: tf.split(x, [1, 5], -1)[1],
+    "split in one": lambda x: tf.split(x, [6], -1)[0],
+    "slices": lambda x: x[:, 1:-1, ::2],
+    "index": lambda x: x[1, ..., -1],
+    "new axis": lambda x: x[:, None, ..., None],
+    "backwards": lambda x: x[:, ::-1],
+    "squeeze": lambda x: tf.squeeze(x[:, :1, None], [1, -2]),
+    "gather": lambda x: tf.gather(x, [3, 0], axis=1),
+    "repeat": lambda x: tf.repeat(x[:, None], 3, 1),
+    "tile": lambda x: tf.tile(x, [1, 2, 1]),
+    "pad": lambda x: tf.pad(x, [[0, 0], [1, 2], [0, 1]]),
+    "pad with": lambda x: tf.pad(x, [[0, 0], [1, 2], [0, 1]],
+                                 constant_values=-2.0),
+    "one hot": lambda x: tf.one_hot(tf.cast(tf.abs(x), tf.int64), 3, 5.0, 1.0),
+    "cast": lambda x: tf.cast(tf.cast(x, tf.int32), tf.float64),
+    "shape": lambda x: tf.zeros(tf.shape(x)[:2]) + 1,
+    "like": lambda x: tf.zeros_like(x) + tf.ones_like(x),
+    "bytes": lambda x: tf.bitcast(x, tf.uint8),
+    "from bytes": lambda x: tf.bitcast(tf.bitcast(-x, tf.uint8), tf.float32),
+    "bits": lambda x: tf.bitcast(x, tf.int32)}
+_OF_IMAGES = {
+    f"{padding} {size} {stride} {extent}": (
+        lambda x, *pool: tf.nn.max_pool2d(x[:, :pool[3]], *pool[:2], pool[2]),
+        (size, stride, padding, extent))
+    for padding in ("SAME", "VALID")
+    for size, stride in ((3, 2), (2, 2), (3, 1)) for extent in (6, 7)}
+
+
+def _translated(function, x):
+  """Return what NumPy makes of a function of [None, ...], and TensorFlow."""
+  traced = tf.function(function, [tf.TensorSpec(
+      [None, *x.shape[1:]], x.dtype, "x")], autograph=False)
+  frozen = convert_to_constants.convert_variables_to_constants_v2(
+      traced.get_concrete_function())
+  data, constants = numpy_calls.translate(
+      frozen.graph, ["x"], {"y": frozen.outputs[0].name})
+  values = [x, *constants]
+  def resolve(data):
+    if isinstance(data, dict):
+      return (values[data["value"]] if "value" in data else
+              slice(*data["slice"]) if "slice" in data else Ellipsis)
+    return tuple(map(resolve, data)) if isinstance(data, list) else data
+  for name, arguments in data["calls"]:
+    values.append(player.CALLS[name](*resolve(arguments)))
+  return values[data["outputs"]["y"]], function(tf.constant(x)).numpy()
+
+
+@pytest.mark.parametrize("name", _FUNCTIONS)
+def test_operations(name):
+  found, expected = _translated(_FUNCTIONS[name], _X)
+  assert found.dtype == expected.dtype
+  assert found.shape == expected.shape
+  np.testing.assert_allclose(found, expected, 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("name", _OF_IMAGES)
+def test_pools(name):
+  function, pool = _OF_IMAGES[name]
+  found, expected = _translated(lambda x: function(x, *pool), _IMAGES)
+  np.testing.assert_array_equal(found, expected)
+
+
+def test_what_is_known_is_done_at_once():
+  def function(x):
+    constant = tf.sqrt(tf.constant(4.0)) * tf.reduce_sum(tf.ones([3]))
+    return x + constant
+  traced = tf.function(function, [tf.TensorSpec([None], name="x")])
+  graph = traced.get_concrete_function().graph
+  data, constants = numpy_calls.translate(
+      graph, ["x"], {"y": graph.outputs[0].name})
+  assert len(data["calls"]) == 1 and constants == [6.0]
+
+
+def test_what_is_not_known_is_named():
+  with pytest.raises(config_lib.ConfigError, match="knows no Atan.*savedmodel"):
+    _translated(lambda x: tf.atan(x), _X)
