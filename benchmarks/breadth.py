@@ -106,7 +106,6 @@ TASKS = (
     Task("robotics", "PointMaze_UMazeDense-v3", 100_000),
     Task("robotics", "PointMaze_MediumDense-v3", 150_000),
     Task("atari", "ALE/KungFuMaster-v5", 100_000, "atari"),
-    Task("atari", "ALE/Pong-v5", 250_000, "atari"),
     Task("pixels", "CartPole-v1", 60_000, "pixel_cartpole",
          label="from pixels"),
     _echo("box"), _echo("discrete"), _echo("multi_discrete"),

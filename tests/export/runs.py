@@ -13,6 +13,7 @@ from agents.training import run_folder
 
 CHANGES = {
     "box": {"env.id": "Pendulum-v1"},
+    "cheetah": {"env.id": "HalfCheetah-v5"},
     "choice": {"env.id": "CartPole-v1"},
     "beta": {"env.id": "Pendulum-v1", "network.action_distribution": "beta"},
     "squashed": {"env.id": "Pendulum-v1",
