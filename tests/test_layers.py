@@ -51,9 +51,9 @@ _ARROWS = {
         "agents.build", "agents.config", "agents.environments", "agents.ops",
         "agents.simulation", "agents.training"},
     "agents.export": {
-        "agents.build", "agents.config", "agents.environments", "agents.ops",
-        "agents.parts", "agents.play", "agents.spaces", "agents.structs",
-        "agents.training"},
+        "agents.build", "agents.config", "agents.environments",
+        "agents.errors", "agents.ops", "agents.parts", "agents.play",
+        "agents.spaces", "agents.structs", "agents.training"},
     "agents.reports": {"agents.config", "agents.training"},
     "agents.rehearsal": {
         "agents.build", "agents.config", "agents.spaces", "agents.training"},

@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import tempfile
 from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 from typing import NamedTuple
 
@@ -33,8 +34,13 @@ class Format(NamedTuple):
   example: str  # Python code that takes one step.
 
 
-def check(names: list[str]):
-  """Raise ConfigError where a package is missing."""
+def check(names: Sequence[str], policy: policy_lib.Policy):
+  """Raise ConfigError where a package is missing, or a format won't do."""
+  if "onnx" in names and any(map(spaces.composite, (
+      policy.observation_space, policy.action_space))):
+    raise config_lib.ConfigError(
+        "--format onnx: values of Dict and Tuple are bytes on their way, which "
+        "ONNX can't take apart; the other formats can.")
   for name in names:
     for module in FORMATS[name].modules:
       if not installed(module):
@@ -55,7 +61,9 @@ def _write_saved_model(policy: policy_lib.Policy, path: pathlib.Path):
     return dict(zip(policy.outputs, frozen(*inputs), strict=True))
   module = tf.Module()
   module.act = act
-  tf.saved_model.save(module, str(path), {"serving_default": act})
+  tf.saved_model.save(
+      module, str(path), {"serving_default": act},
+      tf.saved_model.SaveOptions(experimental_custom_gradients=False))
 
 
 def _load_saved_model(path: pathlib.Path) -> Run:
@@ -86,11 +94,6 @@ def _load_tflite(path: pathlib.Path) -> Run:
 
 def _write_onnx(policy: policy_lib.Policy, path: pathlib.Path):
   import tf2onnx
-  if any(map(spaces.composite, (
-      policy.observation_space, policy.action_space))):
-    raise config_lib.ConfigError(
-        "--format onnx: values of Dict and Tuple are bytes on their way, which "
-        "ONNX can't take apart; the other formats can.")
   frozen = policy.frozen
   specs = [tf.TensorSpec([None, *field.shape], field.dtype, name)
            for name, field in policy.inputs.items()]

@@ -168,29 +168,60 @@ def _dtype(operation, name):
   return tf.as_dtype(operation.get_attr(name)).as_numpy_dtype().dtype.name
 
 
+def _batch_matmul(program, operation, x, y):
+  rank = operation.inputs[0].shape.rank
+  swapped = [*range(rank - 2), rank - 1, rank - 2]
+  if operation.get_attr("adj_x"):
+    x = program("transpose", x, swapped)
+  if operation.get_attr("adj_y"):
+    y = program("transpose", y, swapped)
+  return program("matmul", x, y)
+
+
 def _split(program, operation, axis, x):
   amount = operation.get_attr("num_split")
-  size = operation.inputs[1].shape[int(axis)] // amount
-  return _pieces(program, x, int(axis), [size] * amount)
+  shape = operation.inputs[1].shape
+  axis = int(axis) % shape.rank
+  return _pieces(program, x, axis, [shape[axis] // amount] * amount)
 
 
 def _pieces(program, x, axis, sizes):
-  axis = [slice(None)] * axis if axis >= 0 else [Ellipsis]
   ends = np.cumsum(sizes).tolist()
-  return [program("getitem", x, *axis, slice(begin, end))
+  return [program("getitem", x, *[slice(None)] * axis, slice(begin, end))
           for begin, end in zip([0, *ends], ends)]
 
 
-def _split_v(program, _, x, sizes, axis):
-  return _pieces(program, x, int(axis), _axes(sizes))
+def _split_v(program, operation, x, sizes, axis):
+  rank = operation.inputs[0].shape.rank
+  return _pieces(program, x, int(axis) % rank, _axes(sizes))
 
 
 def _squeeze(program, operation, x):
-  axes = operation.get_attr("squeeze_dims")
-  rank = operation.inputs[0].shape.rank
-  axes = {axis % rank for axis in axes}
+  shape = operation.inputs[0].shape
+  axes = {axis % shape.rank for axis in operation.get_attr("squeeze_dims")} or {
+      axis for axis, size in enumerate(shape) if size == 1}
   return program("getitem", x, *(
-      0 if axis in axes else slice(None) for axis in range(rank)))
+      0 if axis in axes else slice(None) for axis in range(shape.rank)))
+
+
+def _softmax(program, _, x):
+  raised = program("exp", program(
+      "subtract", x, program("max", x, -1, None, True)))
+  return program("divide", raised, program(
+      "sum", raised, -1, None, None, True))
+
+
+def _leaky_relu(program, operation, x):
+  return program("where", program("greater", x, 0), x, program(
+      "multiply", x, operation.get_attr("alpha")))
+
+
+def _gather(program, operation, x, indices, axis):
+  if operation.get_attr("batch_dims"):
+    raise config_lib.ConfigError(
+        "--format npz: NumPy's player knows no GatherV2 with batch_dims. Use "
+        "--format savedmodel, for example.")
+  return program("take", x, indices, int(axis))
 
 
 def _unpack(program, operation, x):
@@ -254,15 +285,15 @@ def _bitcast(program, operation, x):
 
 _RULES: dict[str, Callable[..., Any]] = {
     "ArgMax": lambda program, _, x, axis: program("argmax", x, int(axis)),
-    "BatchMatMulV2": lambda program, _, x, y: program("matmul", x, y),
+    "BatchMatMulV2": _batch_matmul,
     "Bitcast": _bitcast,
     "Cast": lambda program, op, x: program("astype", x, _dtype(op, "DstT")),
     "ConcatV2": lambda program, _, *xs: program(
         "concatenate", xs[:-1], int(xs[-1])),
     "DivNoNan": _divide_no_nan,
     "Elu": _elu,
-    "GatherV2": lambda program, _, x, indices, axis: program(
-        "take", x, indices, int(axis)),
+    "GatherV2": _gather,
+    "LeakyRelu": _leaky_relu,
     "Identity": lambda program, _, x: x,
     "MatMul": _matmul,
     "MaxPool": _max_pool,
@@ -272,6 +303,7 @@ _RULES: dict[str, Callable[..., Any]] = {
     "Rsqrt": lambda program, _, x: program("divide", 1, program("sqrt", x)),
     "Shape": lambda program, op, x: program("shape", x, _dtype(op, "out_type")),
     "Sigmoid": _sigmoid,
+    "Softmax": _softmax,
     "Softplus": lambda program, _, x: program("logaddexp", x, 0),
     "Split": _split,
     "SplitV": _split_v,

@@ -59,18 +59,20 @@ class Policy:
             for name, x in self.about["inputs"].items() if x["role"] == "state"}
 
   def __call__(self, observation, state):
-    """Return an action, and the state for the next step.
+    """Return an action, or its parts by output, and the next step's state.
 
     Args:
-      observation: Of the environment; a dict by input, where it has parts.
+      observation: As the environment returns it; nested, where it has parts.
       state: From the step before, or from `begin`.
     """
-    names = [name for name, x in self.about["inputs"].items()
-             if x["role"] == "observation"]
-    parts = observation if isinstance(observation, dict) else {
-        names[0]: observation}
-    outputs = self.run({
-        **{name: np.asarray(parts[name])[None] for name in names}, **state})
+    inputs = dict(state)
+    for name, x in self.about["inputs"].items():
+      if x["role"] == "observation":
+        part = observation
+        for key in x["path"]:
+          part = part[key if isinstance(part, dict) else int(key)]
+        inputs[name] = np.asarray(part)[None]
+    outputs = self.run(inputs)
     state = {name: outputs.pop(f"next_{name}") for name in state}
     actions = {name: value[0] for name, value in outputs.items()}
     return actions.get("action", actions), state

@@ -37,7 +37,10 @@ class Field(NamedTuple):
   role: str  # observation, state, noise or action.
   dtype: str
   shape: tuple[int, ...]  # Without the batch, which comes first.
-  about: str  # Units, bounds, order.
+  about: str
+  path: tuple[str, ...] = ()  # Keys and indices that lead to a part.
+  low: Any = None  # One bound for all numbers, or one for each; None: without.
+  high: Any = None
   # What noise is drawn from, one after the other, see `Head.noise_kinds`.
   drawn: tuple[tuple[str, int], ...] = ()
 
@@ -154,7 +157,7 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
     size = sum(size for _, size in kinds)
     inputs["noise"] = Field("noise", "float32", (size,), ", then ".join(
         f"{size} of {kind} distribution" for kind, size in kinds)
-                            + "; new for each step", kinds)
+                            + "; new for each step", drawn=kinds)
   _add(outputs, "action", spaces.leaves(action_space, acting=True))
   outputs.update({f"next_{name}": field for name, field in fields.items()})
   return Policy(config, step, algorithm, observation_space,
@@ -163,21 +166,35 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
 
 def _add(fields: dict[str, Field], role: str, leaves: list[spaces.Leaf]):
   """Add simple spaces by names that all programs can take."""
-  for number, leaf in enumerate(leaves):
-    name = re.sub(r"[^a-zA-Z0-9]", "_", "_".join([role, *leaf.path]))
-    fields[f"{name}_{number}" if name in fields else name] = _field(role, leaf)
+  for leaf in leaves:
+    stem = re.sub(r"[^a-zA-Z0-9]", "_", "_".join([role, *leaf.path]))
+    name, number = stem, 1
+    while name.lower() in map(str.lower, fields):  # TensorFlow takes no cases.
+      number += 1
+      name = f"{stem}_{number}"
+    fields[name] = _field(role, leaf)
 
 
 def _field(role: str, leaf: spaces.Leaf) -> Field:
-  space = leaf.space
+  space, low, high = leaf.space, None, None
   about = f"as in {space}"
   if isinstance(space, gym.Discrete):
-    first = int(space.start)
-    about = f"a choice, from {first} to {first + int(space.n) - 1}"
+    low = int(space.start)
+    high = low + int(space.n) - 1
+    about = f"a choice, from {low} to {high}"
   elif isinstance(space, gym.Box):
+    low, high = _bounds(space.low), _bounds(space.high)
     about = ("in the environment's own units and order, from "
              f"{space.low.min():g} to {space.high.max():g}")
-  return Field(role, leaf.dtype.name, leaf.shape, about)
+  return Field(role, leaf.dtype.name, leaf.shape, about, leaf.path, low, high)
+
+
+def _bounds(bounds: np.ndarray) -> Any:
+  """Return bounds as JSON knows them, without infinities."""
+  found = [float(x) if np.isfinite(x) else None for x in bounds.flat]
+  if len(set(found)) == 1:
+    return found[0]
+  return np.reshape(np.array(found, object), bounds.shape).tolist()
 
 
 def _to_env(space: gymnasium.Space, action: tf.Tensor) -> tf.Tensor:
@@ -189,15 +206,22 @@ def _to_env(space: gymnasium.Space, action: tf.Tensor) -> tf.Tensor:
   if isinstance(space, gym.MultiBinary):
     return action
   assert isinstance(space, gym.Box)
-  low, high = (bound.astype(np.float64) for bound in (space.low, space.high))
+  low, high = _within(space)
   bounded = np.isfinite(low) & np.isfinite(high)
+  one = np.float32(1)
   clipped = tf.clip_by_value(
-      action, np.where(bounded, -1, low).astype(np.float32),
-      np.where(bounded, 1, high).astype(np.float32))
+      action, np.where(bounded, -one, low), np.where(bounded, one, high))
   if not bounded.any():
     return clipped
   with np.errstate(invalid="ignore"):
-    scale = np.where(bounded, high / 2 - low / 2, 1).astype(np.float32)
-    shift = np.where(bounded, high / 2 + low / 2, 0).astype(np.float32)
-  return tf.clip_by_value(
-      clipped * scale + shift, low.astype(np.float32), high.astype(np.float32))
+    scale = np.where(bounded, high / 2 - low / 2, one)
+    shift = np.where(bounded, high / 2 + low / 2, 0 * one)
+  return tf.clip_by_value(clipped * scale + shift, low, high)
+
+
+def _within(space: gym.Box) -> tuple[np.ndarray, np.ndarray]:
+  """Return float32 bounds that lie within those of a space."""
+  infinity = np.float32(np.inf)
+  low, high = space.low.astype(np.float32), space.high.astype(np.float32)
+  return (np.where(low < space.low, np.nextafter(low, infinity), low),
+          np.where(high > space.high, np.nextafter(high, -infinity), high))

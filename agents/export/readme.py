@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from agents import config as config_lib
 from agents.export import formats
 from agents.export import policy as policy_lib
 from agents.training import provenance
@@ -21,9 +24,12 @@ def text(policy: policy_lib.Policy, names: list[str]) -> str:
       f"\nThe policy remembers: {', '.join(policy.states)} are zeros where an "
       "episode begins, and then what came out of the step before, with `next_` "
       "in front of the name.\n")
-  wrapped = "" if not config.env.wrappers else (
-      "\nObservations are those of the environment within the wrappers of "
-      f"`env.wrappers`: {config.env.wrappers}.\n")
+  settings = around(config.env)
+  wrapped = "" if not settings else (
+      "\n**The environment is not as it comes.** Observations and actions are "
+      "those with these settings around it, which are not inside: "
+      + ", ".join(f"`env.{name}={value}`" for name, value in settings.items())
+      + ".\n")
   return f"""# A policy for {config.env.id}
 
 After {policy.step:,} steps of training. From an observation as the environment
@@ -53,6 +59,14 @@ inputs = {{{inputs}}}
     f"{name} {versions[name]}" for name in ("tensorflow", "keras", "numpy")
     if name in versions)}.
 """
+
+
+def around(env: config_lib.Env) -> dict[str, Any]:
+  """Return what is put around an environment, that acting must heed."""
+  names = "wrappers", "action_repeat", "frame_delta", "kwargs"
+  default = config_lib.Env()
+  return {name: getattr(env, name) for name in names
+          if getattr(env, name) != getattr(default, name)}
 
 
 def _rows(fields: dict[str, policy_lib.Field]) -> str:

@@ -13,6 +13,7 @@ import gymnasium
 import numpy as np
 import tensorflow as tf
 
+from agents import errors
 from agents import spaces
 from agents.environments import block
 from agents.environments import episodes
@@ -24,7 +25,9 @@ from agents.ops import random
 
 EPISODES = 10
 TOLERANCE = 1e-5
-_MOST_ROWS = 2000  # Of what is compared.
+_MOST_ROWS = 2000  # Of what is compared,
+_AT_ONCE = 32  # and how many of them together.
+_MOST_TIES = 1e-3  # Share of choices that rounding may decide.
 _TIMED = 200
 
 
@@ -35,12 +38,35 @@ class Step(NamedTuple):
   outputs: policy_lib.Arrays
 
 
+class Recorded:
+  """Some steps from all of a stretch, no more than memory bears."""
+
+  def __init__(self):
+    self.steps: list[Step] = []
+    self._every = 1
+    self._seen = 0
+
+  def add(self, step: Step):
+    if self._seen % self._every == 0:
+      self.steps.append(step)
+      if len(self.steps) == 2 * _MOST_ROWS:
+        self.steps = self.steps[::2]
+        self._every *= 2
+    self._seen += 1
+
+
 class Found(NamedTuple):
   """How an exported policy differs from that in training."""
 
-  difference: float  # The largest, of all outputs.
+  difference: float  # The largest of all numbers, in their own units.
+  choices: float  # Share of steps in which another choice was made.
   returns: list[float]
   milliseconds: float  # For one action.
+
+  def same(self, returns: Sequence[float]) -> bool:
+    """Whether this is the policy that earned these in training's graph."""
+    return (self.difference <= TOLERANCE and self.choices <= _MOST_TIES
+            and same(self.returns, returns))
 
 
 def in_training(policy: policy_lib.Policy) -> formats.Run:
@@ -77,7 +103,11 @@ def in_training(policy: policy_lib.Policy) -> formats.Run:
 
 def play(policy: policy_lib.Policy, run: formats.Run,
          record: Callable[[Step], Any] = lambda step: None) -> list[float]:
-  """Return the returns of the first episodes of the run's evaluations."""
+  """Return the returns of the first episodes of the run's evaluations.
+
+  Raises:
+    EnvironmentsError: If the environment fails.
+  """
   config, returns = policy.config, []
   env = make.MakeEnv(config.env)()
   for index in range(EPISODES):
@@ -97,7 +127,12 @@ def play(policy: policy_lib.Policy, run: formats.Run,
       record(Step(inputs, outputs))
       state = {name: outputs[f"next_{name}"] for name in policy.states}
       action = _action(policy, outputs)
-      observ, reward, terminated, truncated, _ = env.step(action)
+      try:
+        observ, reward, terminated, truncated, _ = env.step(action)
+      except Exception as error:
+        raise errors.EnvironmentsError(
+            f"{config.env.id} failed in an episode with seed {seed}, with "
+            f"action {action!r}: {error!r}") from error
       total += float(reward)
       ended = terminated or truncated
     returns.append(total)
@@ -112,19 +147,35 @@ def draw(rng: np.random.Generator, field: policy_lib.Field, amount: int
 
 
 def examine(policy: policy_lib.Policy, run: formats.Run,
-            recorded: Sequence[Step]) -> Found:
+            steps: Sequence[Step]) -> Found:
   """Compare an exported policy with steps of that in training, and time it."""
-  steps = recorded[::-(-len(recorded) // _MOST_ROWS)]
-  def stacked(rows):
-    return {name: np.concatenate([row[name] for row in rows])
-            for name in rows[0]}
-  expected = stacked([step.outputs for step in steps])
-  found = run(stacked([step.inputs for step in steps]))
-  difference = max(float(np.abs(
-      found[name].astype(np.float64) - array.astype(np.float64)).max())
-                   for name, array in expected.items() if array.size)
-  return Found(difference, play(policy, run), 1000 * _seconds(
-      lambda index: run(steps[index % len(steps)].inputs)))
+  difference, others = 0.0, 0
+  for first in range(0, len(steps), _AT_ONCE):
+    some = steps[first:first + _AT_ONCE]
+    found = run(_stacked([step.inputs for step in some]))
+    differ = np.zeros(len(some), bool)
+    for name, array in _stacked([step.outputs for step in some]).items():
+      if array.dtype.kind != "f":
+        differ |= (found[name] != array).reshape(len(some), -1).any(-1)
+      elif array.size:
+        units = np.maximum(_units(policy.outputs[name]), np.abs(array))
+        difference = max(difference, float(
+            (np.abs(found[name] - array) / units).max()))
+    others += int(differ.sum())
+  return Found(
+      difference, others / len(steps), play(policy, run), 1000 * _seconds(
+          lambda index: run(steps[index % len(steps)].inputs)))
+
+
+def _units(field: policy_lib.Field) -> np.ndarray:
+  """Return half of the range of numbers, if there is one above 2, else 1."""
+  low, high = (np.array(bound, float) for bound in (field.low, field.high))
+  return np.fmax(1, high / 2 - low / 2)
+
+
+def _stacked(rows: Sequence[policy_lib.Arrays]) -> policy_lib.Arrays:
+  return {name: np.concatenate([row[name] for row in rows])
+          for name in rows[0]}
 
 
 def same(returns: Sequence[float], others: Sequence[float]) -> bool:

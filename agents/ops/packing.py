@@ -42,5 +42,7 @@ def restore(raw: tf.Tensor, kind: np.dtype, shape: Sequence[int]) -> tf.Tensor:
 
 
 def _bytes(part: tf.Tensor) -> tf.Tensor:
+  if part.dtype == tf.bool:
+    part = tf.cast(part, tf.uint8)
   size = math.prod(part.shape[1:]) * part.dtype.size
   return tf.reshape(tf.bitcast(part, tf.uint8), [-1, size])

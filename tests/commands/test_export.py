@@ -37,7 +37,8 @@ def test_a_real_run_is_exported(finished, tmp_path, capsys):
     ([], "the following arguments are required"),
     (["--out", "{0}", "--format", "pickle"], "invalid choice: 'pickle'"),
     (["--out", "{0}", "--checkpoint", "77"], "77"),
-    (["--out", "{1}"], "is not empty; name a new folder")])
+    (["--out", "{1}"], "is not empty; name a new folder"),
+    (["--out", "{1}/config.yaml"], "is a file; name a new folder")])
 def test_user_errors(args, message, finished, tmp_path, capsys):
   folder, _, _ = finished
   args = [each.format(tmp_path / "new", folder) for each in args]

@@ -1,5 +1,6 @@
 """All formats do what the policy in training does."""
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -7,6 +8,7 @@ from agents import config as config_lib
 from agents.export import formats
 from agents.export import policy as policy_lib
 from agents.export import verify
+from tests.export import odd_spaces
 from tests.export import runs
 
 FORMATS = [pytest.param(name, marks=[pytest.mark.skipif(
@@ -78,18 +80,18 @@ def test_other_formats(kind, name, tmp_path):
         found[name].astype(float), expected[name].astype(float), atol=1e-5)
 
 
-@pytest.mark.parametrize("name", FORMATS[2:3])
-def test_onnx_is_refused_where_it_can_not_be(name, tmp_path):
+def test_onnx_is_refused_where_it_can_not_be(tmp_path):
   policy = runs.load(tmp_path, "nested")
   with pytest.raises(config_lib.ConfigError, match="Dict and Tuple are bytes"):
-    formats.FORMATS[name].write(policy, tmp_path / "policy.onnx")
+    formats.check(["npz", "onnx"], policy)
 
 
-def test_missing_packages_are_named(monkeypatch):
+def test_missing_packages_are_named(monkeypatch, tmp_path):
+  policy = runs.load(tmp_path, "box")
   monkeypatch.setattr(formats, "installed", lambda module: False)
-  formats.check(["savedmodel", "npz"])
+  formats.check(["savedmodel", "npz"], policy)
   with pytest.raises(config_lib.ConfigError, match=r"batch-ppo\[tflite\]"):
-    formats.check(["savedmodel", "tflite"])
+    formats.check(["savedmodel", "tflite"], policy)
 
 
 def test_inputs_are_named_and_described(tmp_path):
@@ -102,7 +104,44 @@ def test_inputs_are_named_and_described(tmp_path):
       policy.inputs["noise"].shape[0])
   choice = runs.load(tmp_path, "choice")
   assert choice.outputs["action"] == policy_lib.Field(
-      "action", "int64", (), "a choice, from 0 to 1")
+      "action", "int64", (), "a choice, from 0 to 1", (), 0, 1)
+  assert runs.load(tmp_path, "box").inputs["observation"].high == [1, 1, 8]
+
+
+_BOX = gymnasium.spaces.Box
+_ODD = {
+    "wide": (_BOX(-1, 1), _BOX(-1000, 1000, (2,))),
+    "of many sizes": (_BOX(-1, 1), _BOX(
+        np.array([-1, 0, 100.0]), np.array([1, 5, 2000.0]))),
+    "float64": (_BOX(-1, 1, (2,), np.float64), _BOX(
+        -0.1, 0.1, (2,), np.float64)),
+    "half open": (_BOX(-1, 1), _BOX(np.array([0, -np.inf]), np.inf)),
+    "with bools": (gymnasium.spaces.Dict(
+        b=_BOX(0, 1, (2,), np.bool_), q=_BOX(-1, 1)), _BOX(-1, 1)),
+    "of like names": (gymnasium.spaces.Dict({
+        "A": _BOX(-1, 1), "a": _BOX(-1, 1), "a b": _BOX(-1, 1),
+        "a b_2": _BOX(-1, 1), "a_b": _BOX(-1, 1)}),
+                      gymnasium.spaces.Discrete(3, start=-1)),
+    "choices": (gymnasium.spaces.MultiBinary([2, 2]),
+                gymnasium.spaces.MultiDiscrete([[2, 3]], start=[[1, 5]]))}
+
+
+@pytest.mark.parametrize("name", _ODD)
+def test_odd_spaces(name, tmp_path, monkeypatch):
+  """Whatever is sampled lies within the space, and all is as in training."""
+  monkeypatch.setattr(odd_spaces, "SPACES", _ODD[name])
+  monkeypatch.setitem(runs.CHANGES, "odd", {
+      "env.id": "tests.export.odd_spaces:Checking", "network.init_std": 2.0,
+      "env.max_length": 20})
+  policy = runs.load(tmp_path, "odd", sampled=True)
+  recorded = verify.Recorded()
+  returns = verify.play(policy, verify.in_training(policy), recorded.add)
+  for kind in ("savedmodel", "npz"):
+    one = formats.FORMATS[kind]
+    one.write(policy, tmp_path / one.file)
+    found = verify.examine(policy, one.load(tmp_path / one.file),
+                           recorded.steps)
+    assert found.same(returns), found
 
 
 def test_another_model_is_told(tmp_path):

@@ -32,6 +32,12 @@ _FUNCTIONS = {
     "transposed": lambda x: tf.matmul(
         tf.reshape(x, [6, -1]), _WEIGHTS.T, True, True),
     "batched": lambda x: tf.matmul(x, tf.transpose(x, [0, 2, 1])),
+    "batched, transposed": lambda x: tf.matmul(x, x, transpose_b=True)
+                           + tf.matmul(x[..., :4], x[:, :, 2:], True),
+    "softmax at once": tf.nn.softmax,
+    "leaky": tf.nn.leaky_relu,
+    "split in between": lambda x: tf.split(x, 2, -2)[1],
+    "squeeze all": lambda x: tf.squeeze(x[:, None, :1]),
     "concat": lambda x: tf.concat([x, -x], 1),
     "stack": lambda x: tf.stack([x, -x, x], 2),
     "unstack": lambda x: tf.unstack(x, axis=1)[2],
@@ -107,6 +113,12 @@ def test_what_is_known_is_done_at_once():
   data, constants = numpy_calls.translate(
       graph, ["x"], {"y": graph.outputs[0].name})
   assert len(data["calls"]) == 1 and constants == [6.0]
+
+
+def test_gathering_in_batches_is_refused():
+  with pytest.raises(config_lib.ConfigError, match="GatherV2 with batch_dims"):
+    _translated(lambda x: tf.gather(
+        x, tf.cast(x[:, 0] > 0, tf.int32), axis=1, batch_dims=1), _X)
 
 
 def test_what_is_not_known_is_named():

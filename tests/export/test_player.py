@@ -58,9 +58,8 @@ def test_parts_by_name(tmp_path):
   policy = runs.load(tmp_path, "nested")
   formats.FORMATS["npz"].write(policy, tmp_path / "policy.npz")
   played = player.Policy(tmp_path / "policy.npz")
-  parts = {name: np.zeros(field.shape, field.dtype)
-           for name, field in policy.inputs.items()}
-  actions, state = played(parts, played.begin())
+  actions, state = played(
+      policy.observation_space.sample(), played.begin())
   assert list(actions) == list(policy.outputs) and state == {}
 
 

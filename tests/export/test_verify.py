@@ -33,18 +33,29 @@ def test_another_one_is_not(played):
   def contrary(inputs):
     return {"action": 1 - run(inputs)["action"]}
   found = verify.examine(policy, contrary, steps)
-  assert found.difference == 1
-  assert not verify.same(found.returns, returns)
+  assert found.choices == 1
+  assert not verify.same(found.returns, returns) and not found.same(returns)
 
 
-def test_small_differences_count(played):
-  policy, steps, _ = played
-  run = verify.in_training(policy)
-  def shifted(inputs):
-    return {"action": run(inputs)["action"] + 1e-4}
-  found = verify.examine(policy, shifted, steps)
-  assert found.difference == pytest.approx(1e-4)
-  assert found.difference > verify.TOLERANCE
+def test_small_differences_count(tmp_path):
+  policy = runs.load(tmp_path, "box")
+  run, recorded = verify.in_training(policy), verify.Recorded()
+  returns = verify.play(policy, run, recorded.add)
+  def shifted(by):
+    return lambda inputs: {"action": run(inputs)["action"] + np.float32(by)}
+  found = verify.examine(policy, shifted(1e-4), recorded.steps)
+  assert found.difference == pytest.approx(5e-5, 0.1)  # Of -2 to 2.
+  assert not found.same(returns)
+  assert verify.examine(policy, shifted(2e-6), recorded.steps).same(returns)
+
+
+def test_recorded_steps_are_from_all_of_a_stretch():
+  recorded = verify.Recorded()
+  for number in range(20_001):
+    recorded.add(number)
+  assert 2000 <= len(recorded.steps) < 4000
+  assert recorded.steps[0] == 0 and recorded.steps[-1] >= 19_990
+  assert len(set(np.diff(recorded.steps))) == 1
 
 
 @pytest.mark.parametrize("others, same", [

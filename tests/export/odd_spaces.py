@@ -1,0 +1,23 @@
+"""An environment of any spaces, which wants what it has declared."""
+
+from __future__ import annotations
+
+import gymnasium
+
+SPACES = gymnasium.spaces.Discrete(2), gymnasium.spaces.Discrete(2)
+
+
+class Checking(gymnasium.Env):
+  """Observes anything, and raises where an action is not of its space."""
+
+  def __init__(self):
+    self.observation_space, self.action_space = SPACES
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self.observation_space.seed(seed)
+    return self.observation_space.sample(), {}
+
+  def step(self, action):
+    assert self.action_space.contains(action), action
+    return self.observation_space.sample(), 1.0, False, False, {}
