@@ -41,12 +41,15 @@ def nothing(example: tf.Tensor, batch: int, amount: int) -> Recent:
 def stack(observ: tf.Tensor, recent: Recent) -> tuple[tf.Tensor, Recent]:
   """Return observations [N, amount, ...], the latest one last, and what is to
   be remembered."""
+  begun = tf.ones_like(recent.begun)
+  if not recent.observ.shape[1]:
+    return observ[:, None], Recent(recent.observ, begun)
   others = [1] * (observ.shape.rank - 1)
   before = _where(
       tf.reshape(recent.begun, [-1, 1, *others]), recent.observ,
       tf.repeat(observ[:, None], recent.observ.shape[1], 1))
   stacked = tf.concat([before, observ[:, None]], 1)
-  return stacked, Recent(stacked[:, 1:], tf.ones_like(recent.begun))
+  return stacked, Recent(stacked[:, 1:], begun)
 
 
 def _where(condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:

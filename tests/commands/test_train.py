@@ -350,7 +350,6 @@ def test_help_does_not_import_tensorflow():
 @pytest.mark.slow
 @pytest.mark.parametrize("config, args", [
     ("humanoid", ["--steps", "10000"]),
-    ("cartpole", ["--preset", "paper", "--steps", "10000"]),
     ("hopper", ["--preset", "paper", "--steps", "10000"]),
 ])
 def test_killed_and_resumed_equals_uninterrupted(config, args, tmp_path):
