@@ -54,9 +54,7 @@ def installed(module: str) -> bool:
 
 def _write_saved_model(policy: policy_lib.Policy, path: pathlib.Path):
   frozen = policy.frozen
-  @tf.function(autograph=False, input_signature=[
-      tf.TensorSpec([None, *field.shape], field.dtype, name)
-      for name, field in policy.inputs.items()])
+  @tf.function(autograph=False, input_signature=policy.specs)
   def act(*inputs):
     return dict(zip(policy.outputs, frozen(*inputs), strict=True))
   module = tf.Module()
@@ -95,13 +93,11 @@ def _load_tflite(path: pathlib.Path) -> Run:
 def _write_onnx(policy: policy_lib.Policy, path: pathlib.Path):
   import tf2onnx
   frozen = policy.frozen
-  specs = [tf.TensorSpec([None, *field.shape], field.dtype, name)
-           for name, field in policy.inputs.items()]
-  @tf.function(autograph=False, input_signature=specs)
+  @tf.function(autograph=False, input_signature=policy.specs)
   def act(*inputs):
     return [tf.identity(output, name) for name, output in zip(
         policy.outputs, frozen(*inputs), strict=True)]
-  model, _ = tf2onnx.convert.from_function(act, specs, opset=17)
+  model, _ = tf2onnx.convert.from_function(act, policy.specs, opset=17)
   _rename(model.graph, [x.name for x in model.graph.input], policy.inputs)
   _rename(model.graph, [x.name for x in model.graph.output], policy.outputs)
   path.write_bytes(model.SerializeToString())

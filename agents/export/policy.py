@@ -67,15 +67,19 @@ class Policy:
     return [name for name, field in self.inputs.items()
             if field.role == "state"]
 
+  @property
+  def specs(self) -> list[tf.TensorSpec]:
+    """Of the inputs, with a batch of any size."""
+    return [tf.TensorSpec([None, *field.shape], field.dtype, name)
+            for name, field in self.inputs.items()]
+
   @functools.cached_property
   def frozen(self) -> Any:
     """A concrete function with constants in place of variables.
 
     Its inputs and its outputs are in the order of those here.
     """
-    specs = [tf.TensorSpec([None, *field.shape], field.dtype, name)
-             for name, field in self.inputs.items()]
-    act = tf.function(self._act, specs, autograph=False)
+    act = tf.function(self._act, self.specs, autograph=False)
     return convert_to_constants.convert_variables_to_constants_v2(
         act.get_concrete_function())
 
