@@ -21,8 +21,7 @@ CALLS = {name: getattr(np, name) for name in (
     "tanh tile transpose where zeros_like").split()}
 CALLS["astype"] = lambda x, dtype: np.asarray(x).astype(dtype)
 CALLS["getitem"] = lambda x, *index: x[index]
-CALLS["pad"] = lambda x, width, value=0: np.pad(
-    x, width, constant_values=value)
+CALLS["pad"] = lambda x, w, value=0: np.pad(x, w, constant_values=value)
 CALLS["shape"] = lambda x, dtype: np.array(x.shape, dtype)
 CALLS["view"] = lambda x, dtype: np.ascontiguousarray(x).view(dtype)
 _DRAW: dict = {
@@ -36,6 +35,18 @@ def draw(rng, kinds, batch):
   """Return noise for so many actions, of kinds with sizes: [batch, ...]."""
   return np.concatenate([
       _DRAW[kind](rng, (batch, size)) for kind, size in kinds], -1)
+
+
+def compute(about, values):
+  """Make all calls, and return outputs by name for inputs and constants."""
+  def resolve(x):
+    if isinstance(x, dict):
+      return (values[x["value"]] if "value" in x else
+              slice(*x["slice"]) if "slice" in x else Ellipsis)
+    return tuple(map(resolve, x)) if isinstance(x, list) else x
+  for name, arguments in about["calls"]:
+    values.append(CALLS[name](*resolve(arguments)))
+  return {name: values[i] for name, i in about["outputs"].items()}
 
 
 class Policy:
@@ -85,13 +96,4 @@ class Policy:
       if x["role"] == "noise" and name not in given:
         given[name] = draw(self._rng, x["drawn"], batch)
       values.append(np.asarray(given[name], x["dtype"]))
-    values += self._constants
-    def resolve(x):
-      if isinstance(x, dict):
-        if "value" in x:
-          return values[x["value"]]
-        return slice(*x["slice"]) if "slice" in x else Ellipsis
-      return tuple(map(resolve, x)) if isinstance(x, list) else x
-    for name, arguments in self.about["calls"]:
-      values.append(CALLS[name](*resolve(arguments)))
-    return {name: values[i] for name, i in self.about["outputs"].items()}
+    return compute(self.about, values + self._constants)

@@ -78,15 +78,8 @@ def _translated(function, x):
       traced.get_concrete_function())
   data, constants = numpy_calls.translate(
       frozen.graph, ["x"], {"y": frozen.outputs[0].name})
-  values = [x, *constants]
-  def resolve(data):
-    if isinstance(data, dict):
-      return (values[data["value"]] if "value" in data else
-              slice(*data["slice"]) if "slice" in data else Ellipsis)
-    return tuple(map(resolve, data)) if isinstance(data, list) else data
-  for name, arguments in data["calls"]:
-    values.append(player.CALLS[name](*resolve(arguments)))
-  return values[data["outputs"]["y"]], function(tf.constant(x)).numpy()
+  found = player.compute(data, [x, *constants])["y"]
+  return found, function(tf.constant(x)).numpy()
 
 
 @pytest.mark.parametrize("name", _FUNCTIONS)
