@@ -9,10 +9,11 @@ _BOX2D = ["box2d>=2.3.10"]
 _ENVPOOL = [
     "envpool>=1.1; platform_system == 'Linux' and python_version >= '3.11'"]
 _ONNX = ["onnxruntime>=1.18", "tf2onnx>=1.16.1"]
+_SWEEP = ["optuna>=4.9,<6"]
 _TFLITE = ["ai-edge-litert>=1.0"]
 _TEST = ["build>=1.0", "ipykernel>=6.0", "nbclient>=0.8", "pytest>=8.0",
          "pytest-xdist>=3.5", *_ATARI, *_BOX2D, *_ENVPOOL,
-         *_ONNX, *_TFLITE]
+         *_ONNX, *_SWEEP, *_TFLITE]
 
 setuptools.setup(
     name="batch-ppo",
@@ -54,6 +55,7 @@ setuptools.setup(
         "pixels": ["opencv-python-headless>=4.8"],
         # Of 1.4.2, Fetch, Hand and Kitchen fail with MuJoCo 3.12 and later.
         "robotics": ["gymnasium-robotics>=1.3", "mujoco<3.12"],
+        "sweep": _SWEEP,
         "tflite": _TFLITE,
         "benchmarks": [*_ENVPOOL, "stable-baselines3>=2.4"],
     },

@@ -9,11 +9,13 @@ from agents.commands import export
 from agents.commands import program
 from agents.commands import replay
 from agents.commands import report
+from agents.commands import sweep
 from agents.commands import train
 from agents.commands import visualize
 
 _COMMANDS = {"train": train, "visualize": visualize, "report": report,
-             "export": export, "check": check, "replay": replay}
+             "export": export, "sweep": sweep, "check": check,
+             "replay": replay}
 _USAGE = """\
 usage: {name} COMMAND ...
 
@@ -21,6 +23,7 @@ usage: {name} COMMAND ...
   visualize  film a learned policy
   report     write learning curves of runs, with all numbers, as HTML
   export     write a learned policy for other programs to run
+  sweep      search for settings by many runs
   check      see whether an environment can be trained in
   replay     repeat the episode that an environment failed in
 

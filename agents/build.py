@@ -13,6 +13,7 @@ from typing import Any
 import gymnasium
 import tensorflow as tf
 
+from agents import cluster as cluster_lib
 from agents import config as config_lib
 from agents import costs
 from agents import named
@@ -20,6 +21,7 @@ from agents import spaces
 from agents.algorithms import models
 from agents.algorithms import on_device
 from agents.algorithms import ppo
+from agents.algorithms import shared_ppo
 from agents.environments import backend
 from agents.environments import batch_env
 from agents.environments import block
@@ -31,12 +33,15 @@ from agents.networks import convolutional
 from agents.networks import core as core_lib
 from agents.networks import feed_forward
 from agents.networks import heads
+from agents.ops import exchange
 from agents.ops import random
 from agents.parts import memory as memory_lib
 from agents.simulation import in_graph_batch_env
+from agents.training import leading
 from agents.training import trainer as trainer_lib
 
 _MOST_EVAL_ENVS = 10
+_MACHINE_TIMEOUT = 900.0  # Seconds to wait for another one that lives.
 _NOT_BRIEF = 16  # Steps of an episode, see `memory.segments`.
 _METHODS = ("initial_state", "noise", "act", "learn", "learn_in_parts",
             "variables", "assign")  # Of `trainer.Algorithm`.
@@ -62,6 +67,25 @@ def setup(config: config_lib.Config):
   # They are let go unless `trainer` finds that one pays.
   with contextlib.suppress(RuntimeError):  # After another run, in a notebook.
     tf.config.set_visible_devices([], "GPU")
+
+
+def machines(cluster: cluster_lib.Cluster) -> exchange.Machines:
+  """Connect the machines of a cluster, before anything else is built.
+
+  Raises:
+    ConfigError: If this can't be the machine it should be.
+  """
+  tf.config.set_visible_devices([], "GPU")
+  with cluster_lib.Waiting(cluster):
+    # Begins TensorFlow's server, and a service that watches over all machines.
+    tf.distribute.MultiWorkerMirroredStrategy(
+        tf.distribute.cluster_resolver.SimpleClusterResolver(
+            tf.train.ClusterSpec({"worker": list(cluster.addresses)}),
+            task_type="worker", task_id=cluster.task, rpc_layer="grpc"))
+    connected = exchange.Machines(
+        cluster.task, len(cluster.addresses), _MACHINE_TIMEOUT)
+    connected.hear(None)
+  return connected
 
 
 def check(config: config_lib.Config):
@@ -96,7 +120,9 @@ def block_class(config: config_lib.Config) -> Callable[..., Any]:
 
 
 def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
-              action_space: gymnasium.Space) -> trainer_lib.Algorithm:
+              action_space: gymnasium.Space,
+              machines: exchange.Machines = exchange.ALONE
+              ) -> trainer_lib.Algorithm:
   """Build networks and algorithm for the spaces of an environment."""
   policy = feed_forward.Policy(
       heads.make(action_space, config.network), config.network,
@@ -105,7 +131,10 @@ def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
       config.network, random.stream(config.seed, "value"))
   cores = [core(config, observation_space, name) for name in (
       ["core"] if config.network.share_core else ["policy", "value"])]
-  return algorithm_class(config.algorithm)(
+  make = algorithm_class(config.algorithm)
+  if config.data_parallel and machines.amount > 1:
+    make = functools.partial(shared_ppo.SharedPPO, machines=machines)
+  return make(
       config.algorithm, observation_space,
       models.Networks(policy, value, cores[0], cores[-1]), config.seed,
       config.network.frame_stack)
@@ -128,11 +157,12 @@ def core(config: config_lib.Config, observation_space: gymnasium.Space,
 
 
 def learner(config: config_lib.Config, observation_space: gymnasium.Space,
-            action_space: gymnasium.Space, device: str
+            action_space: gymnasium.Space, device: str,
+            machines: exchange.Machines = exchange.ALONE
             ) -> trainer_lib.Algorithm:
   """Build an algorithm that learns on a device, and acts on the CPU."""
   make = functools.partial(
-      algorithm, config, observation_space, action_space)
+      algorithm, config, observation_space, action_space, machines)
   return make() if device == "CPU:0" else on_device.OnDevice(make, device)
 
 
@@ -148,9 +178,16 @@ def learning_device(config: config_lib.Config,
   return "CPU:0"
 
 
-def trainer(config: config_lib.Config,
-            workers: workers_lib.Workers | None) -> trainer_lib.Trainer:
-  """Build environments, networks and algorithm, ready for the first epoch."""
+def trainer(config: config_lib.Config, workers: workers_lib.Workers | None,
+            machines: exchange.Machines = exchange.ALONE
+            ) -> trainer_lib.Trainer:
+  """Build environments, networks and algorithm, ready for the first epoch.
+
+  Args:
+    config: Of the run.
+    workers: Processes to step environments in; None steps them in this one.
+    machines: That train together, each with its share of the environments.
+  """
   constructor = make.MakeEnv(config.env)
   constructors = [constructor] * config.num_envs
   if config.stagger and config.algorithm.segment_length:
@@ -160,31 +197,38 @@ def trainer(config: config_lib.Config,
   stepped_by_workers = config.env.backend == "gymnasium"
   train_env = batch_env.BatchEnv(
       constructors, workers if stepped_by_workers else None, config.seed,
-      groups(config), incidents, block=block_class(config))
-  eval_env = batch_env.BatchEnv(
-      [constructor] * min(config.eval_episodes, _MOST_EVAL_ENVS), workers,
-      random.stream(config.seed, "eval"), incidents=incidents)
-  device = learning_device(config, train_env.observation_space)
+      groups(config, machines), incidents, block=block_class(config),
+      rows=machines.rows(config.num_envs))
+  evaluating = min(config.eval_episodes, _MOST_EVAL_ENVS)
+  rows = machines.rows(evaluating)
+  eval_env = None if rows.start == rows.stop else (
+      in_graph_batch_env.InGraphBatchEnv(batch_env.BatchEnv(
+          [constructor] * evaluating, workers,
+          random.stream(config.seed, "eval"), incidents=incidents, rows=rows)))
+  device = "CPU:0" if machines.amount > 1 else learning_device(
+      config, train_env.observation_space)
   if device != "CPU:0":
     gpu = tf.config.list_physical_devices("GPU")[0]
     tf.config.set_visible_devices(gpu, "GPU")
     tf.config.experimental.set_memory_growth(gpu, True)
-  return trainer_lib.Trainer(
+  leads = machines.amount > 1 and machines.index == 0
+  return (leading.Leader if leads else trainer_lib.Trainer)(
       learner(config, train_env.observation_space, train_env.action_space,
-              device),
-      in_graph_batch_env.InGraphBatchEnv(train_env),
-      in_graph_batch_env.InGraphBatchEnv(eval_env), memory(config),
-      learns_in_parts(config, train_env.observation_space))
+              device, machines),
+      in_graph_batch_env.InGraphBatchEnv(train_env, machines), eval_env,
+      memory(config), learns_in_parts(config, train_env.observation_space))
 
 
-def groups(config: config_lib.Config) -> int:
+def groups(config: config_lib.Config,
+           machines: exchange.Machines = exchange.ALONE) -> int:
   """Return 2 if half of the environments step while the others act.
 
   It only saves time: with more than some 50 us a step, as nobody waits for the
   slower worker any more. There are no halves of an odd number, nor where
   environments wait until all have played their episodes.
   """
-  halves = config.num_envs % 2 == 0 and config.algorithm.segment_length
+  here = config.num_envs // machines.amount
+  halves = here % 2 == 0 and config.algorithm.segment_length
   return 2 if config.double_buffering and halves else 1
 
 

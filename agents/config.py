@@ -183,6 +183,7 @@ class Config:
   env_timeout: float = 300.0  # Seconds for a batched step or reset; 0: any.
   max_env_restarts: int = 10  # In ten minutes; one more ends the run.
   env_processes: bool = True  # False steps them in this process, for debugging.
+  data_parallel: bool = False  # Machines share the work of gradient steps.
   device: str = "auto"  # That learns: "cpu", "gpu", or where it seems faster.
   eager: bool = False  # Run operation by operation, for debugging.
   report_every: int | None = None  # Steps; None: a hundredth of the budget.
@@ -197,6 +198,10 @@ class Config:
     _require_one_of(self, "on_env_error", "restart", "raise")
     _require(self, "env_timeout", "be at least 0", lambda x: 0 <= x < math.inf)
     _require(self, "max_env_restarts", "be at least 0", _at_least(0))
+    if self.data_parallel and self.algorithm.type != "ppo":
+      raise ConfigError(
+          "`data_parallel` needs algorithm.type=ppo; others learn all on every "
+          f"machine. Received: {self.algorithm.type}.")
     _require(self, "steps", "be at least 1", _at_least(1))
     _require(self, "seed", "be at least 0", _at_least(0))
     _require(self, "num_envs", "be at least 1", _at_least(1))
@@ -314,6 +319,13 @@ def parse_setting(text: str) -> tuple[str, Any]:
   except ConfigError as error:
     raise ConfigError(f"--set {text}: the value can't be read: {error}"
                       ) from None
+
+
+def setting(key: str, value: Any) -> str:
+  """Return the `key=value` that `parse_setting` splits into these again."""
+  # As YAML has it: of JSON, 1e-05 would be a text.
+  text = yaml.safe_dump(value, default_flow_style=True, width=1e9)
+  return f"{key}={text.partition(chr(10))[0]}"
 
 
 def _require(config: Any, name: str, rule: str, holds: typing.Callable):

@@ -9,3 +9,17 @@ class RunError(RuntimeError):
 
 class EnvironmentsError(RunError):
   """Environments failed while the trainer itself is as it was."""
+
+
+class MachineLost(EnvironmentsError):
+  """Another machine does not take part any more."""
+
+
+class MachinesDiffer(RunError):
+  """Machines that should do the same don't."""
+
+
+class TrainingDiverged(RunError):
+  """An update led to what is not a finite number."""
+
+  exit_code = 3

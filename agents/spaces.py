@@ -106,8 +106,21 @@ def as_bytes(array: np.ndarray) -> np.ndarray:
 def from_bytes(array: np.ndarray, kind: np.dtype) -> np.ndarray:
   """Undo `as_bytes`."""
   if kind.names is None or array.dtype == kind:
-    return np.asarray(array, kind)
+    return converted(array, kind)
   return np.ascontiguousarray(array).view(kind)[..., 0]
+
+
+def converted(values: Any, kind: np.dtype) -> np.ndarray:
+  """Return an array of another type.
+
+  Raises:
+    ValueError: If that would cut off what is behind the point.
+  """
+  array = np.asarray(values)
+  if not np.can_cast(array.dtype, kind, "same_kind"):
+    raise ValueError(f"Actions must be of {kind}, or can't be of {array.dtype} "
+                     "without a loss: round them first.")
+  return array.astype(kind, copy=False)
 
 
 def columns(array: np.ndarray) -> list[np.ndarray]:
@@ -135,13 +148,17 @@ def writer(space: gymnasium.Space, array: np.ndarray
     space: That the values are of.
     array: Of shape [N, ...], with the type and shape of `dtype`.
   Returns:
-    A function that raises ValueError where integers would not stay the same.
+    A function that raises ValueError where integers would not stay the same,
+    or the shape is not that of the space.
   """
   found = leaves(space)
   writers = [_column_writer(leaf, column) for leaf, column in zip(
       found, columns(array), strict=True)]
   if not composite(space):
-    return writers[0]
+    def write_alone(row: int, value: Any):
+      _check_shape(found[0], value)
+      writers[0](row, value)
+    return write_alone
   def write(row: int, value: Any):
     for writer, part in zip(
         writers, _values(space, found, value), strict=True):
@@ -174,11 +191,15 @@ def _values(space: gymnasium.Space, leaves: list[Leaf], value: Any
       except (KeyError, IndexError, TypeError, ValueError):
         raise ValueError(f"The value {value!r} has no {leaf}, which is a part "
                          f"of its space {space}.") from None
-    if np.shape(part) != leaf.shape:  # It might broadcast.
-      raise ValueError(f"The observation{leaf} has shape {np.shape(part)}, its "
-                       f"space {leaf.shape}.")
+    _check_shape(leaf, part)
     found.append(part)
   return found
+
+
+def _check_shape(leaf: Leaf, value: Any):
+  if np.shape(value) != leaf.shape:  # It might broadcast.
+    raise ValueError(f"The observation{leaf} has shape {np.shape(value)}, its "
+                     f"space {leaf.shape}.")
 
 
 def _parts(space: gymnasium.Space) -> Iterator[tuple[str, gymnasium.Space]]:

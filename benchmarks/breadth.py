@@ -120,7 +120,7 @@ TASKS = (
 def measure(task: Task, logdir: pathlib.Path) -> dict[str, Any]:
   """Train, or go on training, play, and return a row."""
   place = logdir / task.name.replace("/", "_").replace(" ", "_")
-  begun = runs.find(place, task.job.config)
+  begun = run_folder.resumable(place, task.job.config)
   machine.python(str(_ROOT / "train.py"), *(
       ["--resume", str(begun.path)] if begun else
       [*task.job.args, "--logdir", str(place)]))

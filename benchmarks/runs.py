@@ -67,9 +67,7 @@ class Job(NamedTuple):
     if self.preset:
       args += ["--preset", self.preset]
     for key, value in self.changes.items():
-      # As --set reads it: in YAML, 1e-05 would be a text.
-      text = yaml.safe_dump(value, default_flow_style=True, width=1e9)
-      args += ["--set", f"{key}={text.partition(chr(10))[0]}"]
+      args += ["--set", config_lib.setting(key, value)]
     return args
 
 
@@ -181,12 +179,12 @@ def _run(job: Job, logdir: pathlib.Path, at_once: int, episodes: int
   """Train, or go on training, and evaluate; return a row without commit."""
   # One that was begun under other conditions would not tell how long it takes.
   place = logdir / f"{job.title}-{at_once}_at_once"
-  folder = find(place, job.config)
+  folder = run_folder.resumable(place, job.config)
   begin = (["--resume", str(folder.path)] if folder else
            [*job.args, "--logdir", str(place)])
   machine.python(str(_ROOT / "train.py"), *begin,
                  *(["--noenv_processes"] if at_once > 1 else []))
-  folder = find(place, job.config)
+  folder = run_folder.resumable(place, job.config)
   assert folder, "There is a run folder after a run."
   scores = json.loads(machine.python(
       "-m", "benchmarks.evaluation", str(folder.path), "--episodes",
@@ -199,16 +197,6 @@ def _run(job: Job, logdir: pathlib.Path, at_once: int, episodes: int
     row[kind] = f"{score['mean']:.6g}"
     row[f"{kind}_std"] = f"{score['std']:.6g}"
   return row
-
-
-def find(logdir: pathlib.Path, config: config_lib.Config
-          ) -> run_folder.RunFolder | None:
-  """Return the run with this very config that can be gone on with."""
-  for path in sorted(logdir.glob("*/checkpoints/*.npz")):
-    folder = run_folder.RunFolder(path.parent.parent)
-    if folder.config == config:
-      return folder
-  return None
 
 
 def _about(job: Job, episodes: int) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -38,10 +39,12 @@ def run(script: str, *args: str, cwd: pathlib.Path) -> (
   return subprocess.CompletedProcess(args, process.returncode, output)
 
 
-def start(script: str, *args: str, cwd: pathlib.Path) -> subprocess.Popen:
+def start(script: str, *args: str, cwd: pathlib.Path,
+          variables: dict[str, str] | None = None) -> subprocess.Popen:
   return subprocess.Popen(
       [sys.executable, str(ROOT / script), *map(str, args)], cwd=cwd,
-      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+      env={**os.environ, **(variables or {})}, stdout=subprocess.PIPE,
+      stderr=subprocess.STDOUT, text=True)
 
 
 def run_folder(logdir: pathlib.Path) -> pathlib.Path:

@@ -146,7 +146,7 @@ def test_environment_of_the_tutorial_is_as_short_as_it_says():
 def test_options_in_the_text_exist(path):
   known = "".join(
       _paste(f"python -m agents {name} --help", command.ROOT, command.ROOT)
-      for name in ("train", "visualize", "report", "export", "check"))
+      for name in ("train", "visualize", "report", "export", "sweep", "check"))
   known += "--config --rounds --peers --configs --logdir --port -n -m"
   options = re.compile(r"(?<![\w-])--[a-z_]+")
   text = re.sub("<!--.*?-->", "", (command.ROOT / path).read_text())

@@ -85,8 +85,8 @@ def test_fixture_differs_everywhere(config):
   default = plain.to_data(config_lib.Config())
   same = [key for key, value in _leaves(default)
           if _look_up(plain.to_data(config), key) == value]
-  # These go with segments only, which the fixture does without.
-  assert same == ["network.frame_stack", "network.recurrent"]
+  # These go with segments and with PPO only, which the fixture does without.
+  assert same == ["network.frame_stack", "network.recurrent", "data_parallel"]
 
 
 @pytest.mark.parametrize("changes", [
@@ -445,6 +445,14 @@ def test_intervals_follow_the_budget():
     ("env.kwargs={a: 1, b: x=y}", ("env.kwargs", {"a": 1, "b": "x=y"}))])
 def test_settings(text, expected):
   assert config_lib.parse_setting(text) == expected
+
+
+@pytest.mark.parametrize("value", [
+    1e-5, 32, 1e22, True, None, "tanh", "1e-5", "a: b", "", [64, 64],
+    {"a": [1.5, "x"], "b": {}}])
+def test_settings_are_read_as_they_were_written(value):
+  written = config_lib.setting("env.kwargs", value)
+  assert config_lib.parse_setting(written) == ("env.kwargs", value)
 
 
 @pytest.mark.parametrize("text", [

@@ -20,7 +20,8 @@ _ARROWS = {
     "agents.config": {"agents.plain"},
     "agents.spaces": set(),
     "agents.structs": set(),
-    "agents.ops": {"agents.spaces", "agents.structs"},
+    "agents.cluster": {"agents.config"},
+    "agents.ops": {"agents.errors", "agents.spaces", "agents.structs"},
     "agents.environments": {
         "agents.config", "agents.errors", "agents.named", "agents.spaces"},
     "agents.parts": {
@@ -40,7 +41,7 @@ _ARROWS = {
         "agents.plain", "agents.simulation", "agents.spaces",
         "agents.structs"},
     "agents.build": {
-        "agents.algorithms", "agents.config", "agents.costs",
+        "agents.algorithms", "agents.cluster", "agents.config", "agents.costs",
         "agents.environments", "agents.named", "agents.networks",
         "agents.ops", "agents.parts", "agents.simulation", "agents.spaces",
         "agents.training"},
@@ -55,15 +56,18 @@ _ARROWS = {
         "agents.errors", "agents.ops", "agents.parts", "agents.play",
         "agents.spaces", "agents.structs", "agents.training"},
     "agents.reports": {"agents.config", "agents.training"},
+    "agents.sweeps": {
+        "agents.config", "agents.environments", "agents.errors",
+        "agents.plain", "agents.reports", "agents.training"},
     "agents.rehearsal": {
         "agents.build", "agents.config", "agents.spaces", "agents.training"},
     "agents.configs": {"agents.config", "agents.plain"},
     "agents.configs.presets": {"agents.config", "agents.plain"},
     "agents.commands": {
-        "agents.build", "agents.config", "agents.configs",
+        "agents.build", "agents.cluster", "agents.config", "agents.configs",
         "agents.environments", "agents.errors", "agents.export",
         "agents.films", "agents.play", "agents.rehearsal", "agents.reports",
-        "agents.training"},
+        "agents.sweeps", "agents.training"},
     "agents.__main__": {"agents.commands"},
     "train": {"agents.commands"},
     "visualize": {"agents.commands"},

@@ -135,6 +135,28 @@ def test_a_part_that_is_missing_or_misshapen_is_named():
     spaces.values(_NESTED, {**value, "rest": value["rest"][:5]})
 
 
+@pytest.mark.parametrize("space, value", [
+    (_BOX, np.zeros(1, np.float32)), (_BOX, np.float32(0)),
+    (_BOX, np.zeros((1, 2), np.float32)), (gym.MultiDiscrete([3, 3]), 1),
+    (gym.Discrete(3), np.zeros(1, np.int64))])
+def test_what_would_be_broadcast_is_refused(space, value):
+  array = np.zeros((3, *space.shape), space.dtype)
+  with pytest.raises(ValueError, match="observation has shape .*, its space"):
+    spaces.writer(space, array)(1, value)
+  assert not array.any()
+
+
+def test_numbers_become_others_without_a_loss():
+  for values, kind in (([0.5, 1], np.float32), (np.array([1.5]), np.float32),
+                       ([1, 2], np.float32), (np.ones(2, np.int32), np.int64),
+                       ([True], np.int64)):
+    array = spaces.converted(values, np.dtype(kind))
+    assert array.dtype == kind
+    np.testing.assert_array_equal(array, values)
+  with pytest.raises(ValueError, match="must be of int64, .*float64"):
+    spaces.converted([0.9], np.dtype(np.int64))
+
+
 @pytest.mark.parametrize("space", [
     gym.Text(4), gym.Sequence(_BOX), gym.Graph(_BOX, None),
     gym.OneOf([_BOX, _BOX])], ids=lambda space: type(space).__name__)

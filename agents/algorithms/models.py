@@ -21,6 +21,8 @@ from agents.parts import chunks
 from agents.parts import features as features_lib
 from agents.parts import minibatches
 
+Batches = minibatches.Minibatches | minibatches.FullBatch
+
 
 class Networks(NamedTuple):
   """What a policy and a value are made of."""
@@ -92,8 +94,12 @@ class FeedForward:
   def deal(self, samples: Any, memory: structs.Experience, size: int | None,
            key: tf.Tensor) -> _Dealt:
     """Deal samples of all rows into minibatches of `size` steps."""
-    return _Dealt(minibatches.deal(samples, memory.valid, size, key),
-                  look(memory))
+    return self.dealt(
+        minibatches.deal(samples, memory.valid, size, key), memory)
+
+  def dealt(self, batches: Batches, memory: structs.Experience) -> _Dealt:
+    """Return what `deal` has returned, of its `batches`."""
+    return _Dealt(batches, look(memory))
 
   def _policy(self, observ: tf.Tensor) -> tf.Tensor:
     return self._networks.policy(self._networks.policy_core.encode(
@@ -187,9 +193,14 @@ class Recurrent:
         lambda tensor: tf.reshape(
             tensor[:amount * steps], [amount, steps, *tensor.shape[1:]]),
         (samples._replace(context=()), memory.valid))
-    return _DealtSegments(minibatches.deal(
+    return self.dealt(minibatches.deal(
         (*split, memory.segments), tf.ones([amount], tf.bool),
-        amount if size is None else size // steps, key), look(memory))
+        amount if size is None else size // steps, key), memory)
+
+  def dealt(self, batches: Batches, memory: structs.Experience
+            ) -> _DealtSegments:
+    """Return what `deal` has returned, of its `batches`."""
+    return _DealtSegments(batches, look(memory))
 
   def _remember(self, core: core_lib.Core, memory: structs.Experience
                 ) -> tuple[tf.Tensor, tf.Tensor]:
@@ -217,7 +228,7 @@ class Recurrent:
 class _Dealt(NamedTuple):
   """Minibatches of single steps."""
 
-  batches: minibatches.Minibatches | minibatches.FullBatch
+  batches: Batches
   see: Callable[[tf.Tensor], tf.Tensor]  # From rows to observations.
 
   @property

@@ -133,24 +133,25 @@ class BatchPPO(actor_critic.ActorCritic):
   def _pass(self, memory: structs.Experience, samples: objective.Samples,
             clock: tf.Tensor, epoch: tf.Tensor, passed: _Passed) -> _Passed:
     """Learn from all samples once."""
+    advantage, value, batches = self._deal(
+        memory, samples, clock, epoch, passed)
+    def learn_batch(index, sums):
+      return added(sums, self._update(memory, batches.take(index)))
+    sums = loops.repeat(batches.amount, learn_batch, passed.sums)
+    return _Passed(advantage, value, sums)
+
+  def _deal(self, memory: structs.Experience, samples: objective.Samples,
+            clock: tf.Tensor, epoch: tf.Tensor, passed: _Passed):
+    """Return advantages and values to learn from, and minibatches."""
     config = self.config
-    advantage, value, sums = passed
+    advantage, value, _ = passed
     if config.recompute_advantages:
       value, advantage = self._estimate(memory)
     key = random.key(self._shuffle_seed, clock * config.update_epochs
                      + tf.cast(epoch, tf.int64))
-    batches = self.model.deal(
+    return advantage, value, self.model.deal(
         samples._replace(advantage=advantage, value_target=value + advantage),
         memory, config.minibatch_size, key)
-    def learn_batch(index, sums):
-      losses = self._update(
-          batches.take(index), memory.final_observ.shape[0])
-      finite = tf.math.is_finite(losses["grad_norm"])
-      return tf.nest.map_structure(tf.add, sums, {
-          **losses, "gradient_steps": 1.0,
-          "finite_steps": tf.cast(finite, tf.float32)})
-    sums = loops.repeat(batches.amount, learn_batch, sums)
-    return _Passed(advantage, value, sums)
 
   def _end(self, memory: structs.Experience, begun: _Begun, passed: _Passed
            ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
@@ -189,9 +190,16 @@ class BatchPPO(actor_critic.ActorCritic):
     cutoff = ["kl_cutoff"] if self.config.kl_cutoff_coef else []
     return [*self._objective.names, "grad_norm", *cutoff]
 
-  def _update(self, batch: minibatches.Batch, sequences: int
+  def _update(self, memory: structs.Experience, batch: minibatches.Batch
               ) -> dict[str, tf.Tensor]:
-    """Take one gradient step, on steps of up to so many sequences."""
+    """Take one gradient step."""
+    batch, losses, slope = self._prepare(memory, batch)
+    gradients, parts = self._gradients(batch, slope)
+    return {**losses, **parts, **self._apply(gradients)}
+
+  def _prepare(self, memory: structs.Experience, batch: minibatches.Batch):
+    """Return what takes all of a minibatch to know: its normalized advantages,
+    and the slope of the KL cutoff."""
     config = self.config
     samples, losses = batch.data, {}
     slope = None
@@ -199,6 +207,7 @@ class BatchPPO(actor_critic.ActorCritic):
       samples = samples._replace(
           advantage=masked.normalize(samples.advantage, batch.weight))
     if config.kl_cutoff_coef:
+      sequences = memory.final_observ.shape[0]
       def divergence(chunk):
         samples, weight = chunk
         return kl_penalty.sums(self._objective.kl(samples), samples.sequence,
@@ -208,17 +217,30 @@ class BatchPPO(actor_critic.ActorCritic):
       losses["kl_cutoff"], slope = kl_penalty.cutoff(
           kl_sum, length, config.kl_cutoff_factor * config.kl_target,
           config.kl_cutoff_coef)
+    return batch._replace(data=samples), losses, slope
 
+  def _gradients(self, batch: minibatches.Batch, slope: tf.Tensor | None
+                 ) -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
+    """Return the gradients of a minibatch, or part of one, and its losses."""
     def gradients(chunk):
       samples, weight = chunk
       with tf.GradientTape() as tape:
         loss, parts = self._objective(samples, weight, slope)
       return tape.gradient(loss, self.weights), parts
-    gradients, parts = chunks.total(
-        gradients, (samples, batch.weight), batch.amount)
+    return chunks.total(gradients, (batch.data, batch.weight), batch.amount)
+
+  def _apply(self, gradients: list[tf.Tensor]) -> dict[str, tf.Tensor]:
+    """Take a gradient step; return what there is to say of it."""
     norm = tf.linalg.global_norm(gradients)
-    if config.max_grad_norm is not None:
+    if self.config.max_grad_norm is not None:
       gradients, _ = tf.clip_by_global_norm(
-          gradients, config.max_grad_norm, norm)
+          gradients, self.config.max_grad_norm, norm)
     self._optimizer.apply(gradients, self.weights)
-    return {**losses, **parts, "grad_norm": norm}
+    finite = tf.math.is_finite(norm)
+    return {"grad_norm": norm, "gradient_steps": tf.constant(1.0),
+            "finite_steps": tf.cast(finite, tf.float32)}
+
+
+def added(sums: dict[str, tf.Tensor], more: dict[str, tf.Tensor]
+         ) -> dict[str, tf.Tensor]:
+  return tf.nest.map_structure(tf.add, sums, more)

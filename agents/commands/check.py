@@ -37,12 +37,10 @@ def main(argv: list[str] | None = None) -> int:
       help="change a setting of the config, such as env.max_length=500")
   args = parser.parse_args(argv)
   sys.path.append(os.getcwd())  # Where users keep their own environments.
-  try:
+  with program.errors_told(parser):
     config = _config(args.name).override(
         dict(config_lib.parse_setting(text) for text in args.set))
     return _check(config)
-  except config_lib.ConfigError as error:
-    parser.exit(2, f"{name}: error: {error}\n")
 
 
 def _config(name: str) -> config_lib.Config:

@@ -8,7 +8,6 @@ import pathlib
 import sys
 
 from agents import config as config_lib
-from agents import errors
 from agents.commands import program
 from agents.environments import make
 from agents.training import checkpoint
@@ -27,7 +26,7 @@ def main(argv: list[str] | None = None) -> int:
   parser = _parser()
   args = parser.parse_args(argv)
   sys.path.append(os.getcwd())  # Where users keep their own environments.
-  try:
+  with program.errors_told(parser):
     folder = run_folder.find(args.run)
     out = args.out.expanduser()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -43,12 +42,6 @@ def main(argv: list[str] | None = None) -> int:
       build.setup(folder.config.override({"device": "cpu"}))
     write.write(folder, path, list(dict.fromkeys(args.format)),
                 args.actions == "sampled", out)
-  except config_lib.ConfigError as error:
-    parser.exit(2, f"{parser.prog}: error: {error}\n")
-  except KeyboardInterrupt:
-    return 130
-  except (errors.RunError, OSError) as error:
-    parser.exit(1, f"{parser.prog}: {type(error).__name__}: {error}\n")
   return 0
 
 

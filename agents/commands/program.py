@@ -1,10 +1,15 @@
-"""What to type to run a command again, the way this one was run."""
+"""How a command is typed, the way this one was, and how it ends by errors."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import os
 import shlex
 import sys
+
+from agents import config as config_lib
+from agents import errors
 
 _SCRIPTS = "train.py", "visualize.py"
 
@@ -22,3 +27,16 @@ def command(which: str) -> str:
   if script in _SCRIPTS and f"{which}.py" in _SCRIPTS:
     return f"python {shlex.quote(os.path.join(folder, f'{which}.py'))}"
   return f"{name()} {which}"
+
+
+@contextlib.contextmanager
+def errors_told(parser: argparse.ArgumentParser):
+  """End the program by a line on what was wrong: its input, or the world."""
+  try:
+    yield
+  except config_lib.ConfigError as error:
+    parser.exit(2, f"{parser.prog}: error: {error}\n")
+  except KeyboardInterrupt:
+    parser.exit(130)
+  except (errors.RunError, OSError) as error:
+    parser.exit(1, f"{parser.prog}: {type(error).__name__}: {error}\n")

@@ -36,12 +36,8 @@ def main(argv: list[str] | None = None) -> int:
   if out.suffix == ".csv":
     parser.error(f"--out {out}: name the HTML file; the points stand beside "
                  "it, as CSV.")
-  try:
+  with program.errors_told(parser):
     _report(results.find(args.runs), out)
-  except config_lib.ConfigError as error:
-    parser.exit(2, f"{name}: error: {error}\n")
-  except OSError as error:
-    parser.exit(1, f"{name}: {error}\n")
   return 0
 
 

@@ -9,19 +9,20 @@ import sys
 import traceback
 from typing import Any
 
+from agents import cluster as cluster_lib
 from agents import config as config_lib
 from agents import configs
 from agents import errors
 from agents.commands import listing
 from agents.commands import program
 from agents.commands import settings as settings_lib
+from agents.commands import stepping
+from agents.commands import together
 from agents.configs import presets
 from agents.environments import backend
-from agents.environments import incidents as incidents_lib
 from agents.environments import make
 from agents.environments import members
 from agents.environments import pool_block
-from agents.environments import workers as workers_lib
 from agents.films import studio
 from agents.training import checkpoint
 from agents.training import interrupts as interrupts_lib
@@ -43,13 +44,21 @@ def main(argv: list[str] | None = None) -> int:
   if args.config == "list":
     print(listing.table())
     return 0
+  cluster = None
   with interrupts_lib.Interrupts() as interrupts:
     try:
+      cluster = cluster_lib.find(args.cluster, args.task)
+      if cluster and not cluster.leads and args.resume:
+        return _follow(args, cluster, None, interrupts)
       settings, folder = _old(args) if args.resume else (_new(args), None)
       if args.print_config:
         print(settings.describe())
         return 0
       _check(settings.config)
+      if cluster:
+        together.check(settings.config, cluster)
+      if cluster and not cluster.leads:
+        return _follow(args, cluster, settings.config, interrupts)
       try:
         drawing = _drawing(settings.config)
       except studio.DrawingFailed as error:
@@ -59,6 +68,10 @@ def main(argv: list[str] | None = None) -> int:
         settings = settings._replace(
             config=settings.config.override({"video_every": None}))
         drawing = {}
+      machines = None
+      if cluster:
+        machines = together.meet(
+            cluster, None if args.resume else settings.config, interrupts)
       folder = folder or run_folder.create(
           args.logdir or "~/logdir", settings.name, settings.config)
       folder.config = settings.config
@@ -66,10 +79,18 @@ def main(argv: list[str] | None = None) -> int:
         folder.config = folder.config.override({"env_processes": False})
       interrupts.farewell = _again(folder)
       with folder.locked():
-        return _train(folder, bool(args.resume), interrupts, drawing)
+        if cluster:
+          together.share(cluster, machines, together.Run(
+              folder.path.resolve(), folder.path.name.partition("-")[2],
+              settings.config))
+        return _train(
+            folder, bool(args.resume), interrupts, drawing, machines)
     except config_lib.ConfigError as error:
       parser.exit(2, f"{parser.prog}: error: {error}\n")
     except Exception as error:
+      if cluster and isinstance(error, errors.MachineLost):
+        error = errors.MachineLost(
+            f"{cluster.blame(str(error))} {str(error).splitlines()[0]}")
       _explain(error, args.noenv_processes)
       if interrupts():
         return interrupts.exit_code
@@ -118,6 +139,13 @@ def _parser() -> argparse.ArgumentParser:
   both.add_argument(
       "--noenv_processes", action="store_true", help="step environments in "
       "this process, for debugging (default: in a process a core)")
+  both.add_argument(
+      "--cluster", metavar="HOST:PORT,...", help="train on several machines, "
+      "each of which is told all of their addresses (default: TF_CONFIG's, or "
+      "this machine alone)")
+  both.add_argument(
+      "--task", metavar="N", help="which machine of the cluster this is; 0 has "
+      "the run folder (no default)")
   both.add_argument(
       "--print_config", action="store_true", help="print all settings and who "
       "set each of them, and train nothing")
@@ -189,26 +217,49 @@ def _drawing(config: config_lib.Config) -> dict[str, str]:
   return studio.backend(make.MakeEnv(config.env, render_mode="rgb_array"))
 
 
+def _follow(args: argparse.Namespace, cluster: cluster_lib.Cluster,
+            config: config_lib.Config | None,
+            interrupts: interrupts_lib.Interrupts) -> int:
+  """Train as another machine says, and return the exit code."""
+  machines = together.meet(cluster, config, interrupts)
+  return together.follow(cluster, machines, args.logdir or "~/logdir",
+                         args.noenv_processes, interrupts)
+
+
 def _train(folder: run_folder.RunFolder, resume: bool,
-           interrupts: interrupts_lib.Interrupts,
-           drawing: dict[str, str]) -> int:
-  """Build the run, train it, and return the exit code."""
+           interrupts: interrupts_lib.Interrupts, drawing: dict[str, str],
+           machines: Any = None) -> int:
+  """Build the run, train it, and return the exit code.
+
+  Args:
+    folder: Of the run.
+    resume: Whether it goes on.
+    interrupts: Of this process.
+    drawing: Environment variables to draw films with.
+    machines: exchange.Machines, of which this is the first; None: it is alone.
+  """
   config = folder.config
   workers = trainer = None
   try:
-    if config.env_processes:
-      # They get ready while TensorFlow is being imported.
-      workers = workers_lib.Workers(
-          config.workers(workers_lib.cores()), interrupts.give_up_fd,
-          incidents=incidents_lib.Incidents(config.most_incidents),
-          timeout=config.env_timeout)
+    workers = stepping.workers(config, interrupts)  # While TensorFlow loads.
     with quiet.quiet_imports():
       from agents import build
       from agents.commands import summary
+      from agents.training import leading
       from agents.training import loop as loop_lib
       build.setup(config)
-    trainer = build.trainer(config, workers)
-    loop = loop_lib.Loop(trainer, folder, interrupts, drawing)
+    try:
+      trainer = build.trainer(config, workers, *([machines] if machines else []
+                                                 ))
+    except config_lib.ConfigError:
+      if not resume:
+        folder.remove()  # It would be the newest of its logdir.
+      raise
+    def stop():
+      return interrupts() or trainer.stop_elsewhere
+    loop = loop_lib.Loop(trainer, folder, stop, drawing)
+    if isinstance(trainer, leading.Leader):
+      trainer.facts = loop.facts
     if resume:
       loop.resume()
       folder.extend(config.steps)
@@ -227,9 +278,9 @@ def _train(folder: run_folder.RunFolder, resume: bool,
       workers.close()
     if trainer:
       trainer.close()
-  if interrupts() and loop.step < config.steps:
+  if stop() and loop.step < config.steps:
     print(f"Stopped after {loop.step:,} steps. {_again(folder)}")
-    return interrupts.exit_code
+    return interrupts.exit_code if interrupts() else 1
   print(f"Finished {loop.step:,} steps. {summary.end(folder)}")
   path, logdir = (
       shlex.quote(str(path)) for path in (folder.path, folder.path.parent))

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents import config as config_lib
-from agents import errors
 from agents.commands import program
 from agents.environments import make
 from agents.films import film as film_lib
@@ -43,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
   if args.checkpoint == "all" and args.grid:
     parser.error("--checkpoint all makes a grid of its own, without --grid.")
   sys.path.append(os.getcwd())  # Where users keep their own environments.
-  try:
+  with program.errors_told(parser):
     folder = run_folder.find(args.logdir)
     if args.episode is not None and not folder.config.env.repeats:
       raise config_lib.ConfigError(
@@ -57,12 +56,6 @@ def main(argv: list[str] | None = None) -> int:
              [recorded.film(recorded.find(
                  folder.checkpoints, args.episode), outdir)])
     _record(folder, films, args.size, outdir)
-  except config_lib.ConfigError as error:
-    parser.exit(2, f"{parser.prog}: error: {error}\n")
-  except KeyboardInterrupt:
-    return 130
-  except (errors.RunError, OSError) as error:
-    parser.exit(1, f"{parser.prog}: {type(error).__name__}: {error}\n")
   return 0
 
 

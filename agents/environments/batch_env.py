@@ -77,6 +77,8 @@ class BatchEnv:
     lazy: Whether to build the environments when they are needed. One is built
       and closed at once in any case, for its spaces.
     block: Steps a group in this process, where there are no workers.
+    rows: Which of the environments are stepped here, B of them; by default
+      all. Others are stepped elsewhere; `snapshot` wants to be told of them.
   """
 
   def __init__(self, constructors: Sequence[members.Constructor],
@@ -84,13 +86,16 @@ class BatchEnv:
                groups: int = 1,
                incidents: incidents_lib.Incidents | None = None,
                infos: bool = False, lazy: bool = False,
-               block: Callable[..., Any] = block_lib.Block):
-    if not constructors:
+               block: Callable[..., Any] = block_lib.Block,
+               rows: slice | None = None):
+    self.rows = rows or slice(0, len(constructors))
+    self._size = self.rows.stop - self.rows.start
+    if not self._size:
       raise ValueError("A batch needs at least one environment.")
-    if groups < 1 or len(constructors) % groups:
-      raise ValueError(f"{len(constructors)} environments can't be divided "
+    if groups < 1 or self._size % groups:
+      raise ValueError(f"{self._size} environments can't be divided "
                        f"into {groups} groups of equal size.")
-    self._size = len(constructors)
+    self.whole = len(constructors)  # Environments, here and elsewhere.
     mujoco_log.capture()
     probe = constructors[0]()
     try:
@@ -115,9 +120,9 @@ class BatchEnv:
     self._block = block
     # Of blocks: seed, whether to survive failures, whether to report infos.
     self._options = seed, self.incidents.most > 0, infos
-    self._log = episodes.EpisodeLog(seed, self._size)
+    self._log = episodes.EpisodeLog(seed, self.whole, self.rows)
     self._outcomes = outcomes_lib.Outcomes(
-        self._log, self.incidents, self._size, self.parallel, infos)
+        self._log, self.incidents, self.whole, self.parallel, infos)
     self._turns = turns_lib.Turns(self._log, self._outcomes)
     if not lazy:
       self._open()
@@ -126,7 +131,7 @@ class BatchEnv:
     """Build all environments."""
     size = self._size // self.groups
     try:
-      for first in range(0, self._size, size):
+      for first in range(self.rows.start, self.rows.stop, size):
         self._turns.groups.append(group_lib.open_group(
             str(self._constructors[0]), self._constructors[first:first + size],
             first, (self.observation_space, self.action_space), self._log,
@@ -161,12 +166,12 @@ class BatchEnv:
   @property
   def infos(self) -> list[dict[str, Any]]:
     """Those of the latest steps, also where these ended an episode."""
-    return self._outcomes.infos
+    return self._outcomes.infos[self.rows]
 
   @property
   def reset_infos(self) -> list[dict[str, Any]]:
     """Those of the resets that began the running episodes."""
-    return self._outcomes.reset_infos
+    return self._outcomes.reset_infos[self.rows]
 
   def reset(self, seeds: Sequence[int] | None = None,
             indices: Sequence[int] | None = None) -> np.ndarray:
@@ -186,7 +191,7 @@ class BatchEnv:
                        f"environment. Received: {len(seeds)}.")
     if indices is None:
       return self._opened.reset(seeds)
-    indices = chosen_lib.Chosen(self._size, indices).indices
+    indices = chosen_lib.Chosen(self.rows, indices).indices
     if not (self._turns.even and self._log.begun):
       raise RuntimeError("Only where all environments have begun, and none is "
                          "ahead of others, can some of them be reset.")
@@ -215,9 +220,9 @@ class BatchEnv:
     groups = self._opened.groups
     if self._log.begun:
       for group in groups:  # Before any of them begins its step.
-        group.check_active(active[group.rows])
-    answers = [self.exchange(action[group.rows], active[group.rows])
-               for group in groups]
+        group.check_active(active[self._here(group)])
+    answers = [self.exchange(action[self._here(group)],
+                             active[self._here(group)]) for group in groups]
     answers = [*answers[self.groups - 1:], *self.drain()]
     views = [self.step_layout.views(packed) for packed in answers]
     fields = {name: np.concatenate([view[name] for view in views])
@@ -225,7 +230,8 @@ class BatchEnv:
     next_observ = fields["observ"].copy()
     for group in groups:
       ended = group.arrays["terminated"] | group.arrays["truncated"]
-      next_observ[group.rows][ended] = group.arrays["final_observ"][ended]
+      next_observ[self._here(group)][ended] = (
+          group.arrays["final_observ"][ended])
     return Step(next_observ=next_observ, **fields)
 
   def exchange(self, action: np.ndarray, active: np.ndarray | None = None
@@ -252,16 +258,35 @@ class BatchEnv:
     """
     return self._turns.drain()
 
-  def snapshot(self) -> episodes.Running:
+  def part(self) -> episodes.Part:
+    """Return what `snapshot` elsewhere needs to know of this moment."""
+    return self._log.part(self._opened.observ)
+
+  def snapshot(self, elsewhere: Sequence[episodes.Part] = (),
+               actions: np.ndarray | None = None) -> episodes.Running:
     """Return seeds and actions of the running episodes.
 
+    Args:
+      elsewhere: Where all environments are that are not stepped here.
+      actions: What all B have done since the snapshot before, [T, B, ...].
     Raises:
       RuntimeError: If a step has failed or is under way, so that some
         environments have gone on and others haven't.
     """
     if not self._turns.even:
       raise RuntimeError("There is no snapshot of half a step.")
-    return self._log.snapshot(self._opened.observ)
+    observ = self._opened.observ
+    if elsewhere:
+      here, observ = observ, np.zeros(
+          (self.whole, *observ.shape[1:]), observ.dtype)
+      observ[self.rows] = here
+    if actions is not None:
+      actions = spaces.from_bytes(
+          actions, self.action_layout.fields[0].dtype)
+    for part in elsewhere:
+      self._log.adopt(part, actions)
+      observ[part.rows] = part.observ
+    return self._log.snapshot(observ)
 
   def restore(self, running: episodes.Running) -> bool:
     """Rebuild running episodes by replaying them.
@@ -272,9 +297,9 @@ class BatchEnv:
     Raises:
       ReplayError: If the last observations are not the same bits as before.
     """
-    if len(running.seed) != self._size:
+    if len(running.seed) != self.whole:
       raise ValueError(f"The episodes are of {len(running.seed)} "
-                       f"environments, the batch has {self._size}.")
+                       f"environments, the batch has {self.whole}.")
     return self._opened.restore(running)
 
   def rollout(self, policy: Callable[[np.ndarray], np.ndarray], steps: int
@@ -290,7 +315,7 @@ class BatchEnv:
     observ = self._opened.observ if self._log.begun else self.reset()
     dtype, taken = self.action_layout.fields[0].dtype, []
     for _ in range(steps):
-      action = np.asarray(policy(observ), dtype)
+      action = spaces.converted(policy(observ), dtype)
       observed, step = observ, self.step(action)
       taken.append((observed, action.copy(), step.next_observ, step.reward,
                     step.terminated, step.truncated, step.valid))
@@ -308,13 +333,13 @@ class BatchEnv:
       kwargs: Of the method. (One named `indices` it can only get through
         `args`.)
     """
-    return chosen_lib.Chosen(self._size, indices).ask(
+    return chosen_lib.Chosen(self.rows, indices).ask(
         self._opened.at_rest, lambda block, chosen: block.call(
             name, args, kwargs, chosen))
 
   def get(self, name: str, indices: Sequence[int] | None = None) -> list[Any]:
     """Return an attribute of all environments, or of some."""
-    return chosen_lib.Chosen(self._size, indices).ask(
+    return chosen_lib.Chosen(self.rows, indices).ask(
         self._opened.at_rest, lambda block, chosen: block.get(name, chosen))
 
   def set(self, name: str, values: Sequence[Any],
@@ -333,7 +358,7 @@ class BatchEnv:
     if len(values) != amount:
       raise ValueError(f"`values` must hold {amount}, one for each "
                        f"environment. Received: {len(values)}.")
-    chosen_lib.Chosen(self._size, indices).set(
+    chosen_lib.Chosen(self.rows, indices).set(
         self._opened.at_rest, name, values)
 
   def close(self):
@@ -346,6 +371,11 @@ class BatchEnv:
 
   def __exit__(self, *_):
     self.close()
+
+  def _here(self, group: group_lib.Group) -> slice:
+    """Return where a group is among the environments that are stepped here."""
+    first = self.rows.start
+    return slice(group.rows.start - first, group.rows.stop - first)
 
   @property
   def _opened(self) -> turns_lib.Turns:

@@ -15,20 +15,20 @@ class Chosen:
   """Some environments of a batch, in an order of their own.
 
   Args:
-    size: Number of all environments, B.
+    rows: Which environments the batch steps.
     indices: Which ones are chosen; all by default.
   Raises:
     ValueError: If there is no such environment, or it is named twice.
   """
 
-  def __init__(self, size: int, indices: Sequence[int] | None):
-    self.indices = range(size) if indices is None else indices
+  def __init__(self, rows: slice, indices: Sequence[int] | None):
+    there = range(rows.start, rows.stop)
+    self.indices = there if indices is None else indices
     different = set(self.indices)
-    if not different <= set(range(size)) or (
-        len(different) < len(self.indices)):
-      raise ValueError(f"`indices` must be different ones of 0 to "
-                       f"{size - 1}. Received: {list(self.indices)}.")
-    self._mask = [index in different for index in range(size)]
+    if not different <= set(there) or len(different) < len(self.indices):
+      raise ValueError(f"`indices` must be different ones of {rows.start} to "
+                       f"{rows.stop - 1}. Received: {list(self.indices)}.")
+    self._mask = [index in different for index in range(rows.stop)]
 
   def ask(self, groups: Sequence[group_lib.Group],
           ask: Callable[..., list[Any]]) -> list[Any]:

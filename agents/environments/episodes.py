@@ -106,6 +106,17 @@ class Running(NamedTuple):
                list(rows))
 
 
+class Part(NamedTuple):
+  """The running episodes of those N environments that one machine steps."""
+
+  rows: slice  # Where they are within the batch.
+  episode: np.ndarray  # [N] int64, as all else like that of `Running`.
+  seed: np.ndarray  # [N] int64
+  observ: np.ndarray  # [N, ...]
+  score: np.ndarray  # [N] float32
+  length: np.ndarray  # [N] int64
+
+
 class EpisodeLog:
   """Keeps seed and actions of the running episodes while they are played.
 
@@ -115,24 +126,33 @@ class EpisodeLog:
   Args:
     run_seed: Seed from which the episodes' seeds are derived.
     amount: Number of environments, B.
+    rows: Which of them record their steps here; all by default. What becomes
+      of the others is told by `adopt`.
   """
 
-  def __init__(self, run_seed: int, amount: int):
+  def __init__(self, run_seed: int, amount: int, rows: slice | None = None):
     self._run_seed = run_seed
     self._amount = amount
+    self._rows = rows or slice(0, amount)
     self._running: Running | None = None
     self._recorded = amount  # Environments that have recorded the last step.
 
   def begin(self, seeds: Sequence[int] | None = None) -> list[int]:
-    """Return the seed of every environment's episode 0."""
+    """Return the seed of every environment's episode 0.
+
+    Args:
+      seeds: Of those environments that record here, if it is not the default.
+    """
     amount = self._amount
-    seeds = list(seeds) if seeds is not None else [
+    all_seeds = [
         episode_seed(self._run_seed, index, 0) for index in range(amount)]
+    if seeds is not None:
+      all_seeds[self._rows] = seeds
     self._running = Running(
-        np.zeros(amount, np.int64), np.array(seeds, np.int64), np.zeros(0),
+        np.zeros(amount, np.int64), np.array(all_seeds, np.int64), np.zeros(0),
         np.zeros(amount, np.float32), np.zeros(amount, np.int64), [])
     self._recorded = amount
-    return seeds
+    return all_seeds
 
   def append(self, first: int, action: np.ndarray, active: np.ndarray,
              reward: np.ndarray, ended: np.ndarray) -> dict[int, Episode]:
@@ -152,7 +172,7 @@ class EpisodeLog:
     """
     running = self.running
     rows = slice(first, first + len(action))
-    if not first:
+    if first == self._rows.start:
       running.actions.append(
           np.empty((self._amount, *action.shape[1:]), action.dtype))
     running.actions[-1][rows] = action
@@ -236,6 +256,35 @@ class EpisodeLog:
   def snapshot(self, observ: np.ndarray) -> Running:
     """Return the present moment, of which the latest observations are given."""
     return self.running.copy()._replace(observ=observ)
+
+  def part(self, observ: np.ndarray) -> Part:
+    """Return the present moment of the environments that record here.
+
+    Args:
+      observ: Their latest observations, [N, ...].
+    """
+    running, rows = self.running, self._rows
+    return Part(rows, running.episode[rows], running.seed[rows], observ,
+                running.score[rows], running.length[rows])
+
+  def adopt(self, part: Part, actions: np.ndarray | None):
+    """Take over what has become of environments that do not record here.
+
+    They have made as many steps, or are where an episode begins.
+
+    Args:
+      part: Of these environments.
+      actions: The latest of all environments, [T, B, ...]; None if the log
+        knows them.
+    """
+    running, rows = self.running, part.rows
+    running.episode[rows], running.seed[rows] = part.episode, part.seed
+    running.score[rows] = part.score
+    running.first[rows] = len(running.actions) - part.length
+    if actions is None:
+      return
+    for action, taken in zip(reversed(running.actions), reversed(actions)):
+      action[rows] = taken[rows]
 
   def load(self, running: Running):
     """Continue from a snapshot."""

@@ -61,6 +61,10 @@ class Incidents:
     self._untold.append(incident)
     return True
 
+  def hear(self, incidents: list[Incident]):
+    """Take notice of what was survived elsewhere, where it was counted."""
+    self._untold += incidents
+
   def take(self) -> list[Incident]:
     """Return what was survived since this was asked for the last time."""
     taken, self._untold = self._untold, []

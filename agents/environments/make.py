@@ -181,6 +181,11 @@ def stated_length(config: config_lib.Env) -> int | None:
   return steps and -(-steps // config.action_repeat)
 
 
+def longest(config: config_lib.Env) -> int:
+  """Return after how many steps every episode is truncated, if not before."""
+  return stated_length(config) or _MOST_STEPS
+
+
 def fps(config: config_lib.Env) -> float:
   """Return how many steps of the agent make a second, for a film."""
   env = MakeEnv(config)()

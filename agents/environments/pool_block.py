@@ -64,6 +64,7 @@ class PoolBlock(backend.Backend):
         num_envs=len(constructors), num_threads=threads, **_kwargs(config))
     self._action_type = spec.gymnasium_action_space.dtype
     self._short = [constructor.short or (-1, 0) for constructor in constructors]
+    self._longest = make.longest(config)
     self._pool: Any = None
 
   def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
@@ -72,9 +73,9 @@ class PoolBlock(backend.Backend):
     self.arrays["observ"][:] = self._pool.reset()[0]
     self._lengths = np.zeros(len(seeds), np.int64)
     self._parts: dict[str, np.ndarray] = {}
-    # Steps to the truncation of the episode, where it is to be short.
+    # Steps to the truncation of each episode, which some of EnvPool's ignore.
     self._limits = np.array([
-        length if seed == of else np.iinfo(np.int64).max
+        min(length, self._longest) if seed == of else self._longest
         for seed, (of, length) in zip(seeds, self._short, strict=True)])
     return [{} for _ in seeds]
 
@@ -125,7 +126,8 @@ class PoolBlock(backend.Backend):
       elif ended[row]:
         numbers = {name: value[index] for name, value in info.items()
                    if getattr(value, "ndim", None) == 1}
-        numbers |= {"cut_short": True} if cut[row] else {}
+        if cut[row] and self._limits[row] < self._longest:
+          numbers["cut_short"] = True
         reports[self.first + row] = block_lib.Report({
             **wrappers.numbers(numbers), "reward_parts": {
                 name: float(part[row]) for name, part in self._parts.items()}})
@@ -140,7 +142,7 @@ class PoolBlock(backend.Backend):
     observ, info = self._pool.reset(np.flatnonzero(ended).astype(np.int32))
     arrays["observ"][info["env_id"]] = observ
     self._lengths[ended] = 0
-    self._limits[ended] = np.iinfo(np.int64).max
+    self._limits[ended] = self._longest
     for part in self._parts.values():
       part[ended] = 0
 

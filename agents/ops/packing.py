@@ -25,7 +25,7 @@ def unpack(packed: tf.Tensor, leaves: Sequence[spaces.Leaf]
 
 def pack(parts: Sequence[tf.Tensor]) -> tf.Tensor:
   """Return bytes of shape [N, bytes] of parts of shape [N, ...]."""
-  return tf.concat([_bytes(part) for part in parts], -1)
+  return tf.concat([as_bytes(part) for part in parts], -1)
 
 
 def restore(raw: tf.Tensor, kind: np.dtype, shape: Sequence[int]) -> tf.Tensor:
@@ -41,7 +41,8 @@ def restore(raw: tf.Tensor, kind: np.dtype, shape: Sequence[int]) -> tf.Tensor:
       tf.reshape(raw, [*steps, *shape, *size]), tf.as_dtype(kind))
 
 
-def _bytes(part: tf.Tensor) -> tf.Tensor:
+def as_bytes(part: tf.Tensor) -> tf.Tensor:
+  """Return bytes of shape [N, bytes] of a tensor of shape [N, ...]."""
   if part.dtype == tf.bool:
     part = tf.cast(part, tf.uint8)
   size = math.prod(part.shape[1:]) * part.dtype.size

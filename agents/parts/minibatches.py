@@ -30,7 +30,8 @@ class Minibatches(NamedTuple):
 
   def take(self, index: tf.Tensor) -> Batch:
     """Return one batch."""
-    rows, weight = self.rows[index], self.weight[index]
+    # Compiled anew for each index, were that an argument and no gather here.
+    rows, weight = tf.gather(self.rows, index), tf.gather(self.weight, index)
     data = tf.nest.map_structure(
         lambda tensor: tf.gather(tensor, rows), self.data)
     return Batch(chunks.split(data), chunks.split(weight), chunks.filled(

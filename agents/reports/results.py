@@ -126,7 +126,12 @@ def _label(run: Run, rivals: Sequence[list[Run]]) -> str:
   """Return the config's name and, if others have it too, what differs."""
   namesakes = [other[0].settings for other in rivals
                if other[0].name == run.name]
-  differing = [f"{key.rpartition('.')[2]}={value}"
+  differing = [f"{key.rpartition('.')[2]}={_short(value)}"
                for key, value in run.settings.items()
                if any(other.get(key) != value for other in namesakes)]
   return ", ".join([run.name, *differing])
+
+
+def _short(value: Any) -> str:
+  """Return a value, of a number its first digits."""
+  return f"{value:.6g}" if isinstance(value, float) else str(value)

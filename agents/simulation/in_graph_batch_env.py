@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from agents import spaces
 from agents.environments import batch_env as batch_env_lib
+from agents.ops import exchange
 from agents.ops import packing
 
 
@@ -32,10 +33,23 @@ class InGraphBatchEnv:
   same for one small tensor as for one large one, but again for each. It is
   `tf.py_function` without its eager tensors, which take longer than the step of
   a simple environment.
+
+  Args:
+    batch_env: The environments.
+    machines: That step some of the same batch each, and tell each other.
   """
 
-  def __init__(self, batch_env: batch_env_lib.BatchEnv):
+  # What else these are told after every simulation; set by who wants to.
+  news: Callable[[], bytes] = bytes
+
+  def __init__(self, batch_env: batch_env_lib.BatchEnv,
+               machines: exchange.Machines = exchange.ALONE):
     self.batch_env = batch_env
+    self.machines = machines
+    self.whole = len(batch_env)  # Environments of which simulations tell.
+    self.rows = slice(0, self.whole)  # Those among them that are stepped here.
+    if machines.amount > 1:
+      self.whole, self.rows = batch_env.whole, batch_env.rows
     self._error: BaseException | None = None
 
   def __len__(self) -> int:
@@ -91,28 +105,33 @@ class InGraphBatchEnv:
       tensors[field.name] = packing.restore(raw, *field.in_graph)
     return Answers(**tensors)
 
-  def successors(self, answers: Answers) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the true successors of all steps since the last call.
-
-    Only where an episode ended is that not the observation to act on next, so
-    only those observations are stored, and cross, a second time.
+  def final_observ(self, answers: Answers) -> tf.Tensor:
+    """Return the last observations of all episodes that ended since the last
+    call, in order of time, [E, ...].
 
     Args:
       answers: All answers since the last call, of shape [..., N, ...].
-    Returns:
-      Observations of the same shape, none of them a reset, and those of them
-      that ended an episode, [E, ...].
     """
     observ = answers.observ
-    ended = answers.terminated | answers.truncated
-    sizes = observ.shape[ended.shape.rank:]
+    sizes = observ.shape[answers.reward.shape.rank:]
     with tf.control_dependencies([observ]):
       final = tf.numpy_function(self._take_final_observ, [], observ.dtype)
     if not math.prod(sizes):
-      return observ, observ[:0]  # Nothing is observed.
-    final = tf.reshape(final, [-1, *sizes])
-    return tf.tensor_scatter_nd_update(
-        observ, tf.where(ended), final), final
+      return tf.reshape(observ, [-1, *sizes])[:0]  # Nothing is observed.
+    return tf.reshape(final, [-1, *sizes])
+
+  def latest_news(self, answers: Answers) -> tf.Tensor:
+    """Return what is to be told other machines as bytes, [n].
+
+    Args:
+      answers: To the last steps that it is about.
+    """
+    if self.machines.amount == 1:
+      return tf.zeros([0], tf.uint8)
+    with tf.control_dependencies([answers.observ]):
+      news = tf.numpy_function(
+          lambda: np.frombuffer(self.news(), np.uint8), [], tf.uint8)
+    return tf.reshape(news, [-1])
 
   @contextlib.contextmanager
   def original_errors(self):
@@ -150,3 +169,19 @@ class InGraphBatchEnv:
     final = np.array(self.batch_env.final_observ, dtype)
     self.batch_env.final_observ.clear()
     return spaces.as_bytes(final)
+
+
+def successors(answers: Answers, final: tf.Tensor) -> tf.Tensor:
+  """Return the true successors of steps, none of them a reset, [..., N, ...].
+
+  Only where an episode ended is that not the observation to act on next, so
+  only those observations are stored, and cross, a second time.
+
+  Args:
+    answers: To the steps, of shape [..., N, ...].
+    final: Observations that ended episodes, in order of time, [E, ...].
+  """
+  ended = answers.terminated | answers.truncated
+  if 0 in answers.observ.shape[ended.shape.rank:]:
+    return answers.observ  # Nothing is observed.
+  return tf.tensor_scatter_nd_update(answers.observ, tf.where(ended), final)

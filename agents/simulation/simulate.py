@@ -38,8 +38,10 @@ class Simulation(NamedTuple):
 
   carry: structs.Carry  # To continue from.
   transitions: structs.Transition  # [T, B, ...]
-  left: tf.Tensor  # [B] int32, episodes of the quota still to play.
+  left: tf.Tensor  # [N] int32, episodes of the quota still to play here.
   env_seconds: tf.Tensor  # [] float64, in the environments and getting there.
+  exchange_seconds: tf.Tensor  # [] float64, with other machines.
+  news: list[tf.Tensor]  # From each machine, bytes; see `InGraphBatchEnv`.
 
 
 def initial_carry(observ: np.ndarray, clock: Any = 0,
@@ -63,7 +65,8 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
 
   If they are in groups, these take turns, and one acts while others step. The
   loop remembers actions and packed answers; all that can be done for the whole
-  collection at once is done behind it.
+  collection at once is done behind it. There, too, machines that step some of
+  the environments each tell the others what has come of it.
 
   Args:
     env: Environments whose latest observations `carry` holds.
@@ -75,7 +78,7 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
       those that break off among them. Then it waits for the others, at the
       beginning of its next one. The environments must be in one group.
   """
-  batch, groups = len(env), env.groups
+  batch, groups, here = len(env), env.groups, env.rows
   size = batch // groups
   if quota is not None and groups > 1:
     raise ValueError("Environments with a quota must be in one group.")
@@ -84,7 +87,7 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
     return step < steps if quota is None else tf.reduce_any(left > 0)
 
   def noise_at(clock):
-    return actor.noise(clock, batch)
+    return actor.noise(clock, env.whole)[here]
 
   noises = None
   if explore and quota is None:
@@ -104,8 +107,9 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
       # Side by side, noise and policy would take longer: TensorFlow would wake
       # a thread for one of them.
       with tf.control_dependencies([] if noise is None else [noise]):
-        action, states[group] = actor.act(
-            observ, states[group], None if noise is None else noise[rows])
+        action, states[group] = _act(
+            actor, observ, states[group],
+            None if noise is None else noise[rows], env.batch_env.whole)
       packed, seconds = env.exchange(
           action, None if quota is None else left > 0)
       answers = env.unpack(packed)
@@ -125,7 +129,7 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
     return (step + 1, clock + 1, observ, tuple(states), left, memory,
             env_seconds)
 
-  left = tf.zeros([batch], tf.int32) if quota is None else quota
+  left = tf.zeros([batch], tf.int32) if quota is None else quota[here]
   spec = env.action_spec, env.packed_spec
   memory = tf.nest.map_structure(
       lambda field: tf.TensorArray(
@@ -133,10 +137,11 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
   states = tuple(
       tf.nest.map_structure(
           lambda tensor, first=first: tensor[first:first + size], carry.state)
-      for first in range(0, batch, size))
-  taken, clock, observ, states, left, memory, env_seconds = tf.while_loop(
-      unfinished, body, (0, carry.clock, carry.observ[:size], states, left,
-                         memory, tf.constant(0.0, tf.float64)),
+      for first in range(here.start, here.stop, size))
+  taken, _, observ, states, left, memory, env_seconds = tf.while_loop(
+      unfinished, body, (
+          0, carry.clock, carry.observ[here.start:here.start + size], states,
+          left, memory, tf.constant(0.0, tf.float64)),
       maximum_iterations=steps)
   with tf.control_dependencies([observ]):
     rest, seconds = env.drain()
@@ -145,7 +150,7 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
       for state, answers in zip(states[1:], tf.unstack(rest), strict=True)))
   state = tf.nest.map_structure(lambda *parts: tf.concat(parts, 0), *states)
   length = steps if quota is None else None
-  def whole_batch(tensor):
+  def own_batch(tensor):
     """Turn [T * groups, N, ...] into [T, B, ...]."""
     return tf.ensure_shape(
         tf.reshape(tensor, [taken, batch, *tensor.shape[2:]]),
@@ -155,16 +160,95 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
   # Answers come that many turns after their actions.
   packed = tf.concat([packed[groups - 1:], rest], 0)
   action, answers = tf.nest.map_structure(
-      whole_batch, (action, env.unpack(packed)))
+      own_batch, (action, env.unpack(packed)))
+  told, exchange_seconds = env.machines.tell(_Collected(
+      action, answers, env.final_observ(answers), state,
+      env.latest_news(answers)))
+  action, answers, final, state = _whole(
+      told, quota is not None)[:4]
+  clock = carry.clock + tf.shape(action, tf.int64)[0]
   observ = tf.concat([carry.observ[None], answers.observ], 0)
-  successors, final = env.successors(answers)
   transitions = structs.Transition(
       observ[:-1], action, answers.reward, answers.terminated,
-      answers.truncated, successors, answers.valid, final)
+      answers.truncated, in_graph_batch_env.successors(answers, final),
+      answers.valid, final)
   with tf.control_dependencies([final]):
     # The next simulation must not begin before these have been taken.
     carry = structs.Carry(tf.identity(observ[-1]), clock, state)
-  return Simulation(carry, transitions, left, env_seconds + seconds)
+  return Simulation(carry, transitions, left, env_seconds + seconds,
+                    exchange_seconds, [part.news for part in told])
+
+
+class _Collected(NamedTuple):
+  """What T steps of N environments have led to."""
+
+  action: tf.Tensor  # [T, N, ...]
+  answers: in_graph_batch_env.Answers  # [T, N, ...]
+  final: tf.Tensor  # [E, ...], observations that ended an episode.
+  state: Any  # [N, ...], what the policy remembers.
+  news: tf.Tensor  # [n] uint8
+
+
+def _whole(told: list[_Collected], waited: bool) -> _Collected:
+  """Put together what all machines have collected.
+
+  Args:
+    told: By each of them.
+    waited: Whether those that have stepped less often wait for the others.
+  """
+  steps = None if waited else told[0].action.shape[0]
+  if len(told) > 1 and waited:
+    most = tf.reduce_max([tf.shape(part.action)[0] for part in told])
+    told = [_waiting(part, most) for part in told]
+  def together(axis):
+    return lambda *parts: parts[0] if len(parts) == 1 else tf.concat(
+        parts, axis)
+  action, answers = tf.nest.map_structure(together(1), *(
+      (part.action, part.answers) for part in told))
+  batch = action.shape[1]
+  action, answers = tf.nest.map_structure(lambda tensor: tf.ensure_shape(
+      tensor, [steps, batch, *tensor.shape[2:]]), (action, answers))
+  state = tf.nest.map_structure(lambda *parts: tf.ensure_shape(
+      together(0)(*parts), [batch, *parts[0].shape[1:]]), *(
+          part.state for part in told))
+  final = together(0)(*(part.final for part in told))
+  if len(told) > 1 and 0 not in final.shape[1:]:
+    times = []  # In which order these would have come on one machine.
+    for index, part in enumerate(told):
+      ended = part.answers.terminated | part.answers.truncated
+      time, row = tf.unstack(tf.where(ended), axis=1)
+      times.append(time * batch + index * ended.shape[1] + row)
+    final = tf.gather(final, tf.argsort(tf.concat(times, 0)))
+  return _Collected(action, answers, final, state, told[0].news)
+
+
+def _waiting(part: _Collected, steps: tf.Tensor) -> _Collected:
+  """Add steps up to a number in which the environments have only waited."""
+  taken = tf.shape(part.action)[0]
+  last = tf.minimum(tf.range(steps), taken - 1)
+  action, answers = tf.nest.map_structure(
+      lambda tensor: tf.gather(tensor, last), (part.action, part.answers))
+  stepped = (tf.range(steps) < taken)[:, None]
+  return part._replace(action=action, answers=answers._replace(
+      valid=answers.valid & stepped,
+      terminated=answers.terminated & stepped,
+      truncated=answers.truncated & stepped))
+
+
+def _act(actor: Actor, observ: tf.Tensor, state: Any, noise: tf.Tensor | None,
+         whole: int) -> tuple[tf.Tensor, Any]:
+  """Return what `actor.act` does, the same bits as for the whole batch.
+
+  TensorFlow multiplies a single row in another way than several.
+  """
+  if observ.shape[0] != 1 or whole == 1:
+    return actor.act(observ, state, noise)
+  inputs = observ, state, () if noise is None else noise
+  observ, state, twice = tf.nest.map_structure(
+      lambda tensor: tf.repeat(tensor, 2, 0), inputs)
+  return tf.nest.map_structure(
+      lambda tensor: tensor[:1],
+      actor.act(observ, state, None if noise is None else twice))
 
 
 def _remembered(state: Any, answers: in_graph_batch_env.Answers,

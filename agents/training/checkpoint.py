@@ -40,7 +40,7 @@ def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
     contents: dict[str, Any] = {**arrays, "facts": json.dumps(facts)}
     np.savez(file, **contents)
   while len(older := paths(folder)[:-_NEWEST]) > _MILESTONES:
-    _least_missed(older, step).unlink()
+    _least_missed(older, step).unlink(missing_ok=True)
 
 
 def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

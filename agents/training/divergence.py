@@ -12,12 +12,6 @@ from agents.training import epoch as epoch_lib
 from agents.training import trainer
 
 
-class TrainingDiverged(errors.RunError):
-  """An update led to what is not a finite number."""
-
-  exit_code = 3
-
-
 def check(epoch: epoch_lib.Epoch, step: int, algorithm: trainer.Algorithm):
   """Look at all that an epoch reports, and at what it has led to.
 
@@ -31,7 +25,7 @@ def check(epoch: epoch_lib.Epoch, step: int, algorithm: trainer.Algorithm):
   metrics = [f"{name} became {value}" for name, value in epoch.metrics.items()
              if not math.isfinite(value)]
   if metrics or not all(map(_finite, algorithm.weights)):
-    raise TrainingDiverged(
+    raise errors.TrainingDiverged(
         f"{metrics[0] if metrics else 'A weight became NaN or infinite'} "
         f"in the update after step {step:,}, whose first {epoch.finite_steps} "
         f"of {epoch.gradient_steps} minibatches had finite gradients. "

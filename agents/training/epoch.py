@@ -17,6 +17,7 @@ class Samples(NamedTuple):
   observ: tf.Tensor  # [T, B, ...]
   action: tf.Tensor  # [T, B, ...]
   valid: tf.Tensor  # [T, B] bool
+  ended: tf.Tensor  # [T, B] bool, the episode.
   advantage: tf.Tensor  # [N], in units of scaled reward.
   learned: tf.Tensor  # [N] bool, false for padding.
 
@@ -66,4 +67,5 @@ def samples(collected: simulate.Simulation, memory: structs.Experience,
   """
   transitions = collected.transitions
   return Samples(transitions.observ, transitions.action, transitions.valid,
-                 advantage, memory.valid)
+                 transitions.terminated | transitions.truncated, advantage,
+                 memory.valid)

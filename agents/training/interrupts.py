@@ -14,6 +14,7 @@ import socket
 import sys
 import threading
 import time
+from typing import Any
 
 _SECONDS_TO_FINISH = 4.0  # Then environments are no longer waited for.
 _SECONDS_TO_END = 9.3  # Then the process ends, whatever it is doing.
@@ -45,13 +46,22 @@ class Interrupts:
     self._arrivals, sender = socket.socketpair()
     sender.setblocking(False)
     self._sender = sender
-    self._handlers = {signum: signal.signal(signum, lambda *_: None)
-                      for signum in (signal.SIGINT, signal.SIGTERM)}
+    self._handlers = self.renew()
     self._old_fd = signal.set_wakeup_fd(
         sender.fileno(), warn_on_full_buffer=False)
     self._thread = threading.Thread(target=self._watch, daemon=True)
     self._thread.start()
     return self
+
+  def renew(self) -> dict[signal.Signals, Any]:
+    """Take the signals, also from those that took them since; return whose
+    they were."""
+    handlers: dict[signal.Signals, Any] = {}
+    for signum in (signal.SIGINT, signal.SIGTERM):
+      # Python does not notice what C++ has done, nor put back what is there.
+      handlers[signum] = signal.signal(signum, signal.SIG_DFL)
+      signal.signal(signum, lambda *_: None)
+    return handlers
 
   def __exit__(self, *_):
     signal.set_wakeup_fd(self._old_fd)

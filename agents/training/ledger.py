@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-_PARTS = ("stepping", "crossing", "inference", "learning", "evaluation",
-          "compiling", "rest")
+_PARTS = ("stepping", "crossing", "inference", "exchange", "learning",
+          "evaluation", "compiling", "rest")
 
 
 class Ledger:
@@ -75,7 +75,7 @@ def total(rows: list[dict]) -> dict[str, float | None]:
     took = sum(amount / speed for amount, speed in timed)
     return sum(amount for amount, _ in timed) / took if took else None
   shares = {f"{name}_share": sum(
-      span * row[f"{name}_share"] for span, row in zip(seconds, rows))
+      span * row.get(f"{name}_share", 0.0) for span, row in zip(seconds, rows))
       / max(sum(seconds), 1e-9) for name in _PARTS}
   speed, limit = rate("steps_per_second"), rate("step_limit")
   return {"steps_per_second": speed, "step_limit": limit,
@@ -85,7 +85,7 @@ def total(rows: list[dict]) -> dict[str, float | None]:
 def text(row: dict) -> str:
   """Return a sentence of what `Ledger.row` says."""
   parts = [f"{name} {row[f'{name}_share']:.0%}" for name in _PARTS
-           if row[f"{name}_share"] >= 0.005]
+           if row.get(f"{name}_share", 0.0) >= 0.005]
   limit = "" if row["step_limit"] is None else (
       f"; at {row['limit_share']:.2f} of the {row['step_limit']:,.0f} steps/s "
       "that its workers step at most")

@@ -56,6 +56,7 @@ class Loop:
     self._trainer = trainer
     self._folder = folder
     self._config: config_lib.Config = folder.config
+    self._settings = config_lib.flat(self._config)
     self._stop = stop
     self.step = 0  # Of all environments together.
     self._done = {"report_every": 0, "eval_every": 0, "checkpoint_every": -1,
@@ -84,7 +85,7 @@ class Loop:
             f"{self._config.num_envs} training environments together; each is "
             f"{self._config.env.action_repeat} step(s) of the simulator."),
         "about/config": f"```\n{config_lib.dump(self._config)}```",
-    }, config_lib.flat(self._config))
+    }, self._settings)
 
   def resume(self):
     """Go on from the newest checkpoint that is not damaged."""
@@ -118,8 +119,8 @@ class Loop:
     self._health.state = facts.health
     self._seconds = facts.seconds
     self._failures.count = facts.restarts
-    settings = config_lib.flat(self._config)
-    if changed := provenance.differences(facts.config or settings, settings):
+    if changed := provenance.differences(
+        facts.config or self._settings, self._settings):
       print("Not the settings that the checkpoint was made with: "
             f"{', '.join(changed)}.", file=sys.stderr)
 
@@ -137,6 +138,7 @@ class Loop:
       self._train()
       if self._stop():
         self._save()
+      self._trainer.end(self.step >= self._config.steps)
       self._finish_films()
     except Exception as error:
       # Where environments failed, or hang and the user has stopped waiting,
@@ -179,7 +181,7 @@ class Loop:
         return
       try:
         divergence.check(epoch, self.step, self._trainer.algorithm)
-      except divergence.TrainingDiverged as error:
+      except errors.TrainingDiverged as error:
         self._fall_back(error)
         epoch = None
       else:
@@ -206,7 +208,7 @@ class Loop:
       self._progress.forecast(forecast.minutes(
           self._config, self._trainer, epoch, self._config.steps - self.step))
 
-  def _fall_back(self, error: divergence.TrainingDiverged):
+  def _fall_back(self, error: errors.TrainingDiverged):
     """Go on from the last checkpoint, with other random numbers.
 
     Raises:
@@ -222,7 +224,7 @@ class Loop:
       self._load()
     except Exception as failure:
       # Without a cause, so that nobody saves what has diverged.
-      raise divergence.TrainingDiverged(
+      raise errors.TrainingDiverged(
           f"{error} Nor is there a way back to the last checkpoint: {failure}"
       ) from None
     self._seconds, self._failures.count = seconds, restarts  # These go on.
@@ -285,7 +287,8 @@ class Loop:
 
   def _keep_fatal(self, error: Exception):
     """Keep what environments failed in, unless the user has stopped waiting."""
-    if failures.of_environments(error) and not self._stop():
+    lost = isinstance(error, errors.MachineLost)
+    if failures.of_environments(error) and not (lost or self._stop()):
       self._failures.keep_fatal(self.step, error)
 
   def _film(self):
@@ -325,13 +328,17 @@ class Loop:
     arrays = self._trainer.state()
     for name, array in self._recorder.arrays().items():
       arrays[f"recorded/{name}"] = array
+    self._metrics.sync()
     checkpoint.save(
-        self._folder.checkpoints, self.step, arrays,
-        dataclasses.asdict(facts_lib.Facts(
-            self.step, self._done, **dataclasses.asdict(self._tally),
-            health=self._health.state, seconds=self._elapsed(),
-            files=self._metrics.lengths(), restarts=self._failures.count,
-            config=config_lib.flat(self._config))))
+        self._folder.checkpoints, self.step, arrays, self.facts())
+
+  def facts(self) -> dict[str, Any]:
+    """Return what a checkpoint of now knows beside its arrays."""
+    return dataclasses.asdict(facts_lib.Facts(
+        self.step, self._done, **dataclasses.asdict(self._tally),
+        health=self._health.state, seconds=self._elapsed(),
+        files=self._metrics.lengths(), restarts=self._failures.count,
+        config=self._settings))
 
   def _elapsed(self) -> float:
     return self._seconds + time.monotonic() - self._start

@@ -38,7 +38,8 @@ _CHARTS = {
             "performance/steps_per_second", "performance/step_limit"],
         "where the time goes": [
             "performance/stepping_share", "performance/crossing_share",
-            "performance/inference_share", "performance/learning_share",
+            "performance/inference_share", "performance/exchange_share",
+            "performance/learning_share",
             "performance/evaluation_share", "performance/compiling_share",
             "performance/rest_share"]},
 }
@@ -134,12 +135,16 @@ class Metrics:
                                  "steps a second")])
       hparams_api.hparams(settings)
 
+  def sync(self):
+    """Make what was reported survive a power cut."""
+    with self._explained():
+      os.fsync(self._rows.fileno())
+
   def lengths(self) -> dict[str, int]:
     """Return the bytes of every file, by its path in the run folder."""
     with self._explained():
       for writer in self._writers.values():
         writer.flush()
-      os.fsync(self._rows.fileno())
     return {str(path.relative_to(self._folder)): path.stat().st_size
             for path in self._paths()}
 

@@ -17,6 +17,7 @@ import datetime
 import fcntl
 import os
 import pathlib
+import shutil
 
 import yaml
 
@@ -52,6 +53,10 @@ class RunFolder:
     path = self.path / "config.yaml"
     config = config_lib.load(path.read_text(), str(path))
     _write(path, config_lib.dump(config.override({"steps": steps})))
+
+  def remove(self):
+    """Delete the folder, of a run that could not begin."""
+    shutil.rmtree(self.path)
 
   @contextlib.contextmanager
   def locked(self):
@@ -102,6 +107,16 @@ def find(path: str | os.PathLike) -> RunFolder:
     if runs := sorted(folder.glob("*/config.yaml"), key=begun):
       folder = runs[-1].parent
   return RunFolder(folder)
+
+
+def resumable(logdir: str | os.PathLike, config: config_lib.Config
+              ) -> RunFolder | None:
+  """Return the run with this very config that can be gone on with."""
+  for path in sorted(pathlib.Path(logdir).glob("*/checkpoints/*.npz")):
+    folder = RunFolder(path.parent.parent)
+    if folder.config == config:
+      return folder
+  return None
 
 
 def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import pickle
+import time
+import zlib
 from collections.abc import Callable
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +24,7 @@ from agents.parts import memory as memory_lib
 from agents.simulation import in_graph_batch_env
 from agents.simulation import simulate
 from agents.training import epoch as epoch_lib
+from agents.training import news
 from agents.training import player
 
 _MANY_STEPS = 2 ** 40  # More than any run takes.
@@ -64,31 +69,40 @@ class Trainer:
   Args:
     algorithm: What acts and learns.
     train_env: Environments to learn from, B.
-    eval_env: Environments to evaluate in.
+    eval_env: Environments to evaluate in; None if only other machines do.
     memory: What one update learns from.
     in_parts: Learn in several graph calls, as one would take too long.
   """
 
   def __init__(self, algorithm: Algorithm,
                train_env: in_graph_batch_env.InGraphBatchEnv,
-               eval_env: in_graph_batch_env.InGraphBatchEnv,
+               eval_env: in_graph_batch_env.InGraphBatchEnv | None,
                memory: memory_lib.Memory, in_parts: bool = False):
     self.algorithm = algorithm
     self.train_env = train_env
     self._eval_env = eval_env
-    self._player = player.Player(eval_env, algorithm, explore=False)
+    self._player = player.Player(
+        eval_env, algorithm, explore=False, machines=train_env.machines)
     self.memory = memory
     self._in_parts = in_parts
+    self._machines = train_env.machines
+    self.fingerprint = b""  # Of the last update, alike on all machines.
+    self.train_env.news = lambda: pickle.dumps(self._news())
+    self._stop: Callable[[], bool] = bool  # Whether to end the run.
+    self._began = 0.0  # Of the epoch.
+    self.collecting_seconds: list[float] = []  # Of each machine, last time.
+    self.stop_elsewhere = False  # Whether another machine was asked to.
     self._carry: structs.Carry | None = None
     self._running: episodes_lib.Running | None = None
 
   def start(self):
     """Begin all training episodes."""
-    observ = self.train_env.batch_env.reset()
+    self.train_env.batch_env.reset()
+    self._running = self._heard(self._machines.hear(self._news())).running
     with tf.device("CPU:0"):
       self._carry = simulate.initial_carry(
-          observ, state=self.algorithm.initial_state(len(self.train_env)))
-    self._running = self.train_env.batch_env.snapshot()
+          self._running.observ,
+          state=self.algorithm.initial_state(self.train_env.whole))
 
   def epoch(self, progress: float, stop: Callable[[], bool] = lambda: False
             ) -> epoch_lib.Epoch | None:
@@ -104,12 +118,22 @@ class Trainer:
     """
     env = self.train_env.batch_env
     env.finished.clear()
+    self._stop, self._began = stop, time.perf_counter()
     stepping, least = env.step_seconds, env.least_seconds
     share = tf.constant(progress, tf.float32)
+    several = self._machines.amount > 1
+    before = self._values() if several and (
+        self._in_parts or self._machines.share_updates) else []
     try:
-      with self.train_env.original_errors():
+      with (self._machines.lost_machines(),
+            self.train_env.original_errors()):
         done = (self._epoch_in_parts(share, stop) if self._in_parts else
                 self.train_epoch(self._carry, share))
+    except errors.MachineLost:  # Perhaps in the middle of an update.
+      if before:
+        self.algorithm.assign(dict(zip(
+            self.algorithm.variables(), before, strict=True)))
+      raise
     except tf.errors.InvalidArgumentError as error:
       for text in (_NOTHING, frames.FULL):
         if text in error.message:
@@ -117,20 +141,42 @@ class Trainer:
       raise
     if done is None:
       return None
-    carry, metrics, samples, seconds = done
+    carry, metrics, samples, seconds, news_told = done
+    heard = self._heard([pickle.loads(told.numpy().tobytes())
+                         for told in news_told if told.shape[0]], samples)
     # Assigned together: a failure above leaves the epoch's beginning in place.
-    self._carry, self._running = carry, env.snapshot()
+    self._carry, self._running = carry, heard.running
     stepping = env.step_seconds - stepping
-    in_env, collecting, learning = seconds.numpy().tolist()
+    in_env, exchanging, collecting, learning = seconds.numpy().tolist()
     numbers = {name: float(value) for name, value in metrics.items()}
+    self.fingerprint = np.array([*numbers.values()]).tobytes()
     steps, finite = (int(numbers.pop(name)) for name in (
         "gradient_steps", "finite_steps"))
     return epoch_lib.Epoch(
-        numbers, steps, finite, list(env.finished),
+        numbers, steps, finite, heard.finished,
         int(np.count_nonzero(samples.valid.numpy())), {
             "stepping": stepping, "crossing": in_env - stepping,
-            "inference": collecting - in_env, "learning": learning},
+            "inference": collecting - in_env - exchanging,
+            "exchange": exchanging, "learning": learning},
         env.least_seconds - least, samples)
+
+  def _news(self) -> news.News:
+    return news.latest(self.train_env.batch_env, self._machines, self._stop(),
+                       time.perf_counter() - self._began)
+
+  def _heard(self, told: list[news.News],
+             samples: epoch_lib.Samples | None = None) -> news.Heard:
+    """Return what all machines together know.
+
+    Args:
+      told: By each of them; by this one alone if it is.
+      samples: Of what has been done since they told the last time.
+    """
+    heard = news.heard(
+        self.train_env.batch_env, self._machines, told, samples)
+    self.stop_elsewhere |= heard.stop
+    self.collecting_seconds = heard.seconds
+    return heard
 
   @tf.function(autograph=False)
   def train_epoch(self, carry: structs.Carry, progress: tf.Tensor):
@@ -141,9 +187,11 @@ class Trainer:
           memory, carry.clock, progress)
       with tf.control_dependencies(list(metrics.values())):
         end = tf.timestamp()
-      seconds = tf.stack([collected.env_seconds, middle - start, end - middle])
+      seconds = tf.stack([collected.env_seconds, collected.exchange_seconds,
+                          middle - start, end - middle])
       return (collected.carry, metrics,
-              epoch_lib.samples(collected, memory, advantage), seconds)
+              epoch_lib.samples(collected, memory, advantage), seconds,
+              collected.news)
 
   def _epoch_in_parts(self, progress: tf.Tensor, stop: Callable[[], bool]):
     """The same in more graph calls, or None after giving up."""
@@ -152,15 +200,16 @@ class Trainer:
     collected, memory, start, middle = self._collect_alone(self._carry)
     for learned in self.algorithm.learn_in_parts(
         memory, self._carry.clock, progress):
-      if learned is None and stop():
+      if learned is None and stop() and self._machines.amount == 1:
         self.algorithm.assign(before)
         return None
     assert learned is not None
     metrics, advantage = learned
-    seconds = tf.stack([collected.env_seconds, middle - start,
-                        tf.timestamp() - middle])
+    seconds = tf.stack([collected.env_seconds, collected.exchange_seconds,
+                        middle - start, tf.timestamp() - middle])
     return (collected.carry, metrics,
-            epoch_lib.samples(collected, memory, advantage), seconds)
+            epoch_lib.samples(collected, memory, advantage), seconds,
+            collected.news)
 
   @tf.function(autograph=False)
   def _collect_alone(self, carry: structs.Carry):
@@ -172,15 +221,18 @@ class Trainer:
     began and ended."""
     start = tf.timestamp()
     quota = self.memory.quota
-    collected = simulate.simulate(
-        self.train_env, self.algorithm, carry, self.memory.steps,
-        explore=True, quota=None if quota is None else tf.constant(quota))
+    # One thread alone might look at the clock when all else is done.
+    with tf.control_dependencies([start]):
+      collected = simulate.simulate(
+          self.train_env, self.algorithm, carry, self.memory.steps,
+          explore=True, quota=None if quota is None else tf.constant(quota))
     transitions = collected.transitions
     with tf.control_dependencies(
         [transitions.reward, transitions.final_observ]):
       middle = tf.timestamp()
     some = tf.debugging.Assert(tf.reduce_any(transitions.valid), [_NOTHING])
-    with tf.control_dependencies([some] if some is not None else []):
+    with tf.control_dependencies([middle, *([some] if some is not None else [])]
+                                 ):
       valid = tf.identity(transitions.valid)
     memory = self.memory.arrange(
         transitions._replace(valid=valid), carry.state, collected.carry.observ)
@@ -188,7 +240,7 @@ class Trainer:
 
   def histograms(self, samples: epoch_lib.Samples) -> dict[str, np.ndarray]:
     """Return numbers whose distribution is worth seeing, by name."""
-    observ, action, valid, advantage, learned = samples
+    observ, action, valid, _, advantage, learned = samples
     seen = self.algorithm.features(tf.boolean_mask(observ, valid)).numpy()
     found = {"observations": seen,
              "advantages": advantage.numpy()[learned.numpy()]}
@@ -204,13 +256,18 @@ class Trainer:
       amount: Number of episodes.
       stop: Asked now and then whether to give up.
     Returns:
-      Scores and lengths, or None after giving up.
+      Scores and lengths, the lowest score first, or None after giving up.
     """
     played = self._player.play(amount, stop)
     if played is None:
+      self.stop_elsewhere |= not stop()
       return None
-    return ([episode.score for episode in played],
-            [episode.length for episode in played])
+    told = self._machines.hear((
+        [(episode.score, episode.length) for episode in played],
+        self.checksum() if self._machines.amount > 1 else 0))
+    news.check_equal([checksum for _, checksum in told])
+    results = sorted(itertools.chain(*(part for part, _ in told)))
+    return [score for score, _ in results], [length for _, length in results]
 
   @property
   def incidents(self) -> incidents_lib.Incidents:
@@ -225,15 +282,36 @@ class Trainer:
 
   def state(self) -> dict[str, np.ndarray]:
     """Return everything of the last completed epoch, as arrays by name."""
+    return self.remember()()
+
+  def remember(self) -> Callable[[], dict[str, np.ndarray]]:
+    """Return what returns the `state` of now at any later time."""
     assert self._carry is not None and self._running is not None
-    arrays = {f"variable/{name}": array
-              for name, array in self._variables().items()}
-    arrays["clock"] = self._carry.clock.numpy()
-    for index, tensor in enumerate(tf.nest.flatten(self._carry.state)):
-      arrays[f"state/{index}"] = tensor.numpy()
-    for name, array in self._running.arrays().items():
-      arrays[f"episodes/{name}"] = array
-    return arrays
+    carry, running = self._carry, self._running
+    names, values = self.algorithm.variables().keys(), self._values()
+    def state():
+      arrays = {f"variable/{name}": value.numpy()
+                for name, value in zip(names, values, strict=True)}
+      arrays["clock"] = carry.clock.numpy()
+      for index, tensor in enumerate(tf.nest.flatten(carry.state)):
+        arrays[f"state/{index}"] = tensor.numpy()
+      for name, array in running.arrays().items():
+        arrays[f"episodes/{name}"] = array
+      return arrays
+    return state
+
+  def checksum(self) -> int:
+    """Return a number that differs if any bit of the variables does."""
+    value = 0
+    for array in self._variables().values():
+      value = zlib.crc32(array.tobytes(), value)
+    return value
+
+  @tf.function(autograph=False)
+  def _values(self) -> list[tf.Tensor]:
+    """Return the values of all variables, which stay what they are."""
+    return [tf.identity(tf.convert_to_tensor(variable))
+            for variable in self.algorithm.variables().values()]
 
   def _variables(self) -> dict[str, np.ndarray]:
     return {name: np.asarray(variable)
@@ -255,21 +333,29 @@ class Trainer:
         name.removeprefix("episodes/"): array
         for name, array in arrays.items() if name.startswith("episodes/")})
     clock = arrays["clock"]
-    state = self.algorithm.initial_state(len(self.train_env))
+    state = self.algorithm.initial_state(self.train_env.whole)
     remembered = [tf.constant(arrays[f"state/{index}"])
                   for index in range(len(tf.nest.flatten(state)))]
     if self.train_env.batch_env.restore(running):
       state = tf.nest.pack_sequence_as(state, remembered)
     load_variables(self.algorithm, arrays)
-    self._running = self.train_env.batch_env.snapshot()
+    self._running = self._heard(self._machines.hear(self._news())).running
     with tf.device("CPU:0"):
       self._carry = simulate.initial_carry(
           self._running.observ, clock, state)
 
+  def end(self, finished: bool):
+    """Be told that no more is asked.
+
+    Args:
+      finished: Whether the budget is used up.
+    """
+
   def close(self):
     """Close all environments. Can be repeated."""
     self.train_env.batch_env.close()
-    self._eval_env.batch_env.close()
+    if self._eval_env:
+      self._eval_env.batch_env.close()
 
 
 def load_variables(algorithm: Algorithm, arrays: dict[str, np.ndarray]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import socket
 from collections.abc import Iterator
 from typing import IO
 
@@ -37,7 +38,8 @@ def whole(path: pathlib.Path) -> Iterator[IO[bytes]]:
   Raises:
     NotWritten: If it can't be; what was there before still is.
   """
-  temporary = path.with_suffix(".tmp")
+  # Other machines may write the same.
+  temporary = path.with_suffix(f".{socket.gethostname()}-{os.getpid()}.tmp")
   try:
     with explained(path):
       with open(temporary, "wb") as file:

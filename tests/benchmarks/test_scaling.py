@@ -40,8 +40,15 @@ def test_parts_are_named_with_commas():
 
 @pytest.mark.slow
 def test_all_files_are_written(tmp_path):
+  config = tmp_path / "small.py"
+  config.write_text("""\
+from agents.configs import default
+CONFIG = default.CONFIG.override({
+    "env.id": "Pendulum-v1", "eager": True, "num_envs": 8,
+    "algorithm.segment_length": 16, "algorithm.update_epochs": 1})
+""")  # Eager, as compiling would take longer.
   machine.python(
-      "-m", "benchmarks.scaling", "--config", "pendulum", "--quick",
+      "-m", "benchmarks.scaling", "--config", str(config), "--quick",
       "--only", "workers,advice", "--repeats", "1", "--seconds", "0.1",
       "--out", str(tmp_path / "v1.0"))
   assert (tmp_path / "v1.0.png").read_bytes().startswith(b"\x89PNG")

@@ -55,10 +55,10 @@ def test_everything_is_measured(tmp_path):
   out = tmp_path / "speed"
   subprocess.run(
       [sys.executable, "-m", "benchmarks.throughput", "--configs",
-       "cartpole,pendulum", "--peers", "gymnasium", "--rounds", "2", "--train",
+       "cartpole", "--peers", "gymnasium", "--rounds", "2", "--train",
        "4000", "--out", str(out)], cwd=command.ROOT, check=True)
   configs = json.loads(out.with_suffix(".json").read_text())["configs"]
-  assert configs.keys() == {"cartpole", "pendulum"}
+  assert configs.keys() == {"cartpole"}
   for rounds in configs.values():
     assert len(rounds) == 2
     for speeds in rounds:

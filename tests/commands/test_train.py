@@ -75,8 +75,8 @@ def test_metrics_rows(finished):
   common = {"phase", "step", "seconds", "episodes", "return_mean",
             "return_std", "return_min", "return_max", "length_mean"}
   parts = {f"{part}_share" for part in (
-      "stepping", "crossing", "inference", "learning", "evaluation",
-      "compiling", "rest")}
+      "stepping", "crossing", "inference", "exchange", "learning",
+      "evaluation", "compiling", "rest")}
   assert all(set(row) == common | parts | {
       "steps_per_second", "step_limit", "limit_share", "warnings", "restarts"}
              for row in train)
@@ -128,7 +128,8 @@ def test_tensorboard_events(finished):
       "normalization/observ_mean", "normalization/observ_std",
       "normalization/reward_scale", "performance/steps_per_second",
       "performance/stepping_share", "performance/crossing_share",
-      "performance/inference_share", "performance/learning_share",
+      "performance/inference_share", "performance/exchange_share",
+      "performance/learning_share",
       "performance/evaluation_share", "performance/compiling_share",
       "performance/rest_share", "performance/step_limit",
       "performance/limit_share", "reliability/restarts"}
@@ -204,8 +205,9 @@ def _stop(args, signum, tmp_path):
   """Start a run, stop it, and return its folder."""
   process = command.start(
       "train.py", *args, "--logdir", tmp_path / "logdir", cwd=tmp_path)
-  def going():
-    return any((tmp_path / "logdir").glob("*/metrics.jsonl"))
+  def going():  # Compiling can take longer than stopping may.
+    return any(path.stat().st_size for path in (
+        tmp_path / "logdir").glob("*/metrics.jsonl"))
   code, output = command.interrupt(process, signum, going)
   folder = command.run_folder(tmp_path / "logdir")
   assert code == 128 + signum
@@ -324,6 +326,22 @@ def test_user_errors_exit_2_without_traceback(args, message, tmp_path):
   assert message in done.stdout
   assert "Traceback" not in done.stdout
   assert not list(tmp_path.iterdir())
+
+
+def test_what_is_found_out_late_leaves_no_run(tmp_path):
+  (tmp_path / "wide.py").write_text("""\
+import gymnasium
+class Wide(gymnasium.Env):
+  observation_space = gymnasium.spaces.Box(-1, 1, (1,))
+  action_space = gymnasium.spaces.Box(-float("inf"), float("inf"), (1,))
+""")
+  done = command.run(
+      "train.py", "--config", "pendulum", "--logdir", tmp_path / "logdir",
+      "--set", "network.action_distribution=beta", "--set", "env.id=wide:Wide",
+      cwd=tmp_path)
+  assert done.returncode == 2
+  assert "beta" in done.stdout and "Traceback" not in done.stdout
+  assert not list((tmp_path / "logdir").iterdir())
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import functools
 import gc
 import os
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -171,6 +172,17 @@ def test_wrong_action_shape(mode):
       with pytest.raises(ValueError, match=r"must have shape \(2, 1\)"):
         batch.step(np.zeros(wrong))
     assert batch.step(np.zeros((2, 1))).reward.tolist() == [1, 1]
+
+
+def test_fractions_of_discrete_actions_are_refused(mode):
+  constructor = functools.partial(gymnasium.make, "CartPole-v1")
+  with batch_env.BatchEnv([constructor] * 2, mode) as batch:
+    batch.reset()
+    with pytest.raises(ValueError, match="must be of int64, .*float64"):
+      batch.step(np.array([0.9, 1.0]))
+    with pytest.raises(ValueError, match="must be of int64, .*float64"):
+      batch.rollout(lambda observ: np.array([0.9, 1.0]), 1)
+    batch.step(np.array([0, 1], np.int8))
 
 
 def test_step_before_reset(mode):

@@ -104,6 +104,26 @@ def test_time_limits_truncate(env_id):
     assert [episode.length for episode in batch.finished] == [7] * 9
 
 
+def test_limits_are_kept_that_envpool_ignores():
+  with _batch("CliffWalking-v1", 3, max_length=7) as batch:
+    batch.reset()
+    for number in range(1, 22):
+      step = batch.step(np.zeros(3, np.int64))  # Up, and never over the cliff.
+      assert not step.terminated.any()
+      assert step.truncated.all() == step.truncated.any() == (number % 7 == 0)
+    assert [episode.length for episode in batch.finished] == [7] * 9
+    assert not any("cut_short" in each.info for each in batch.finished)
+
+
+def test_endless_episodes_are_truncated(monkeypatch):
+  monkeypatch.setattr(make, "_MOST_STEPS", 20)
+  with _batch("CliffWalking-v1", 2) as batch:
+    batch.reset()
+    for _ in range(40):
+      batch.step(np.zeros(2, np.int64))
+    assert [episode.length for episode in batch.finished] == [20] * 4
+
+
 def test_hopper_falls_and_is_truncated():
   with _batch("Hopper-v5", 4, max_length=15) as batch:
     batch.reset()

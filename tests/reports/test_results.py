@@ -75,6 +75,14 @@ def test_labels_tell_groups_of_a_task_apart(tmp_path):
       "steps": [100, 100, 10, 100]}
 
 
+def test_labels_have_the_first_digits_of_numbers(tmp_path):
+  groups = _group(
+      tmp_path, a={"algorithm.learning_rate": 0.0002619123082959723},
+      a_b={"algorithm.learning_rate": 0.99995})
+  assert [group.label for group in groups] == [
+      "a, learning_rate=0.000261912", "a, learning_rate=0.99995"]
+
+
 def test_tasks_differ_by_arguments_too(tmp_path):
   groups = _group(tmp_path, ant={"env.id": "Ant-v5"}, ant_b={
       "env.id": "Ant-v5", "env.kwargs": {"contact_cost_weight": 0}})

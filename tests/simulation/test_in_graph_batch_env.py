@@ -73,7 +73,8 @@ def _collection(env, packed, eager, time=_KNOWN):
       tf.TensorSpec([time, *env.packed_spec.shape], tf.uint8)])
   def unpack(packed):
     answers = env.unpack(packed)
-    return answers, env.successors(answers)[0]
+    return answers, in_graph_batch_env.successors(
+        answers, env.final_observ(answers))
   with modes.functions_run_eagerly(eager):
     return unpack(tf.stack(packed))
 
@@ -163,7 +164,8 @@ def test_shapes_of_a_collection_are_known_while_tracing(space, time):
         tf.TensorSpec([time, batch.step_layout.num_bytes], tf.uint8)])
     def unpack(packed):
       answers = env.unpack(packed)
-      traced.extend([*answers, env.successors(answers)[0]])
+      traced.extend([*answers, in_graph_batch_env.successors(
+        answers, env.final_observ(answers))])
       return answers
     unpack.get_concrete_function()
   observ, rest = (time, 3, *space.shape), (time, 3)

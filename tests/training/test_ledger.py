@@ -31,7 +31,8 @@ def test_shares_account_for_all_of_the_time(ledger):
             if name.endswith("_share") and name != "limit_share"}
   assert shares == pytest.approx({
       "stepping_share": 0.2, "crossing_share": 0.05, "inference_share": 0.05,
-      "learning_share": 0.1, "evaluation_share": 0.3, "compiling_share": 0.0,
+      "exchange_share": 0.0, "learning_share": 0.1,
+      "evaluation_share": 0.3, "compiling_share": 0.0,
       "rest_share": 0.3})
   assert sum(shares.values()) == pytest.approx(1)
 

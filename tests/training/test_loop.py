@@ -14,7 +14,6 @@ from agents.environments import episodes
 from agents.environments import members
 from agents.training import checkpoint
 from agents.training import crashes
-from agents.training import divergence
 from agents.training import loop as loop_lib
 from agents.training import run_folder
 from tests import command
@@ -86,7 +85,7 @@ def test_divergence_that_comes_again_ends_the_run(tmp_path, capsys):
       "algorithm.max_grad_norm": 1e30})
   loop.start()
   message = r"became .* after step 0, whose first [1-3] of 4 minibatches had"
-  with pytest.raises(divergence.TrainingDiverged, match=message):
+  with pytest.raises(errors.TrainingDiverged, match=message):
     loop.run()
   told = capsys.readouterr().err
   assert told.count("Going on from the checkpoint of step 0, with other") == 3

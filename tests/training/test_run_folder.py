@@ -105,3 +105,14 @@ def test_newest_of_the_same_second(tmp_path):
   for name in ("b", "a", "b"):
     newest = run_folder.create(str(tmp_path), name, config_lib.Config())
   assert run_folder.find(tmp_path).path == newest.path
+
+
+def test_the_run_with_the_same_config_can_be_gone_on_with(tmp_path):
+  other = run_folder.create(
+      str(tmp_path), "other", CONFIG.override({"seed": 1}))
+  folder = run_folder.create(str(tmp_path), "some", CONFIG)
+  assert run_folder.resumable(tmp_path, CONFIG) is None  # No checkpoint yet.
+  for path in other.checkpoints, folder.checkpoints:
+    (path / "100.npz").touch()
+  assert run_folder.resumable(tmp_path, CONFIG).path == folder.path
+  assert run_folder.resumable(tmp_path / "nowhere", CONFIG) is None

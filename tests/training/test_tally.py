@@ -14,7 +14,7 @@ def _epoch(*played):
   return epoch_lib.Epoch({}, 0, 0, [
       episodes.Episode(0, np.zeros((length, 1)), score, info)
       for length, score, info in played], 0, {}, 0.0, epoch_lib.Samples(
-          nothing, nothing, nothing, nothing, nothing))
+          *[nothing] * len(epoch_lib.Samples._fields)))
 
 
 def test_only_whole_episodes_count():

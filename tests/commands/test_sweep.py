@@ -1,0 +1,191 @@
+"""Sweeps from the command line, with real runs and real kills."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import optuna
+import pytest
+from tensorboard.backend.event_processing import event_accumulator
+
+from agents.commands import sweep
+from agents.training import checkpoint
+from agents.training import run_folder
+from tests import command
+
+SPACE = """\
+algorithm.learning_rate: {low: 1e-5, high: 1e-2, log: true}
+network.policy_layers: [[8], [16, 16]]
+"""
+# Operation by operation, because compiling would take longer.
+ARGS = ("--config", "pendulum", "--steps", "800", "--set", "eager=true",
+        "--set", "num_envs=4", "--set", "algorithm.segment_length=25", "--set",
+        "algorithm.minibatch_size=50", "--set", "algorithm.update_epochs=1",
+        "--set", "eval_episodes=2", "--set", "eval_every=200", "--set",
+        "checkpoint_every=100", "--set", "env.max_length=20", "--seed", "5")
+
+
+def _start(cwd, *args):
+  (cwd / "space.yaml").write_text(SPACE)
+  return subprocess.Popen(
+      [sys.executable, "-m", "agents", "sweep", *ARGS, "--space", "space.yaml",
+       "--logdir", "logdir", *args], cwd=cwd, stdout=subprocess.PIPE,
+      stderr=subprocess.STDOUT, text=True,
+      env={**os.environ, "PYTHONPATH": str(command.ROOT)})
+
+
+def _study(cwd):
+  return optuna.load_study(
+      study_name="pendulum",
+      storage=f"sqlite:///{cwd / 'logdir' / 'pendulum' / 'study.db'}")
+
+
+def _trainers(cwd) -> list[int]:
+  """Return the processes that train in a folder."""
+  found = []
+  for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+    try:
+      words = path.read_bytes().split(b"\0")
+      if b"train" in words and os.readlink(path.parent / "cwd") == str(cwd):
+        found.append(int(path.parent.name))
+    except OSError:
+      pass  # It has just ended.
+  return found
+
+
+def _wait_for(condition, patience=120):
+  deadline = time.monotonic() + patience
+  while not (found := condition()):
+    assert time.monotonic() < deadline
+    time.sleep(0.1)
+  return found
+
+
+def _checkpoint(cwd, step=200):
+  """Return a checkpoint that was made on the way, once there is one."""
+  def saved():
+    return [path for path in cwd.glob(
+        "logdir/pendulum/trial-*/*/checkpoints/*.npz")
+            if checkpoint.load(path)[1]["step"] >= step]
+  return _wait_for(saved)[0]
+
+
+@pytest.mark.slow
+def test_runs_are_trained_although_killed_and_the_best_is_told(tmp_path):
+  process = _start(tmp_path, "--trials", "3")
+  _checkpoint(tmp_path)
+  for pid in _trainers(tmp_path):
+    os.kill(pid, signal.SIGKILL)
+  output, _ = process.communicate(timeout=300)
+  assert process.returncode == 0, output
+  told = dict(re.findall(r"^Trial (\d): return (\S+);", output, re.MULTILINE))
+  assert set(told) == {"0", "1", "2"}
+  assert "3 trials are done, 3 of them to the end." in output
+  trials = _study(tmp_path).get_trials()
+  folders = [run_folder.find(tmp_path / f"logdir/pendulum/trial-{number:04}")
+             for number in range(3)]
+  for trial, folder in zip(trials, folders, strict=True):
+    config = folder.config
+    assert config.seed == 5 + trial.number
+    assert config.algorithm.learning_rate == (
+        trial.params["algorithm.learning_rate"])
+    evals = [row for row in command.rows(folder.path)
+             if row["phase"] == "eval"]
+    assert [row["step"] for row in evals] == [200, 400, 600, 800]
+    assert trial.value == evals[-1]["return_mean"]
+    assert trial.intermediate_values == {
+        row["step"] // 200: row["return_mean"] for row in evals}
+  best = max(trials, key=lambda trial: trial.value)
+  arguments = re.search(r"To train with the best: (.*)", output)[1]
+  printed = subprocess.run(
+      f"{sys.executable} {arguments.removeprefix('python')} --print_config",
+      shell=True, cwd=tmp_path, capture_output=True, text=True,
+      env={**os.environ, "PYTHONPATH": str(command.ROOT)}).stdout
+  assert (f"algorithm.learning_rate: "
+          f"{best.params['algorithm.learning_rate']}") in printed
+  # What comes of it opens in the report and in TensorBoard.
+  report = subprocess.run(
+      [sys.executable, "-m", "agents", "report", "logdir/pendulum"],
+      cwd=tmp_path, capture_output=True, text=True,
+      env={**os.environ, "PYTHONPATH": str(command.ROOT)})
+  assert "(3 runs)" in report.stdout
+  for folder in folders:
+    file, = folder.path.glob("events.out.*")
+    events = event_accumulator.EventAccumulator(str(file))
+    events.Reload()
+    content = str(events.summary_metadata["_hparams_/session_start_info"])
+    assert "algorithm.learning_rate" in content
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_stopped_goes_on_where_it_was(tmp_path):
+  process = _start(tmp_path, "--trials", "2")
+  saved = _checkpoint(tmp_path)
+  process.send_signal(signal.SIGINT)
+  output, _ = process.communicate(timeout=60)
+  assert process.returncode == 128 + signal.SIGINT
+  assert "Stopped. To go on, run the same command." in output
+  assert not _trainers(tmp_path)
+  output, _ = (process := _start(tmp_path, "--trials", "2")).communicate(
+      timeout=300)
+  assert process.returncode == 0, output
+  assert "2 trials are done, 2 of them to the end." in output
+  places = sorted((tmp_path / "logdir" / "pendulum").glob("trial-*"))
+  assert [place.name for place in places] == ["trial-0000", "trial-0001"]
+  for place in places:
+    folder, = place.glob("*/")
+    assert [row["step"] for row in command.rows(folder)
+            if row["phase"] == "eval"] == [200, 400, 600, 800]
+  assert saved.is_relative_to(places[0]) or saved.is_relative_to(places[1])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells children.")
+def test_runs_end_with_a_sweep_that_is_killed(tmp_path):
+  process = _start(tmp_path, "--trials", "2")
+  _checkpoint(tmp_path)
+  process.kill()
+  process.communicate()
+  _wait_for(lambda: not _trainers(tmp_path), patience=20)
+
+
+@pytest.mark.slow
+def test_runs_that_fail_are_told_and_end_the_sweep(tmp_path):
+  (tmp_path / "broken.py").write_text("""\
+import gymnasium
+class Broken(gymnasium.Env):
+  observation_space = action_space = gymnasium.spaces.Box(-1, 1, (1,))
+  def reset(self, seed=None, options=None):
+    raise ValueError("The cable is loose.")
+""")
+  output, _ = (process := _start(
+      tmp_path, "--set", "env.id=broken:Broken", "--at_once", "2")).communicate(
+          timeout=300)
+  assert process.returncode == 1
+  assert len(re.findall(r"^Trial \d: failed with exit code 1, see .*output.txt",
+                        output, re.MULTILINE)) in (3, 4)
+  assert "The cable is loose." in output
+
+
+@pytest.mark.parametrize("args, message", [
+    (["--space", "nowhere.yaml"], "--space nowhere.yaml: "),
+    (["--space", "wrong.yaml"], "wrong.yaml: algorithm.learning_rte"),
+    (["--trials", "0"], "--trials must be at least 1"),
+    (["--at_once", "0"], "--at_once must be at least 1"),
+    (["--set", "a=1"], "no field 'a'"),
+    (["--config", "pendulm"], "pendulm"),
+    (["--storage", "nonsense"], "--storage nonsense can't be used")])
+def test_what_can_not_be_is_told_in_a_line(
+    args, message, tmp_path, capsys, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  pathlib.Path("space.yaml").write_text(SPACE)
+  pathlib.Path("wrong.yaml").write_text("algorithm.learning_rte: [1]")
+  with pytest.raises(SystemExit) as error:
+    sweep.main(["--config", "pendulum", "--space", "space.yaml", "--logdir",
+                str(tmp_path / "logdir"), *args])
+  assert error.value.code == 2
+  assert message in capsys.readouterr().err.splitlines()[-1]
