@@ -5,10 +5,12 @@ import pathlib
 
 import pytest
 
+from benchmarks import ablation
 from benchmarks import runs
 
 _DOCS = pathlib.Path(__file__).parents[2] / "docs"
 _ROWS = runs.read(_DOCS / "results" / "learning.csv")
+_PARTS = runs.read(_DOCS / "results" / "ablation.csv")
 
 
 def test_there_are_results():
@@ -24,5 +26,21 @@ def test_a_row_is_of_the_config_as_it_is(row):
   assert json.loads(row["settings"])["env.id"] == row["task"]
 
 
-def test_the_page_shows_the_table_of_all_rows():
-  assert runs.summary(_ROWS) in (_DOCS / "results.md").read_text()
+def test_the_ablation_is_of_the_configs_and_variants_as_they_are():
+  found = {(row["config"], row["variant"], int(row["seed"])): row
+           for row in _PARTS}
+  steps = int(_PARTS[0]["steps"])
+  wanted = ablation.jobs([runs.Job(name, steps, seed)
+                          for name in ("cheetah", "hopper")
+                          for seed in range(3)])
+  assert len(found) == len(_PARTS) == len(wanted)
+  for job in wanted:
+    row = found[job.name, job.variant, job.seed]
+    assert runs._same(row, runs._about(job, 100))
+    assert "dirty" not in row["commit"]
+
+
+def test_the_page_shows_the_tables_of_all_rows():
+  page = (_DOCS / "results.md").read_text()
+  assert runs.summary(_ROWS) in page
+  assert ablation.table(_PARTS) in page
