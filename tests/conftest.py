@@ -27,6 +27,14 @@ def nothing_left_running():
   assert not left, f"Processes {left} outlive the test."
 
 
+@pytest.fixture
+def eagerly():
+  """Let a test compile nothing, where that would take longer than all else."""
+  from tests import modes  # Imports TensorFlow, for which all is set above.
+  with modes.functions_run_eagerly():
+    yield
+
+
 def _finish(tmp_path_factory, args, steps):
   """Return run folder of a run, its output, and where it was started."""
   logdir = tmp_path_factory.mktemp("logdir")

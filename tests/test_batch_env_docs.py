@@ -3,11 +3,14 @@
 import pathlib
 import re
 
+import pytest
+
 from tests.environments import scripts
 
 _PAGE = pathlib.Path(__file__).parent.parent / "docs" / "batch_env.md"
 
 
+@pytest.mark.slow
 def test_examples_run(tmp_path):
   blocks = re.findall(r"^```python\n(.*?)^```$", _PAGE.read_text(),
                       re.MULTILINE | re.DOTALL)

@@ -152,6 +152,7 @@ def _pendulums(workers=None, **changes):
   return build.trainer(config, workers)
 
 
+@pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("stagger, lengths", [
     (True, [[50], [100], [150], [200], [200]]),
     pytest.param(False, [[], [], [], [200] * 4, []], marks=pytest.mark.slow)])
@@ -238,6 +239,7 @@ def _train(trainer, config):
   return np.mean(trainer.evaluate(20, lambda: False)[0])
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_composite_spaces_are_learned_from_and_saved():
   with _trainer(**{
       "env.id": "benchmarks.echo:Echo", "env.kwargs": {"space": "nested"},
@@ -269,6 +271,7 @@ _PICTURES = {
     "algorithm.update_epochs": 4, "algorithm.learning_rate": 1e-3}
 
 
+@pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("shared, stack", [
     (True, 1), pytest.param(False, 2, marks=pytest.mark.slow)])
 def test_convolutions_learn_by_the_policy_and_by_the_value(shared, stack):

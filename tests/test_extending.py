@@ -51,7 +51,7 @@ def test_all_is_shown_and_run():
     pytest.param(_COMMANDS[0], marks=pytest.mark.slow, id="algorithm"),
     pytest.param(_COMMANDS[1], marks=pytest.mark.slow, id="network"),
     pytest.param(_COMMANDS[2], marks=pytest.mark.slow, id="backend"),
-    pytest.param(_COMMANDS[3], id="config")])
+    pytest.param(_COMMANDS[3], marks=pytest.mark.slow, id="config")])
 def test_it_learns(args, folder):
   args = shlex.split(args)
   rows = _train(folder, *args, "--logdir", "logdir", "--device", "cpu")

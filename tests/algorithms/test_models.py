@@ -142,6 +142,7 @@ def test_values_of_true_successors_follow_from_what_is_remembered(kind):
       assert row > 3
 
 
+@pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("kind", ["gru", "frames"])
 def test_minibatches_hold_each_step_once(kind):
   config = _config(kind, **{

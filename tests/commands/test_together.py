@@ -101,6 +101,7 @@ def _train(tmp_path, amount, *args, **kwargs):
   return cluster
 
 
+@pytest.mark.slow
 def test_two_machines_are_like_one(tmp_path, finished):
   cluster = _train(tmp_path, 2, *command.SMALL, "--steps", command.SMALL_STEPS)
   command.assert_same_checkpoints(cluster.folder, finished[0])
@@ -108,6 +109,7 @@ def test_two_machines_are_like_one(tmp_path, finished):
   assert not cluster.logdirs[1].exists()  # Only one of them has a folder.
 
 
+@pytest.mark.slow
 def test_shared_gradients_learn_the_same(tmp_path, finished):
   cluster = _train(tmp_path, 2, *command.SMALL, "--steps", command.SMALL_STEPS,
                    "--set", "data_parallel=true")
@@ -302,6 +304,7 @@ def test_any_machine_may_be_asked_to_stop(tmp_path, whole):
   assert command.rows(cluster.folder) == command.rows(whole)
 
 
+@pytest.mark.slow
 def test_machines_differ(tmp_path):
   cluster = _Cluster(tmp_path, 2, *_LONG, each=[
       (), ("--set", "algorithm.discount=0.9")])
@@ -322,6 +325,7 @@ def test_environments_are_not_shared_evenly(tmp_path):
           "by 2, 4.") in done.stdout
 
 
+@pytest.mark.slow
 def test_another_program_is_at_the_port(tmp_path):
   with socket.create_server(("127.0.0.1", 0)) as server:
     port = server.getsockname()[1]

@@ -252,6 +252,7 @@ def test_interrupted_while_an_environment_hangs(how, tmp_path):
   assert "Stopped after 0 steps" in output
 
 
+@pytest.mark.slow
 def test_environment_error_is_told_as_itself(tmp_path):
   done = command.run(
       "train.py", "--config", "debug", "--logdir", tmp_path,
@@ -328,6 +329,7 @@ def test_user_errors_exit_2_without_traceback(args, message, tmp_path):
   assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_what_is_found_out_late_leaves_no_run(tmp_path):
   (tmp_path / "wide.py").write_text("""\
 import gymnasium

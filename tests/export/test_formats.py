@@ -38,7 +38,9 @@ def _inputs(policy, amount, numbers):
 
 
 @pytest.mark.parametrize("sampled", [False, True], ids=["mean", "sampled"])
-@pytest.mark.parametrize("kind", runs.CHANGES)
+@pytest.mark.parametrize("kind", [pytest.param(
+    kind, marks=[pytest.mark.slow] if kind == "impala" else [])
+                                  for kind in runs.CHANGES])
 def test_batches_of_any_size(kind, sampled, tmp_path):
   policy = runs.load(tmp_path, kind, sampled)
   expect = verify.in_training(policy)

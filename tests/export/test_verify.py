@@ -37,6 +37,7 @@ def test_another_one_is_not(played):
   assert not verify.same(found.returns, returns) and not found.same(returns)
 
 
+@pytest.mark.slow
 def test_small_differences_count(tmp_path):
   policy = runs.load(tmp_path, "box")
   run, recorded = verify.in_training(policy), verify.Recorded()

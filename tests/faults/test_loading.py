@@ -133,6 +133,7 @@ def test_garbage_is_told(seed, finished, tmp_path):
   assert told > 10
 
 
+@pytest.mark.slow
 def test_what_would_do_harm_does_none(finished, tmp_path):
   copy, proof = tmp_path / "copy", tmp_path / "proof"
   shutil.copytree(finished, copy)

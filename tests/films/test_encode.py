@@ -13,6 +13,7 @@ def _resident_bytes() -> int:
     return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_length(tmp_path):
   film = film_lib.Film(str(tmp_path / "a.mp4"), ())
   sizes = {}

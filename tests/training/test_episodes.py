@@ -137,6 +137,7 @@ def test_no_episode_is_under_way_between_epochs(trained):
     assert state["episodes/score"].tolist() == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_processes_learn_the_same_bits(trained, elsewhere):
   elsewhere.start()
   _assert_same(elsewhere.state(), trained.states[0])

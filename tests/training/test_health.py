@@ -122,6 +122,7 @@ _SICK = {
     "inflation": ({"env.id": "tests.toy:Inflation"}, ["value diverges"])}
 
 
+@pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("illness", ["leaps", *(
     pytest.param(illness, marks=pytest.mark.slow)
     for illness in _SICK if illness != "leaps")])

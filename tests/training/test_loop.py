@@ -17,6 +17,7 @@ from agents.training import crashes
 from agents.training import loop as loop_lib
 from agents.training import run_folder
 from tests import command
+from tests import modes
 from tests.environments import odd
 
 # An epoch has 2 * 10 steps, and no interval is a multiple of that.
@@ -37,6 +38,13 @@ def make(tmp_path, changes=None, stop=lambda: False):
 def steps(folder, phase):
   return [row["step"] for row in command.rows(folder.path)
           if row["phase"] == phase]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def eagerly():
+  """Compiling would take longer than what is learned here."""
+  with modes.functions_run_eagerly():
+    yield
 
 
 @pytest.fixture(scope="module")

@@ -108,7 +108,8 @@ def fresh():
   trainer.close()
 
 
-@pytest.mark.parametrize("name", ["continuous", "discrete"])
+@pytest.mark.parametrize("name", [
+    "continuous", pytest.param("discrete", marks=pytest.mark.slow)])
 def test_learns(name, request):
   trained = request.getfixturevalue(name)
   scores = [np.mean(epoch.scores) for epoch in trained.epochs]
