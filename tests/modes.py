@@ -21,6 +21,12 @@ both = pytest.mark.parametrize(
     "prepare", [_as_it_is, _compiled], ids=["eager", "compiled"])
 
 
+# The same, where XLA takes seconds.
+compiled_slowly = pytest.mark.parametrize("prepare", [
+    _as_it_is, pytest.param(_compiled, marks=pytest.mark.slow)],
+    ids=["eager", "compiled"])
+
+
 @contextlib.contextmanager
 def functions_run_eagerly(eager: bool = True):
   """Run every `tf.function` as plain Python within the context."""

@@ -152,10 +152,11 @@ def _pendulums(workers=None, **changes):
   return build.trainer(config, workers)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("stagger, lengths", [
     (True, [[50], [100], [150], [200], [200]]),
-    pytest.param(False, [[], [], [], [200] * 4, []], marks=pytest.mark.slow)])
+    (False, [[], [], [], [200] * 4, []])])
 def test_first_episodes_end_one_after_the_other(stagger, lengths):
   trainer = _pendulums(stagger=stagger)
   trainer.start()
@@ -239,6 +240,7 @@ def _train(trainer, config):
   return np.mean(trainer.evaluate(20, lambda: False)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
 def test_composite_spaces_are_learned_from_and_saved():
   with _trainer(**{

@@ -46,12 +46,9 @@ def test_all_is_shown_and_run():
   assert len(_FILES["a2c.py"].splitlines()) < 100
 
 
-@pytest.mark.parametrize("args", [
-    # The config has both of these, so it alone is soon found out.
-    pytest.param(_COMMANDS[0], marks=pytest.mark.slow, id="algorithm"),
-    pytest.param(_COMMANDS[1], marks=pytest.mark.slow, id="network"),
-    pytest.param(_COMMANDS[2], marks=pytest.mark.slow, id="backend"),
-    pytest.param(_COMMANDS[3], marks=pytest.mark.slow, id="config")])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "args", _COMMANDS, ids=["algorithm", "network", "backend", "config"])
 def test_it_learns(args, folder):
   args = shlex.split(args)
   rows = _train(folder, *args, "--logdir", "logdir", "--device", "cpu")
@@ -128,6 +125,7 @@ def test_who_keeps_no_time_limits_gets_none(folder, monkeypatch):
   assert not any("stagger" in note for note in backend.check(limited, kind))
 
 
+@pytest.mark.slow
 def test_it_is_told_before_anything_starts(folder):
   done = command.run(
       "train.py", "--config", "cartpole", "--logdir", "logdir", "--set",

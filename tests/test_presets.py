@@ -157,6 +157,7 @@ def test_unknown_names(name, message):
   assert message in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _TASKS)
 def test_every_config_learns_by_it(name):
   shipped.config(name)

@@ -214,6 +214,7 @@ def test_learning_equals_its_transcription(settings, policy):
       _shared(settings, policy), *_SETTINGS[settings], policy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings, policy", [
     ("modern", "categorical"), ("paper", "categorical"),
     ("everything", "gaussian")])
@@ -235,6 +236,7 @@ def _finally(config, network):
   return state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings, changes", [
     ("modern", {"lr_schedule": "kl_adaptive", "learning_rate": 4e-3,
                 "value_clip": 0.02}),
@@ -566,6 +568,7 @@ def test_acting_normalizes_by_all_that_was_learned_from():
       rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @_each_shared
 def test_learning_is_compiled_once(settings, policy):
   # A value that XLA has to know, such as the limit of a tf.range, becomes part

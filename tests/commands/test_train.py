@@ -412,8 +412,8 @@ def test_number_of_workers_changes_nothing(tmp_path):
       ("serial", "--noenv_processes"),
       ("two", "--set", "num_workers=2"), ("five", "--set", "num_workers=5")):
     done = command.run(
-        "train.py", "--config", "hopper", "--steps", "10000", "--logdir",
-        tmp_path / name, *args, cwd=tmp_path)
+        "train.py", "--config", "hopper", "--steps", "6000", "--set",
+        "eval_episodes=4", "--logdir", tmp_path / name, *args, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     folders.append(command.run_folder(tmp_path / name))
   for folder in folders[1:]:

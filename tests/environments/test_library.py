@@ -137,6 +137,7 @@ def _play(batch, kill=lambda: None):
   return results, batch.finished
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, groups", [("hopper", 2), ("saying", 1)])
 def test_killed_workers_change_nothing(name, groups):
   constructors = {"saying": [Saying] * 4}.get(name) or (

@@ -47,8 +47,8 @@ def _roll_and_kill(batch, workers, actions, at):
 
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("name", [
-    "toy", "hopper", *(pytest.param(name, marks=pytest.mark.slow) for name in (
-        "cheetah", "uneven", "frozen_lake", "wrapped"))])
+    "toy", *(pytest.param(name, marks=pytest.mark.slow) for name in (
+        "hopper", "cheetah", "uneven", "frozen_lake", "wrapped"))])
 def test_same_bits_whenever_workers_die(name, groups):
   constructors = rollouts.BATCHES[name][:4]
   first, steps = rollouts.play(constructors, None, seed=3, groups=groups)
@@ -66,6 +66,7 @@ def test_same_bits_whenever_workers_die(name, groups):
       assert not batch.incidents.take()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [1, 2])
 def test_same_bits_although_a_worker_dies_in_the_middle_of_steps(groups):
   constructors = [rollouts.make_env("Humanoid-v5")] * 8
@@ -231,6 +232,7 @@ def test_a_worker_that_pauses_before_it_reads_is_waited_for():
     timer.join()
 
 
+@pytest.mark.slow
 def test_a_worker_that_stops_while_it_replays_is_soon_noticed(
     tmp_path):
   with workers_lib.Workers(
@@ -433,6 +435,7 @@ def test_a_death_while_several_groups_are_reset_again():
     assert batch.reset().tobytes() == first.tobytes()
 
 
+@pytest.mark.slow
 def test_a_replay_may_take_as_long_as_its_steps():
   with workers_lib.Workers(
       1, incidents=incidents_lib.Incidents(1), timeout=0.5) as workers:

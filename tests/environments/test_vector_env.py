@@ -396,6 +396,7 @@ print(*envs.call("pid"))
   assert not scripts.wait_for_ends(map(int, stdout.split()), 5)
 
 
+@pytest.mark.slow
 def test_closing_does_not_wait_for_who_hangs(deadline):
   deadline(30)
   class Hanging(toy.Faulty):

@@ -323,6 +323,7 @@ def test_death_behind_an_answer_is_told_by_the_next_step():
       _step(batch)
 
 
+@pytest.mark.slow
 def test_death_behind_an_answer_that_is_not_read_yet():
   constructors = [functools.partial(odd.Slow, 2.5), odd.DiesBehind]
   with workers_lib.Workers(2) as workers:
@@ -412,6 +413,7 @@ def test_interruption_and_close_although_one_hangs(fault):
     workers.close()
 
 
+@pytest.mark.slow
 def test_a_batch_closes_although_its_environment_hangs(deadline):
   with _interrupted([_STUCK["hang"]]) as (_, batch):
     deadline(20)
@@ -447,6 +449,7 @@ def test_a_batch_closes_although_its_environment_hangs_then(tmp_path):
     assert not any(map(scripts.runs, pids))
 
 
+@pytest.mark.slow
 def test_leaving_the_context_ends_a_worker_that_hangs():
   start = time.monotonic()
   with _interrupted([_STUCK["hang"]]) as (workers, _):

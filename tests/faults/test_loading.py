@@ -114,6 +114,7 @@ _seeds = pytest.mark.parametrize("seed", [
     0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 
 
+@pytest.mark.slow
 @_seeds
 def test_garbage_is_told(seed, finished, tmp_path):
   copy = tmp_path / "copy"
@@ -186,6 +187,7 @@ def test_checkpoints_with_other_contents_are_told(seed, finished, tmp_path):
   trainer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env_id, kwargs", [
     ("os:mkdir", {"path": "PROOF"}), ("os:system", {"command": "mkdir PROOF"}),
     ("subprocess:Popen", {"args": ["mkdir", "PROOF"]}),

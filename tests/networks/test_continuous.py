@@ -231,6 +231,7 @@ def test_samples_are_distributed_as_the_density_says(kind, parameters):
   assert distance < 1.95 / np.sqrt(amount)  # Kolmogorov-Smirnov, at 0.1 %.
 
 
+@pytest.mark.slow
 @modes.both
 @pytest.mark.parametrize("kind", ["squashed_gaussian", "beta"])
 @pytest.mark.parametrize("size", [1.0, 30.0])

@@ -138,6 +138,7 @@ def test_weights_begin_by_seed_and_initializer(kind, shape, initializer):
     assert one.shape != two.shape or (one != two).any()
 
 
+@pytest.mark.slow
 @_each_kind
 def test_learning_in_a_compiled_loop(kind, shape):
   # Whether an image is brighter above or below.

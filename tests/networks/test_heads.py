@@ -198,6 +198,7 @@ def test_what_is_without_bounds_can_only_be_clipped(space, kind):
   build.algorithm(config, _BOX, gym.Discrete(2))  # Reads no such setting.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, kind", [
     ("box", "gaussian"), ("box", "squashed_gaussian"), ("box", "beta"),
     ("choices", "gaussian"), ("bits", "gaussian"), ("dict", "gaussian")])

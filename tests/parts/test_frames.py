@@ -72,10 +72,9 @@ def _remember(transitions, recent):
   return np.array(stacks), recent
 
 
-@modes.both
+@modes.compiled_slowly
 @pytest.mark.parametrize("amount", [
-    pytest.param(1, marks=pytest.mark.slow), 2,
-    pytest.param(4, marks=pytest.mark.slow)])
+    1, 2, pytest.param(4, marks=pytest.mark.slow)])
 def test_acting_and_learning_see_the_last_frames_of_each_episode(
     prepare, amount):
   recent = frames.nothing(tf.zeros([1, 2]), _BATCH, amount)

@@ -77,6 +77,7 @@ def test_what_was_stopped_goes_on_with_the_same_values(storage):
   assert len(study.ended) == 4
 
 
+@pytest.mark.slow
 def test_others_go_on_with_trials_of_a_process_that_was_killed(
     storage, monkeypatch):
   monkeypatch.setattr(study_lib, "_HEARTBEAT", 1)

@@ -147,6 +147,7 @@ def test_it_takes_only_the_time_that_nobody_else_wants(tmp_path):
   _wait_until(lambda: not _processes_of(session))  # ffmpeg ends by itself.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["close", "trainer dies"])
 def test_nothing_is_left_of_a_film_that_is_given_up(end, tmp_path):
   made, videos = _begin(tmp_path, 20_000, 10_000.0)

@@ -122,10 +122,8 @@ _SICK = {
     "inflation": ({"env.id": "tests.toy:Inflation"}, ["value diverges"])}
 
 
-@pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize("illness", ["leaps", *(
-    pytest.param(illness, marks=pytest.mark.slow)
-    for illness in _SICK if illness != "leaps")])
+@pytest.mark.slow
+@pytest.mark.parametrize("illness", _SICK)
 def test_runs_made_sick_on_purpose_are_told(illness, tmp_path, capsys):
   changes, expected = _SICK[illness]
   loop, folder = test_loop.make(tmp_path, {

@@ -217,6 +217,7 @@ def in_parts():
   trainer.close()
 
 
+@pytest.mark.slow
 def test_an_update_in_parts_learns_the_same(continuous, in_parts):
   in_parts.load(continuous.states[2])
   epoch, expected = in_parts.epoch(0.5), continuous.epochs[2]
@@ -374,7 +375,8 @@ def test_episodes_are_told_in_order_and_across_epochs():
         {"reward_part": score / 2} for score in epoch.scores]
 
 
-@pytest.mark.parametrize("eager", [True, False], ids=["eager", "graph"])
+@pytest.mark.parametrize("eager", [
+    True, pytest.param(False, marks=pytest.mark.slow)], ids=["eager", "graph"])
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_an_environments_error_comes_out_as_itself(eager, num_workers):
   workers = workers_lib.Workers(num_workers) if num_workers else None
