@@ -1,6 +1,8 @@
 """Quiets TensorFlow, and makes every test leave nothing running."""
 
+import json
 import os
+import time
 
 import pytest
 
@@ -35,23 +37,43 @@ def eagerly():
     yield
 
 
-def _finish(tmp_path_factory, args, steps):
-  """Return run folder of a run, its output, and where it was started."""
-  logdir = tmp_path_factory.mktemp("logdir")
-  cwd = tmp_path_factory.mktemp("cwd")
-  done = command.run(
-      "train.py", *args, "--steps", steps, "--logdir", logdir, cwd=cwd)
-  assert done.returncode == 0, done.stdout
-  return command.run_folder(logdir), done.stdout, cwd
+def _finish(tmp_path_factory, name, args, steps):
+  """Return run folder of a run, its output, and where it was started.
+
+  Whichever process needs it first trains it, for all that test side by side.
+  """
+  place = tmp_path_factory.getbasetemp()
+  if "PYTEST_XDIST_WORKER" in os.environ:
+    place = place.parent
+  place /= name
+  logdir, cwd, told = place / "logdir", place / "cwd", place / "told.json"
+  try:
+    cwd.mkdir(parents=True)
+  except FileExistsError:
+    deadline = time.monotonic() + 200
+    while not told.exists():
+      assert time.monotonic() < deadline
+      time.sleep(0.1)
+  else:
+    done = command.run(
+        "train.py", *args, "--steps", steps, "--logdir", logdir, cwd=cwd)
+    part = told.with_suffix(".part")
+    part.write_text(json.dumps([done.returncode, done.stdout]))
+    part.rename(told)
+  code, output = json.loads(told.read_text())
+  assert code == 0, output
+  return command.run_folder(logdir), output, cwd
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
   """Run folder of a short run, its output, and where it was started."""
-  return _finish(tmp_path_factory, command.SMALL, command.SMALL_STEPS)
+  return _finish(
+      tmp_path_factory, "finished", command.SMALL, command.SMALL_STEPS)
 
 
 @pytest.fixture(scope="session")
 def finished_paper(tmp_path_factory):
   """The same of a run with `--preset paper`."""
-  return _finish(tmp_path_factory, command.PAPER, command.PAPER_STEPS)
+  return _finish(
+      tmp_path_factory, "paper", command.PAPER, command.PAPER_STEPS)

@@ -35,7 +35,7 @@ def test_output_is_quiet_plain_lines(finished):
   evaluated = command.rows(folder)[-1]["return_mean"]
   assert finished.startswith(
       f"Finished {STEPS:,} steps. Return {evaluated:,.1f} at the end, ")
-  assert "steps/s: stepping" in finished
+  assert re.search(r"with [\d,]+ steps/s: .*compiling \d+%", finished)
   assert hints == [
       f"To extend: python {command.ROOT}/train.py --resume {folder} --steps "
       f"{2 * STEPS}",
