@@ -173,6 +173,7 @@ def test_all_batches_of_a_worker_are_rebuilt_and_new_ones_can_follow():
   assert play(kill=False) == play(kill=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault, told", [
     ("hang", "no answer for 1 seconds.*It was here:.*odd.py.*in step"),
     ("stop", "no answer for 1 seconds"),
@@ -365,6 +366,7 @@ def test_an_environment_that_can_not_be_built_again_is_an_error(tmp_path):
       batch.step(np.zeros((1, 1)))
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_those_that_were_replaced():
   def descriptors():
     return len(os.listdir("/proc/self/fd"))

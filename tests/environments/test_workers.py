@@ -107,6 +107,7 @@ def test_variables_reach_them(monkeypatch):
   assert "TREE" not in os.environ
 
 
+@pytest.mark.slow
 def test_neither_tensorflow_nor_main_is_imported_again(tmp_path):
   # A second import of this script would start workers of its own.
   stdout, _ = scripts.run("""
@@ -598,6 +599,7 @@ def orphans(tmp_path_factory):
   return {fault: pid in left for fault, pid in pids.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["idle", "hang", "spin", "native", "close"])
 def test_sigkill_of_the_trainer_ends_a_worker(orphans, fault):
   assert not orphans[fault]

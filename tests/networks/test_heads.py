@@ -38,6 +38,7 @@ _each_kind = pytest.mark.parametrize("name, kind", [
     ("box", "squashed_gaussian"), ("dict", "beta")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, kind", [
     (name, kind) for name, kind in _each_kind.args[1] if name != "tuple"])
 def test_actions_are_kept_as_the_space_says_and_compiled_alike(name, kind):

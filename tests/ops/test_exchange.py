@@ -5,6 +5,8 @@ import socket
 import subprocess
 import sys
 
+import pytest
+
 _MACHINE = """
 import sys
 import numpy as np
@@ -51,6 +53,7 @@ np.testing.assert_array_equal(
 """
 
 
+@pytest.mark.slow
 def test_all_hear_what_each_tells():
   with contextlib.ExitStack() as stack:
     free = [stack.enter_context(socket.socket()) for _ in range(3)]

@@ -147,7 +147,8 @@ def test_processes_learn_the_same_bits(trained, elsewhere):
     assert epoch[:3] == trained.epochs[number][:3]
 
 
-@pytest.mark.parametrize("name", ["here", "elsewhere"])
+@pytest.mark.parametrize("name", [
+    "here", pytest.param("elsewhere", marks=pytest.mark.slow)])
 def test_loaded_state_goes_on_as_if_nothing_had_happened(
     name, trained, elsewhere):
   trainer = trained.trainer if name == "here" else elsewhere

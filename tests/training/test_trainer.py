@@ -228,6 +228,7 @@ def test_an_update_in_parts_learns_the_same(continuous, in_parts):
   _assert_close(in_parts.state(), continuous.states[3], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turns", [0, 2, 4, 5])
 def test_an_update_that_is_given_up_leaves_no_trace(
     turns, continuous, in_parts):
