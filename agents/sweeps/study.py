@@ -43,13 +43,15 @@ class Study:
                evaluations: int):
     for attempt in range(_MOST_ATTEMPTS):
       try:
-        self._study = _open(storage, name, evaluations)
+        self._storage = _open(storage)
+        self._study = _create(self._storage, name, evaluations)
         break
       except Exception as error:  # Whatever this database's driver raises.
         if attempt == _MOST_ATTEMPTS - 1:
           raise config_lib.ConfigError(
               f"--storage {storage} can't be used: {error}") from error
         time.sleep(1)  # Another process may be creating the tables.
+    self._watched: set[int] = set()
     before = self._study.user_attrs.get("about", about)
     if differing := [key for key, value in about.items()
                      if before.get(key, value) != value]:
@@ -113,6 +115,7 @@ class Study:
     while not stop() and len(self.ended) < amount:
       with _quiet():
         optuna.storages.fail_stale_trials(self._study)
+      self._watch()
       if (left := self._left(amount)) > 0:
         self._study.optimize(
             run_one, n_trials=left, n_jobs=at_once,
@@ -127,9 +130,20 @@ class Study:
 
   def _left(self, amount: int) -> int:
     """Return how many trials nobody runs or has run."""
-    running = self._study.get_trials(
+    return amount - len(self.ended) - len(self._running)
+
+  @property
+  def _running(self) -> list[optuna.trial.FrozenTrial]:
+    return self._study.get_trials(
         deepcopy=False, states=(_TrialState.RUNNING,))
-    return amount - len(self.ended) - len(running)
+
+  def _watch(self):
+    """Give a sign of life, once, for each trial that runs: of one that died
+    before its first, Optuna would never miss the next."""
+    for trial in self._running:
+      if trial._trial_id not in self._watched:
+        self._watched.add(trial._trial_id)
+        self._storage.record_heartbeat(trial._trial_id)
 
 
 def again(study: optuna.Study, trial: optuna.trial.FrozenTrial):
@@ -138,8 +152,7 @@ def again(study: optuna.Study, trial: optuna.trial.FrozenTrial):
       trial.params, {"number": trial_lib.first_number(trial)})
 
 
-def _open(url: str, name: str, evaluations: int) -> optuna.Study:
-  """Create a study, or open the one that there is."""
+def _open(url: str) -> optuna.storages.RDBStorage:
   # Several threads and processes write to SQLite, one after the other.
   patience = ({"connect_args": {"timeout": 60}} if url.startswith("sqlite")
               else None)
@@ -149,6 +162,12 @@ def _open(url: str, name: str, evaluations: int) -> optuna.Study:
         grace_period=_GRACE, heartbeat_stale_trial_callback=again)
   if storage.engine.name == "sqlite":
     _lock_before_reading(storage.engine)
+  return storage
+
+
+def _create(storage: optuna.storages.RDBStorage, name: str, evaluations: int
+            ) -> optuna.Study:
+  """Create a study, or open the one that there is."""
   return optuna.create_study(
       storage=storage, study_name=name, direction="maximize",
       sampler=optuna.samplers.TPESampler(), load_if_exists=True,

@@ -107,6 +107,19 @@ study.run(hang, 1, 1, lambda: False, print)
   assert told.value == value and trial_lib.first_number(told) == 0
 
 
+@pytest.mark.slow
+def test_who_was_killed_before_the_first_sign_of_life_is_missed(
+    storage, monkeypatch):
+  monkeypatch.setattr(study_lib, "_HEARTBEAT", 1)
+  monkeypatch.setattr(study_lib, "_GRACE", 2)
+  optuna.create_study(  # Without any sign of life.
+      study_name="name", storage=storage, direction="maximize").ask()
+  deadline = time.monotonic() + 60
+  told, = _run(_study(storage), _square, 1,
+               stop=lambda: time.monotonic() > deadline)
+  assert trial_lib.first_number(told) == 0
+
+
 def test_no_two_go_on_with_the_same_trial(storage):
   stopping = []
   def stopped(trial):
