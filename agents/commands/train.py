@@ -14,6 +14,7 @@ from agents import config as config_lib
 from agents import configs
 from agents import errors
 from agents.commands import listing
+from agents.commands import opening
 from agents.commands import program
 from agents.commands import settings as settings_lib
 from agents.commands import stepping
@@ -72,6 +73,9 @@ def main(argv: list[str] | None = None) -> int:
       if cluster:
         machines = together.meet(
             cluster, None if args.resume else settings.config, interrupts)
+        folder = folder or opening.begun(
+            args.logdir or "~/logdir", settings.config)
+      resume = bool(folder)
       folder = folder or run_folder.create(
           args.logdir or "~/logdir", settings.name, settings.config)
       folder.config = settings.config
@@ -83,8 +87,7 @@ def main(argv: list[str] | None = None) -> int:
           together.share(cluster, machines, together.Run(
               folder.path.resolve(), folder.path.name.partition("-")[2],
               settings.config))
-        return _train(
-            folder, bool(args.resume), interrupts, drawing, machines)
+        return _train(folder, resume, interrupts, drawing, machines)
     except config_lib.ConfigError as error:
       parser.exit(2, f"{parser.prog}: error: {error}\n")
     except Exception as error:
@@ -170,26 +173,13 @@ def _new(args: argparse.Namespace) -> settings_lib.Settings:
 
 def _old(args: argparse.Namespace
          ) -> tuple[settings_lib.Settings, run_folder.RunFolder]:
-  """Open the run folder, with a larger budget if there is one."""
   for flag in ("config", "preset", "logdir", "seed", "set", "eager"):
     if getattr(args, flag):
       raise config_lib.ConfigError(
           f"--{flag} can't change a run that has begun; --resume takes "
           "--steps, --device, --video_every and --noenv_processes.")
-  folder = run_folder.find(args.resume)
-  if not checkpoint.paths(folder.checkpoints):
-    raise config_lib.ConfigError(f"{folder.path} has no checkpoint yet.")
-  settings = settings_lib.of_old_run(
-      folder.path.name, folder.config,
-      _changes(args, "steps", "device", "video_every"))
-  if settings.config.steps < folder.config.steps:
-    raise config_lib.ConfigError(
-        f"--steps {args.steps}: the run has a budget of "
-        f"{folder.config.steps:,} steps already, which can only grow.")
-  if changes := folder.changes():
-    print("Not what this run began with, so it may not repeat bit for bit: "
-          f"{', '.join(changes)}.", file=sys.stderr)
-  return settings, folder
+  return opening.named(
+      args.resume, _changes(args, "steps", "device", "video_every"))
 
 
 def _check(config: config_lib.Config):

@@ -23,6 +23,7 @@ import yaml
 
 from agents import config as config_lib
 from agents import plain
+from agents.training import checkpoint
 from agents.training import provenance
 from agents.training import quarantine
 from agents.training import writing
@@ -116,6 +117,22 @@ def resumable(logdir: str | os.PathLike, config: config_lib.Config
     folder = RunFolder(path.parent.parent)
     if folder.config == config:
       return folder
+  return None
+
+
+def unfinished(logdir: str | os.PathLike, config: config_lib.Config
+               ) -> RunFolder | None:
+  """Return the newest run with this very config that has some of its budget
+  left, if there is one."""
+  folders = pathlib.Path(logdir).expanduser().glob("*/checkpoints")
+  for checkpoints in sorted(folders, reverse=True):
+    saved = checkpoint.paths(checkpoints)
+    if not saved or checkpoint.step_of(saved[-1]) >= config.steps:
+      continue
+    with contextlib.suppress(config_lib.ConfigError):  # Of another version.
+      folder = RunFolder(checkpoints.parent)
+      if folder.config == config:
+        return folder
   return None
 
 

@@ -63,6 +63,7 @@ class _Cluster:
     addresses = ",".join(f"127.0.0.1:{port}" for port in _ports(amount))
     self.addresses = addresses.split(",")
     self.logdirs = [tmp_path / str(task) for task in range(amount)]
+    self.outputs: list[str] = []  # Of those that have trained to the end.
     self.processes = [
         command.start("train.py", *args, *(each[task] if each else ()), *(
             () if "--resume" in args else ("--logdir", self.logdirs[task])),
@@ -96,8 +97,8 @@ class _Cluster:
 
 def _train(tmp_path, amount, *args, **kwargs):
   cluster = _Cluster(tmp_path, amount, *args, **kwargs)
-  codes, outputs = cluster.end()
-  assert codes == [0] * amount, outputs
+  codes, cluster.outputs = cluster.end()
+  assert codes == [0] * amount, cluster.outputs
   return cluster
 
 
@@ -203,17 +204,15 @@ def test_five_kills_at_random_moments(tmp_path):
       "train.py", *args, "--logdir", tmp_path / "alone", cwd=tmp_path)
   assert alone.returncode == 0, alone.stdout
   rng = np.random.default_rng(7)
-  folder = None
   for _ in range(5):
-    cluster = _Cluster(
-        tmp_path, 2, *(("--resume", folder) if folder else args))
+    cluster = _Cluster(tmp_path, 2, *args)
     before = _newest(tmp_path / "0")
     cluster.wait_until(lambda before=before: _newest(tmp_path / "0") > before)
     time.sleep(rng.uniform(0.0, 0.7))
     _lose(cluster, int(rng.integers(2)))
-    folder = cluster.folder
+  folder = cluster.folder  # The only one: the same command goes on with it.
   assert _newest(tmp_path / "0") < 60_000
-  _train(tmp_path, 2, "--resume", folder)
+  _train(tmp_path, 2, *args)
   expected = command.run_folder(tmp_path / "alone")
   command.assert_same_checkpoints(folder, expected)
   assert command.rows(folder) == command.rows(expected)
@@ -298,8 +297,9 @@ def test_any_machine_may_be_asked_to_stop(tmp_path, whole):
   codes, outputs = cluster.end()
   assert codes == [1, 128 + signal.SIGTERM], outputs
   assert "Stopped after" in outputs[0]
-  again = _train(tmp_path, 2, "--resume", cluster.folder)
-  assert len(again.processes) == 2
+  # Finished by the same command, with any number of machines.
+  again = _train(tmp_path, 4, *_LONG)
+  assert f"Going on with {cluster.folder}," in again.outputs[0]
   command.assert_same_checkpoints(cluster.folder, whole)
   assert command.rows(cluster.folder) == command.rows(whole)
 

@@ -116,3 +116,21 @@ def test_the_run_with_the_same_config_can_be_gone_on_with(tmp_path):
     (path / "100.npz").touch()
   assert run_folder.resumable(tmp_path, CONFIG).path == folder.path
   assert run_folder.resumable(tmp_path / "nowhere", CONFIG) is None
+
+
+def test_the_newest_that_is_not_finished_can_be_gone_on_with(tmp_path):
+  def run(config, step):
+    folder = run_folder.create(str(tmp_path), "some", config)
+    for saved in (0, step):
+      (folder.checkpoints / f"checkpoint-{saved:012}.npz").touch()
+    return folder
+  assert run_folder.unfinished(tmp_path / "nowhere", CONFIG) is None
+  run(CONFIG, CONFIG.steps)
+  run(CONFIG.override({"seed": 1}), 100)
+  assert run_folder.unfinished(tmp_path, CONFIG) is None
+  run(CONFIG, CONFIG.steps - 1)
+  newest = run(CONFIG, 100)
+  assert run_folder.unfinished(tmp_path, CONFIG).path == newest.path
+  run_folder.create(str(tmp_path), "some", CONFIG)  # Without a checkpoint.
+  (run(CONFIG, 200).path / "config.yaml").write_text("nonsense: 1")
+  assert run_folder.unfinished(tmp_path, CONFIG).path == newest.path
