@@ -6,6 +6,7 @@ again for itself, which takes little time beside drawing them.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import signal
@@ -42,6 +43,7 @@ class Job(NamedTuple):
 def main():
   """Draw what comes in through standard input, and write it to the output."""
   signal.signal(signal.SIGINT, signal.SIG_IGN)  # Who asked decides.
+  faulthandler.enable()  # Says where native code crashes.
   out = os.fdopen(os.dup(1), "wb", buffering=0)
   os.dup2(2, 1)  # What environments print must not get in between.
   job = cloudpickle.load(sys.stdin.buffer)

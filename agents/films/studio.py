@@ -26,12 +26,17 @@ from agents.films import film as film_lib
 # For processes that draw, each with one thread and without a display.
 VARIABLES = {"SDL_VIDEODRIVER": "dummy", "LP_NUM_THREADS": "1"}
 _PACKAGES = {"egl": "libegl1 libgl1", "osmesa": "libosmesa6"}
+_MOST_CRASHES = 2  # Of native code, such as a driver's, while films are drawn.
 _NOTHING = film_lib.Film("", (film_lib.Tile(
     episodes.Episode(0, np.zeros(0), 0.0, {})),))
 
 
 class DrawingFailed(errors.RunError):
   """The environment can't be drawn; the message says why."""
+
+
+class _Crashed(DrawingFailed):
+  """Native code has ended a process."""
 
 
 class Studio:
@@ -60,7 +65,23 @@ class Studio:
       fps: Pictures a second.
     Yields:
       Each film, and what is wrong with it, "" for nothing.
+    Raises:
+      DrawingFailed: If one can't be drawn.
     """
+    done = crashes = 0
+    while done < len(films):
+      try:
+        for finished in self._record(films[done:], fps):
+          done += 1
+          yield finished
+      except _Crashed:
+        crashes += 1
+        if crashes > _MOST_CRASHES:
+          raise
+
+  def _record(self, films: Sequence[film_lib.Film], fps: float
+              ) -> Iterator[tuple[film_lib.Film, str]]:
+    """The same until a process crashes."""
     amount = min(self._amount, max(film.length for film in films))
     with contextlib.ExitStack() as stack:
       artists = [stack.enter_context(_Artist(artist_lib.Job(
@@ -108,7 +129,8 @@ class _Artist:
       code = self._process.wait()
       self._errors.seek(0)
       said = self._errors.read().decode(errors="replace").strip()
-      raise DrawingFailed(said or f"The process ended with code {code}.")
+      raise (_Crashed if code < 0 else DrawingFailed)(
+          said or f"The process ended with code {code}.")
     return data
 
   def __enter__(self) -> _Artist:

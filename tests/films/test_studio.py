@@ -2,6 +2,7 @@
 
 import functools
 import os
+import signal
 
 import numpy as np
 import pytest
@@ -85,3 +86,27 @@ def test_what_fails_half_way_leaves_no_half_film(tmp_path):
     list(studio.Studio(functools.partial(
         Fails, render_mode="rgb_array"), None, 2, {}).record([film], 12))
   assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("crashes", [2, 3])
+def test_films_are_drawn_although_native_code_crashes_now_and_then(
+    crashes, tmp_path):
+  class Crashes(canvas.Canvas):
+    def render(self):
+      before = len(os.listdir(tmp_path / "crashes"))
+      if self._steps == 3 and before < crashes:
+        (tmp_path / "crashes" / str(before)).touch()
+        signal.raise_signal(signal.SIGSEGV)
+      return super().render()
+  (tmp_path / "crashes").mkdir()
+  films = [film_lib.Film(str(tmp_path / f"{length}.mp4"), _tiles(length))
+           for length in (1, 5)]
+  recorded = studio.Studio(functools.partial(
+      Crashes, render_mode="rgb_array"), None, 1, {}).record(films, 12)
+  assert next(recorded) == (films[0], "")
+  if crashes == 2:
+    assert list(recorded) == [(films[1], "")]
+    assert decoding.decode(films[1].path)[0].shape == (5, 64, 96, 3)
+  else:
+    with pytest.raises(studio.DrawingFailed, match="(?s)fault.*in render"):
+      next(recorded)
