@@ -30,6 +30,8 @@ _FAMILIES = (
 def find(env_id: str) -> Family | None:
   """Return the family that an id belongs to, None if it needs no other package.
   """
+  if ":" in env_id:  # Says itself what to import.
+    return None
   for family in _FAMILIES:
     if re.match(family.ids, env_id):
       return family

@@ -140,8 +140,6 @@ def _beside(task: str, steps: int) -> str:
 
 def _speed(groups: Sequence[results.Group]) -> str:
   """Return a table of steps a second and where the time went."""
-  parts = ("stepping", "crossing", "inference", "learning", "evaluation",
-           "compiling", "rest")
   rows = []
   for group in groups:
     totals = [ledger.total(train) for run in group.runs if (
@@ -153,11 +151,11 @@ def _speed(groups: Sequence[results.Group]) -> str:
         html.escape(f"{group.task}: {group.label}"),
         mean("steps_per_second", ",.0f"), mean("step_limit", ",.0f"),
         mean("limit_share", ".2f"),
-        *(mean(f"{part}_share", ".0%") for part in parts)])
+        *(mean(f"{part}_share", ".0%") for part in ledger.PARTS)])
   return ("<h2>Speed</h2>\n<p>Steps a second without evaluation and "
           "compilation; what the workers could do at most; and the shares of "
           "all time.</p>\n" + _table([
-              "", "steps/s", "limit", "share", *parts], rows))
+              "", "steps/s", "limit", "share", *ledger.PARTS], rows))
 
 
 def _differences(groups: Sequence[results.Group]) -> str:

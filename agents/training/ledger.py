@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-_PARTS = ("stepping", "crossing", "inference", "exchange", "learning",
+PARTS = ("stepping", "crossing", "inference", "exchange", "learning",
           "evaluation", "compiling", "rest")
 
 
@@ -17,7 +17,7 @@ class Ledger:
 
   def __init__(self):
     self._start = time.monotonic()
-    self._seconds = dict.fromkeys(_PARTS, 0.0)
+    self._seconds = dict.fromkeys(PARTS, 0.0)
     self._steps = 0
     self._least_seconds = 0.0
 
@@ -76,7 +76,7 @@ def total(rows: list[dict]) -> dict[str, float | None]:
     return sum(amount for amount, _ in timed) / took if took else None
   shares = {f"{name}_share": sum(
       span * row.get(f"{name}_share", 0.0) for span, row in zip(seconds, rows))
-      / max(sum(seconds), 1e-9) for name in _PARTS}
+      / max(sum(seconds), 1e-9) for name in PARTS}
   speed, limit = rate("steps_per_second"), rate("step_limit")
   return {"steps_per_second": speed, "step_limit": limit,
           "limit_share": speed / limit if speed and limit else None, **shares}
@@ -84,7 +84,7 @@ def total(rows: list[dict]) -> dict[str, float | None]:
 
 def text(row: dict) -> str:
   """Return a sentence of what `Ledger.row` says."""
-  parts = [f"{name} {row[f'{name}_share']:.0%}" for name in _PARTS
+  parts = [f"{name} {row[f'{name}_share']:.0%}" for name in PARTS
            if row.get(f"{name}_share", 0.0) >= 0.005]
   limit = "" if row["step_limit"] is None else (
       f"; at {row['limit_share']:.2f} of the {row['step_limit']:,.0f} steps/s "

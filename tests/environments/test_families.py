@@ -29,7 +29,7 @@ def test_each_id_belongs_to_an_extra(env_id):
 
 @pytest.mark.parametrize("env_id", [
     "HalfCheetah-v5", "CartPole-v1", "Handy-v0", "my.ALE/Pong-v5",
-    "tests.toy:HandReach"])
+    "tests.toy:HandReach", "FetchTasks:Arm"])
 def test_others_need_no_other_package(env_id):
   assert families.find(env_id) is None
   families.register(env_id)
