@@ -1,4 +1,8 @@
-"""CartPole-v1: discrete actions; the classic without MuJoCo."""
+"""CartPole-v1: discrete actions; the classic without MuJoCo.
+
+Few environments, so that a small budget has many updates, and these may be
+large ones: it is an easy task.
+"""
 
 from agents import configs
 from agents.configs import default

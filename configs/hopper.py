@@ -9,7 +9,7 @@ from agents.configs import default
 
 CONFIG = default.CONFIG.override({
     "env.id": "Hopper-v5",
-    "double_buffering": True,
+    "double_buffering": True,  # Faster where steps cost: docs/performance.md.
     "algorithm.normalize_advantage": False,
 })
 
