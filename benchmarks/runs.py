@@ -93,7 +93,7 @@ def run(jobs: Sequence[Job], logdir: pathlib.Path, results: pathlib.Path,
           if not any(_same(row, about) for row in before)]
   print(f"{len(jobs)} runs, {len(jobs) - len(left)} of them done before.",
         flush=True)
-  sha, cores, failures = commit(), itertools.count(), []
+  cores, failures = itertools.count(), []
   with concurrent.futures.ThreadPoolExecutor(
       at_once, initializer=lambda: _keep_to_a_core(next(cores), at_once)
       ) as pool:
@@ -102,7 +102,7 @@ def run(jobs: Sequence[Job], logdir: pathlib.Path, results: pathlib.Path,
     try:
       for future in concurrent.futures.as_completed(futures):
         try:
-          row = {**future.result(), "commit": sha}
+          row = future.result()
         except machine.Failed as error:
           failures.append(f"{futures[future].title}: {error}")
           print(failures[-1], flush=True)
@@ -142,10 +142,10 @@ def summary(rows: Iterable[dict[str, str]]) -> str:
     beside = f"{best.score:g} ({best.source})" if best else "-"
     lines.append([
         f"{config} {variant}".strip(), f"{int(steps):,}", str(len(group)),
-        *cells, beside])
+        *cells, _minutes(group), beside])
   return tables.markdown(
-      ["config", "steps", "seeds", "mean action", "sampled", "best published"],
-      lines)
+      ["config", "steps", "seeds", "mean action", "sampled", "minutes",
+       "best published"], lines)
 
 
 def spread(values: Sequence[float]) -> str:
@@ -156,6 +156,15 @@ def spread(values: Sequence[float]) -> str:
   if len(values) > 1:
     text += f" ± {statistics.stdev(values):.{digits}f}"
   return text
+
+
+def _minutes(rows: Sequence[dict[str, str]]) -> str:
+  """Return how long a run takes, such as "1.3", or beside others."""
+  at_once = min(int(row["at_once"]) for row in rows)
+  seconds = [float(row["seconds"]) for row in rows
+             if int(row["at_once"]) == at_once]
+  beside = f" ({at_once} at once)" if at_once > 1 else ""
+  return f"{statistics.median(seconds) / 60:.1f}{beside}"
 
 
 def seeds(text: str) -> list[int]:
@@ -176,12 +185,13 @@ def _keep_to_a_core(number: int, at_once: int):
 
 def _run(job: Job, logdir: pathlib.Path, at_once: int, episodes: int
          ) -> dict[str, Any]:
-  """Train, or go on training, and evaluate; return a row without commit."""
+  """Train, or go on training, and evaluate; return a row."""
   # One that was begun under other conditions would not tell how long it takes.
   place = logdir / f"{job.title}-{at_once}_at_once"
   folder = run_folder.resumable(place, job.config)
   begin = (["--resume", str(folder.path)] if folder else
            [*job.args, "--logdir", str(place)])
+  sha = commit()  # Of the code that this process loads.
   machine.python(str(_ROOT / "train.py"), *begin,
                  *(["--noenv_processes"] if at_once > 1 else []))
   folder = run_folder.resumable(place, job.config)
@@ -192,7 +202,7 @@ def _run(job: Job, logdir: pathlib.Path, at_once: int, episodes: int
   last = (folder.path / "metrics.jsonl").read_text().splitlines()[-1]
   row = {**_about(job, episodes), "at_once": at_once,
          "seconds": round(json.loads(last)["seconds"]),
-         "versions": versions(folder)}
+         "commit": sha, "versions": versions(folder)}
   for kind, score in scores.items():
     row[kind] = f"{score['mean']:.6g}"
     row[f"{kind}_std"] = f"{score['std']:.6g}"

@@ -6,6 +6,7 @@ seen must last, so that there is no warning without a cause.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -83,12 +84,18 @@ def _symptoms(config: config_lib.Algorithm, continuous: bool) -> list[Symptom]:
           "{observ_clipped:.0%} of the normalized observations are clipped. "
           "Raise algorithm.observ_clip, or give the environment observations "
           "without extremes.")]
-  if config.reward_scale == "return":  # So that returns have a std of one.
-    found.append(Symptom(
-        "value_diverges", 3, lambda x: x["value_loss"] > 10,
-        "The value diverges: its squared error is {value_loss:.3g}, where "
-        "returns are scaled to a variance of 1. Lower algorithm.learning_rate, "
-        "or bound the rewards by algorithm.reward_clip."))
+  if config.reward_scale == "return":
+    limit, known = 10.0, "returns are scaled to a variance of 1"
+  elif config.reward_clip and config.discount < 1:
+    largest = config.reward_clip / (1 - config.discount)
+    limit, known = largest ** 2, f"no return is larger than {largest:g}"
+  else:  # Returns may be of any size, and so may errors.
+    limit, known = math.inf, ""
+  found.append(Symptom(
+      "value_diverges", 3, lambda x: x["value_loss"] > limit,
+      f"The value diverges: its squared error is {{value_loss:.3g}}, where "
+      f"{known}. Lower algorithm.learning_rate, or bound the rewards by "
+      "algorithm.reward_clip."))
   if held or config.kl_penalty:
     found.append(Symptom(
         "kl_low", 10, lambda x: x["kl"] < target / 30,

@@ -11,5 +11,4 @@ from agents import config as config_lib
 def apply(config: config_lib.Config) -> config_lib.Config:
   """Return the config with a cell."""
   return config.override({
-      "network.recurrent": "gru", "algorithm.minibatch_size": 512,
-      "algorithm.lr_schedule": "linear"})
+      "network.recurrent": "gru", "algorithm.minibatch_size": 512})

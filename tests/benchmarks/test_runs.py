@@ -47,7 +47,7 @@ def _row(seed, mean_action, sampled, **more):
   return {"config": "ant", "variant": "", "steps": "1000000",
           "settings": "", "seed": str(seed), "mean_action": str(mean_action),
           "task": "Ant-v5",
-          "sampled": str(sampled), **more}
+          "sampled": str(sampled), "seconds": "90", "at_once": "2", **more}
 
 
 def test_the_summary_has_a_line_for_each_config_variant_and_budget():
@@ -55,11 +55,17 @@ def test_the_summary_has_a_line_for_each_config_variant_and_budget():
           _row(1, 7000, 4000), _row(0, 8, 9, variant="x=1", settings="x=1")]
   assert runs.summary(rows).splitlines()[2:] == [
       "| ant     | 1,000,000 |     2 | 6000 ± 1414 | 4000 ± 0 | "
-      "3258 (Tianshou, v3, 10 seeds) |",
+      "1.5 (2 at once) | 3258 (Tianshou, v3, 10 seeds) |",
       "| ant     | 3,000,000 |     1 |         1.0 |      2.0 | "
-      "   4958 (rl_games, v4, 1 run) |",
+      "1.5 (2 at once) |    4958 (rl_games, v4, 1 run) |",
       "| ant x=1 | 1,000,000 |     1 |         8.0 |      9.0 | "
-      "3258 (Tianshou, v3, 10 seeds) |"]
+      "1.5 (2 at once) | 3258 (Tianshou, v3, 10 seeds) |"]
+
+
+def test_minutes_are_of_runs_that_had_the_machine_for_themselves():
+  rows = [_row(0, 5000, 4000), _row(1, 5000, 4000, seconds="60", at_once="1"),
+          _row(2, 5000, 4000, seconds="66", at_once="1")]
+  assert "|     1.1 | 3258" in runs.summary(rows)
 
 
 @pytest.mark.slow

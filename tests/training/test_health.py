@@ -1,6 +1,7 @@
 """Sick runs are told so, and healthy ones left alone."""
 
 import json
+import re
 
 import pytest
 
@@ -89,9 +90,32 @@ def test_choices_may_become_certain():
   assert not _examine(patient, 20, action_std=0.0)
 
 
-def test_errors_of_unscaled_returns_are_not_judged():
-  config = _CONFIG.override({"algorithm.reward_scale": "none"})
-  assert not _examine(health.Health(config, True), 20, value_loss=1e6)
+@pytest.mark.parametrize("reward_clip, discount, loss, warned", [
+    (None, 0.99, 1e6, False), (1.0, 1.0, 1e6, False), (1.0, 0.99, 9e3, False),
+    (1.0, 0.99, 1.1e4, True), (10.0, 0.9, 9e3, False),
+    (10.0, 0.9, 1.1e4, True)])
+def test_errors_of_unscaled_returns_are_judged_where_these_are_bounded(
+    reward_clip, discount, loss, warned):
+  config = _CONFIG.override({
+      "algorithm.reward_scale": "none", "algorithm.reward_clip": reward_clip,
+      "algorithm.discount": discount})
+  told = _examine(health.Health(config, True), 9, value_loss=loss)
+  assert bool(told) == warned
+  assert "no return is larger than 100." in str(told) or not warned
+
+
+@pytest.mark.parametrize("changes", [
+    {}, {"algorithm.reward_scale": "none"}, {"algorithm.kl_penalty": 1.0}],
+    ids=str)
+def test_settings_that_are_named_are_there(changes):
+  settings = config_lib.flat(_CONFIG.override(changes))
+  patient = health.Health(_CONFIG.override(changes), True)
+  sick = {name: sign * 1e6 for name, sign in zip(_HEALTHY, (
+      1, -1, 1, 1, 1, 1), strict=True)}
+  told = [_examine(patient, 10, **sick),
+          _examine(patient, 10, kl=0.0, action_std=0.0)]
+  named = set(re.findall(r"(?:algorithm|network)\.\w+", str(told)))
+  assert len(named) >= 6 and named <= set(settings)
 
 
 def test_state_goes_on_where_it_was():
