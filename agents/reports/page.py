@@ -21,16 +21,17 @@ from agents.training import ledger
 
 _STYLE = """
 :root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1000px;
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1080px;
   margin: 2em auto; padding: 0 1em; background: Canvas; color: CanvasText; }
 h1 { font-size: 1.6em; } h2 { font-size: 1.25em; margin-top: 2em; }
 figure { margin: 0; } svg { width: 100%; height: auto; }
 .wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .25em .8em .25em 0; text-align: right; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums;
+  font-size: .87em; }
+th, td { padding: .25em .7em .25em 0; text-align: right; }
 td { white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; white-space: normal;
-  min-width: 11em; }
+  min-width: 8em; }
 th { font-weight: 600; vertical-align: bottom; }
 tr { border-bottom: 1px solid;
   border-color: color-mix(in srgb, currentColor 20%, transparent); }

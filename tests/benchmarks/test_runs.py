@@ -3,6 +3,7 @@ import signal
 
 import pytest
 
+from agents.training import run_folder
 from benchmarks import machine
 from benchmarks import runs
 from tests import command
@@ -73,23 +74,31 @@ def test_runs_are_resumed_evaluated_and_not_repeated(tmp_path, capsys):
   logdir, results = tmp_path / "logdir", tmp_path / "results" / "some.csv"
   name = "pendulum-small-1000-seed3-2_at_once"
   # One that was interrupted, and one with other settings, which isn't touched.
+  process = command.start(
+      "train.py", *_JOB.args, "--logdir", logdir / name, cwd=tmp_path)
+  code, _ = command.interrupt(
+      process, signal.SIGINT, lambda: any(logdir.glob("*/*/*/*.npz")))
+  assert code != 0
   other = _JOB._replace(changes={**_JOB.changes, "num_envs": 2})
-  def saved():
-    return {path.parent for path in logdir.glob("*/*/*/*.npz")}
-  for amount, job in enumerate((_JOB, other), 1):
-    process = command.start(
-        "train.py", *job.args, "--logdir", logdir / name, cwd=tmp_path)
-    code, _ = command.interrupt(
-        process, signal.SIGINT, lambda amount=amount: len(saved()) == amount)
-    assert code != 0
+  folder = run_folder.create(str(logdir / name), "other", other.config)
+  (folder.path / "metrics.jsonl").touch()
   begun = {path.parent: path.stat().st_mtime_ns
            for path in logdir.glob("*/*/metrics.jsonl")}
-  rows = runs.run([_JOB, _JOB._replace(seed=4)], logdir, results, 2, 6)
+  failing = _JOB._replace(variant="failing", changes={
+      "env.id": "tests.toy:Faulty", "env.kwargs": {"fault": "raise"},
+      "env.max_length": 5})
+  jobs = [_JOB, _JOB._replace(seed=4)]
+  with pytest.raises(
+      machine.Failed, match="(?s)1 of 3 runs failed:.*faulty step"):
+    runs.run([failing, *jobs], logdir, results, 2, 6)
+  capsys.readouterr()
+  rows = runs.run(jobs, logdir, results, 2, 6)
+  assert "2 runs, 2 of them done before." in capsys.readouterr().out
   assert {path.parent for path in logdir.glob(f"{name}/*/metrics.jsonl")} == (
       set(begun))
   changed = [path for path, when in begun.items()
              if (path / "metrics.jsonl").stat().st_mtime_ns != when]
-  assert [runs.run_folder.RunFolder(path).config for path in changed] == (
+  assert [run_folder.RunFolder(path).config for path in changed] == (
       [_JOB.config])
   assert runs.read(results) == rows
   assert sorted(row["seed"] for row in rows) == ["3", "4"]
@@ -98,27 +107,12 @@ def test_runs_are_resumed_evaluated_and_not_repeated(tmp_path, capsys):
     assert -2000 < float(row["mean_action"]) < 0 < float(row["sampled_std"])
     assert json.loads(row["settings"])["num_envs"] == 4
     assert "tensorflow=" in row["versions"] and row["commit"]
-  # Again: they are done, and alone they end with the same scores.
-  capsys.readouterr()
-  assert runs.run([_JOB], logdir, results, 1, 6) == [
-      row for row in rows if row["seed"] == "3"]
-  assert "1 runs, 1 of them done before." in capsys.readouterr().out
+  # Alone it ends with the same scores.
   alone, = runs.run([_JOB], tmp_path / "again", tmp_path / "again.csv", 1, 6)
   resumed = next(row for row in rows if row["seed"] == "3")
   times = "seconds", "at_once"
   assert {key: value for key, value in alone.items() if key not in times} == {
       key: value for key, value in resumed.items() if key not in times}
-
-
-@pytest.mark.slow
-def test_a_run_that_fails_says_why_and_is_not_recorded(tmp_path):
-  job = _JOB._replace(changes={"env.id": "tests.toy:Faulty", "env.kwargs": {
-      "fault": "raise"}, "env.max_length": 5})
-  with pytest.raises(
-      machine.Failed, match="(?s)1 of 2 runs failed:.*faulty step"):
-    runs.run([job, _JOB], tmp_path / "logdir", tmp_path / "some.csv", 1, 2)
-  assert [row["config"] for row in runs.read(tmp_path / "some.csv")] == [
-      "pendulum"]
 
 
 def test_a_row_is_of_a_run_if_all_settings_that_it_knows_are_the_same():

@@ -190,8 +190,7 @@ def test_others_save_what_a_lost_first_machine_knew(tmp_path, whole):
   cluster.wait_until(lambda: cluster.begun(2))
   output = _lose(cluster, 0)
   assert f"in {cluster.folder.resolve()}." in output
-  again = _train(tmp_path, 4, "--resume", cluster.folder)
-  assert again.processes
+  _train(tmp_path, 2, "--resume", cluster.folder)
   command.assert_same_checkpoints(cluster.folder, whole)
   assert command.rows(cluster.folder) == command.rows(whole)
 
@@ -245,7 +244,7 @@ def test_a_machine_that_is_slow_is_named(tmp_path):
   (tmp_path / "slow_here.py").write_text(_SLOW)
   cluster = _Cluster(
       tmp_path, 2, *command.SMALL, "--steps", 6000, "--set",
-      "env.id=slow_here:make", variables=[
+      "env.id=slow_here:make", "--set", "eval_every=6000", variables=[
           {"PYTHONPATH": str(tmp_path), "SECONDS_A_STEP": seconds}
           for seconds in ("0.001", "0.005")])
   codes, outputs = cluster.end()

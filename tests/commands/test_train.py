@@ -220,9 +220,8 @@ def _stop(args, signum, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
-def test_signals_save_and_say_how_to_resume(signum, tmp_path):
-  _stop([*command.SMALL, "--steps", "1e6"], signum, tmp_path)
+def test_sigterm_saves_and_says_how_to_resume(tmp_path):
+  _stop([*command.SMALL, "--steps", "1e6"], signal.SIGTERM, tmp_path)
 
 
 @pytest.mark.slow
@@ -409,21 +408,21 @@ def test_killed_and_resumed_equals_uninterrupted(config, args, tmp_path):
 def test_number_of_workers_changes_nothing(tmp_path):
   folders = []
   for name, *args in (
-      ("serial", "--noenv_processes"),
-      ("two", "--set", "num_workers=2"), ("five", "--set", "num_workers=5")):
+      ("serial", "--noenv_processes"), ("five", "--set", "num_workers=5")):
     done = command.run(
         "train.py", "--config", "hopper", "--steps", "6000", "--set",
-        "eval_episodes=4", "--logdir", tmp_path / name, *args, cwd=tmp_path)
+        "eval_episodes=4", "--set", "eval_every=3000", "--logdir",
+        tmp_path / name, *args, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     folders.append(command.run_folder(tmp_path / name))
-  for folder in folders[1:]:
-    assert command.rows(folder) == command.rows(folders[0])
-    command.assert_same_checkpoints(folder, folders[0])
+  serial, five = folders
+  assert command.rows(five) == command.rows(serial)
+  command.assert_same_checkpoints(five, serial)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config, steps, goal", [
-    (["pendulum"], 300_000, -250),
+    (["pendulum"], 200_000, -250),
     (["cartpole", "--preset", "paper"], 60_000, 463)])
 def test_small_tasks_are_solved(config, steps, goal, tmp_path):
   done = command.run("train.py", "--config", *config, "--steps", str(steps),
