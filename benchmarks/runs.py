@@ -141,7 +141,8 @@ def summary(rows: Iterable[dict[str, str]]) -> str:
     best = published.best(group[0]["task"], int(steps))
     beside = f"{best.score:g} ({best.source})" if best else "-"
     lines.append([
-        f"{config} {variant}".strip(), f"{int(steps):,}", str(len(group)),
+        f"{config} {variant}".strip(), f"{int(steps):,}",
+        ranges(int(row["seed"]) for row in group),
         *cells, _minutes(group), beside])
   return tables.markdown(
       ["config", "steps", "seeds", "mean action", "sampled", "minutes",
@@ -174,6 +175,18 @@ def seeds(text: str) -> list[int]:
     first, dash, last = part.partition("-")
     found += range(int(first), int(last if dash else first) + 1)
   return found
+
+
+def ranges(numbers: Iterable[int]) -> str:
+  """Return "0-4" or "1,3,5-7", which `seeds` parses."""
+  parts: list[list[int]] = []
+  for number in sorted(numbers):
+    if parts and number == parts[-1][-1] + 1:
+      parts[-1].append(number)
+    else:
+      parts.append([number])
+  return ",".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0])
+                  for part in parts)
 
 
 def _keep_to_a_core(number: int, at_once: int):

@@ -19,6 +19,7 @@ _JOB = runs.Job("pendulum", 1_000, 3, "small", None, {
     ("0-4", [0, 1, 2, 3, 4]), ("7", [7]), ("1,3,5-6", [1, 3, 5, 6])])
 def test_seeds_are_lists_and_ranges(text, numbers):
   assert runs.seeds(text) == numbers
+  assert runs.ranges(reversed(numbers)) == text
 
 
 @pytest.mark.parametrize("values, text", [
@@ -55,11 +56,11 @@ def test_the_summary_has_a_line_for_each_config_variant_and_budget():
   rows = [_row(0, 5000, 4000), _row(0, 1, 2, steps="3000000"),
           _row(1, 7000, 4000), _row(0, 8, 9, variant="x=1", settings="x=1")]
   assert runs.summary(rows).splitlines()[2:] == [
-      "| ant     | 1,000,000 |     2 | 6000 ± 1414 | 4000 ± 0 | "
+      "| ant     | 1,000,000 |   0-1 | 6000 ± 1414 | 4000 ± 0 | "
       "1.5 (2 at once) | 3258 (Tianshou, v3, 10 seeds) |",
-      "| ant     | 3,000,000 |     1 |         1.0 |      2.0 | "
+      "| ant     | 3,000,000 |     0 |         1.0 |      2.0 | "
       "1.5 (2 at once) |    4958 (rl_games, v4, 1 run) |",
-      "| ant x=1 | 1,000,000 |     1 |         8.0 |      9.0 | "
+      "| ant x=1 | 1,000,000 |     0 |         8.0 |      9.0 | "
       "1.5 (2 at once) | 3258 (Tianshou, v3, 10 seeds) |"]
 
 
