@@ -63,13 +63,16 @@ def _symptoms(config: config_lib.Algorithm, continuous: bool) -> list[Symptom]:
   """Return all there can be with these settings."""
   target = config.kl_target
   held = config.lr_schedule == "kl_adaptive"
-  hold = "" if held else ", or set algorithm.lr_schedule=kl_adaptive"
+  # What sets the pace; a schedule that holds the KL soon forgets the first rate.
+  pace = "algorithm.kl_target" if held else "algorithm.learning_rate"
   found = [
       Symptom(
           "kl_high", 3, lambda x: x["kl"] > 30 * target,
           "Each update moves the policy far: a KL divergence of {kl:.2g}, "
           "where algorithm.kl_target is {settings[algorithm.kl_target]:g}. "
-          f"Lower algorithm.learning_rate{hold}."),
+          + ("Lower algorithm.update_epochs or algorithm.learning_rate."
+             if held else "Lower algorithm.learning_rate, or set "
+             "algorithm.lr_schedule=kl_adaptive.")),
       Symptom(
           # Where returns are all alike, as in a task that is mastered, there is
           # nothing to explain, and errors are small.
@@ -78,7 +81,7 @@ def _symptoms(config: config_lib.Algorithm, continuous: bool) -> list[Symptom]:
           "The value explains nothing of the returns: explained variance "
           "{explained_variance:.2f}. If rewards are not noise, raise "
           "algorithm.update_epochs or network.value_layers, or lower "
-          "algorithm.learning_rate."),
+          f"{pace}."),
       Symptom(
           "observ_clipped", 3, lambda x: x.get("observ_clipped", 0.0) > 0.05,
           "{observ_clipped:.0%} of the normalized observations are clipped. "
@@ -94,21 +97,22 @@ def _symptoms(config: config_lib.Algorithm, continuous: bool) -> list[Symptom]:
   found.append(Symptom(
       "value_diverges", 3, lambda x: x["value_loss"] > limit,
       f"The value diverges: its squared error is {{value_loss:.3g}}, where "
-      f"{known}. Lower algorithm.learning_rate, or bound the rewards by "
+      f"{known}. Lower {pace}, or bound the rewards by "
       "algorithm.reward_clip."))
   if held or config.kl_penalty:
     found.append(Symptom(
         "kl_low", 10, lambda x: x["kl"] < target / 30,
         "Updates hardly move the policy: a KL divergence of {kl:.2g}, where "
         "algorithm.kl_target is {settings[algorithm.kl_target]:g}. Raise "
-        "algorithm.update_epochs or algorithm.learning_rate."))
+        "algorithm.update_epochs" + (
+            "." if held else " or algorithm.learning_rate.")))
   if continuous:
     found += [
         Symptom(
             "std_collapsed", 3, lambda x: x["action_std"] < 0.01,
             "The policy no longer explores: its actions' standard deviation is "
             "{action_std:.2g}; bounded actions span [-1, 1]. Raise "
-            "algorithm.entropy_coef, or lower algorithm.learning_rate."),
+            f"algorithm.entropy_coef, or lower {pace}."),
         Symptom(
             "std_explodes", 3, lambda x: x["action_std"] > 3,
             "The policy is mostly noise: its actions' standard deviation is "
@@ -117,5 +121,5 @@ def _symptoms(config: config_lib.Algorithm, continuous: bool) -> list[Symptom]:
         Symptom(
             "actions_saturated", 3, lambda x: x["action_saturation"] > 0.9,
             "{action_saturation:.0%} of the actions lie beyond their bounds. "
-            "Lower network.init_std or algorithm.learning_rate.")]
+            f"Lower network.init_std or {pace}.")]
   return found

@@ -2,15 +2,22 @@
 
 import json
 import pathlib
+import re
 
 import pytest
 
+from agents import configs
 from benchmarks import ablation
 from benchmarks import runs
 
 _DOCS = pathlib.Path(__file__).parents[2] / "docs"
 _ROWS = runs.read(_DOCS / "results" / "learning.csv")
+_EARLIER = runs.read(_DOCS / "results" / "earlier.csv")
 _PARTS = runs.read(_DOCS / "results" / "ablation.csv")
+# Config, number and unit of its steps if they are told, seeds, both returns.
+_README = re.findall(
+    r"^\| `(\w+)`[^|]*\| (?:(\d+)([kM]) \| )?(\d+) \| ([^|]+) \| ([^|]+) \|",
+    (_DOCS.parent / "README.md").read_text(), re.MULTILINE)
 
 
 def test_there_are_results():
@@ -43,4 +50,23 @@ def test_the_ablation_is_of_the_configs_and_variants_as_they_are():
 def test_the_page_shows_the_tables_of_all_rows():
   page = (_DOCS / "results.md").read_text()
   assert runs.summary(_ROWS) in page
+  assert runs.summary(_EARLIER) in page
   assert ablation.table(_PARTS) in page
+
+
+@pytest.mark.parametrize(
+    "name, steps, unit, seeds, mean_action, sampled", _README,
+    ids=lambda cell: cell)
+def test_the_readme_says_what_the_rows_do(
+    name, steps, unit, seeds, mean_action, sampled):
+  budget = (int(steps) * {"k": 1_000, "M": 1_000_000}[unit] if steps else
+            configs.load(name)[1].steps)
+  rows = [row for row in _ROWS
+          if row["config"] == name and int(row["steps"]) == budget]
+  assert len(rows) == int(seeds)
+  for kind, shown in (("mean_action", mean_action), ("sampled", sampled)):
+    assert runs.spread([float(row[kind]) for row in rows]) == shown.strip()
+
+
+def test_the_readme_shows_all_rows():
+  assert sum(int(seeds) for _, _, _, seeds, _, _ in _README) == len(_ROWS)

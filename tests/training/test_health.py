@@ -83,6 +83,9 @@ def test_nobody_is_told_to_do_what_is_done():
   for config, told in ((_CONFIG, True), (adaptive, False)):
     (text,), = _examine(health.Health(config, True), 3, kl=0.5).values()
     assert ("lr_schedule" in text) == told
+  # The rate to begin with is soon forgotten where the KL is held.
+  (text,), = _examine(health.Health(adaptive, True), 3, action_std=0.0).values()
+  assert "kl_target" in text and "learning_rate" not in text
 
 
 def test_choices_may_become_certain():
@@ -105,8 +108,8 @@ def test_errors_of_unscaled_returns_are_judged_where_these_are_bounded(
 
 
 @pytest.mark.parametrize("changes", [
-    {}, {"algorithm.reward_scale": "none"}, {"algorithm.kl_penalty": 1.0}],
-    ids=str)
+    {}, {"algorithm.reward_scale": "none"}, {"algorithm.kl_penalty": 1.0},
+    {"algorithm.lr_schedule": "kl_adaptive"}], ids=str)
 def test_settings_that_are_named_are_there(changes):
   settings = config_lib.flat(_CONFIG.override(changes))
   patient = health.Health(_CONFIG.override(changes), True)
