@@ -63,7 +63,7 @@ def _symptoms(config: config_lib.Algorithm, continuous: bool) -> list[Symptom]:
   """Return all there can be with these settings."""
   target = config.kl_target
   held = config.lr_schedule == "kl_adaptive"
-  # What sets the pace; a schedule that holds the KL soon forgets the first rate.
+  # What sets the pace; holding the KL soon forgets the first step size.
   pace = "algorithm.kl_target" if held else "algorithm.learning_rate"
   found = [
       Symptom(
