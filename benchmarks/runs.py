@@ -132,10 +132,10 @@ def summary(rows: Iterable[dict[str, str]]) -> str:
   """Return a table with a line for each config, variant and budget."""
   groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
   for row in rows:
-    key = row["config"], row["variant"], row["steps"], row["settings"]
+    key = row["config"], row["variant"], row["steps"]
     groups.setdefault(key, []).append(row)
   lines = []
-  for (config, variant, steps, _), group in groups.items():
+  for (config, variant, steps), group in groups.items():
     cells = [spread([float(row[name]) for row in group])
              for name in ("mean_action", "sampled")]
     best = published.best(group[0]["task"], int(steps))

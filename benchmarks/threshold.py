@@ -24,6 +24,7 @@ import time
 
 import gymnasium
 
+from agents import config as config_lib
 from agents import configs
 from benchmarks import machine
 from benchmarks import runs
@@ -45,6 +46,7 @@ def main(argv: list[str] | None = None):
                       help="change a setting, as for train.py")
   args = parser.parse_args(argv)
   _, config = configs.load(args.config)
+  config = config.override(dict(map(config_lib.parse_setting, args.set)))
   spec = gymnasium.registry.get(config.env.id)
   goal = args.goal if args.goal is not None else (
       spec and spec.reward_threshold)
@@ -59,6 +61,8 @@ def main(argv: list[str] | None = None):
     print(f"seed {seed}: {json.dumps(found[-1])}", flush=True)
   print(f"\nSeconds from the command to a return of {goal:g} on "
         f"{config.env.id}:\n\n{table(found)}")
+  if limits := [run["step_limit"] for run in found if run["step_limit"]]:
+    print(f"\nThe workers stepped {max(limits):,.0f} a second at most.")
 
 
 def seconds_to(goal: float, *args: str) -> dict[str, float | None]:

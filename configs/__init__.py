@@ -19,12 +19,12 @@ from agents import plain
 
 
 class Expected(NamedTuple):
-  """What came of a config: last evaluations, with the mean action."""
+  """What came of a config: final policies, with the mean action."""
 
   score: float  # Mean over the seeds.
   std: float | None  # None of one seed.
   seeds: int
-  minutes: float  # That a run takes on two CPU cores.
+  minutes: float  # That a run takes on at most two CPU cores.
 
 
 def names() -> list[str]:

@@ -14,4 +14,4 @@ CONFIG = short_segments.CONFIG.override({
 })
 
 EXPECTED = configs.Expected(
-    score=3817, std=443, seeds=5, minutes=3.5)
+    score=3361, std=330, seeds=5, minutes=3.1)

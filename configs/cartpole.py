@@ -16,4 +16,4 @@ CONFIG = default.CONFIG.override({
 })
 
 EXPECTED = configs.Expected(
-    score=500, std=0, seeds=3, minutes=0.4)
+    score=500, std=0, seeds=5, minutes=0.2)

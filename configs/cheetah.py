@@ -14,4 +14,4 @@ CONFIG = short_segments.CONFIG.override({
 })
 
 EXPECTED = configs.Expected(
-    score=6922, std=1263, seeds=5, minutes=1.3)
+    score=7076, std=748, seeds=5, minutes=1.2)

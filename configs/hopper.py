@@ -14,4 +14,4 @@ CONFIG = default.CONFIG.override({
 })
 
 EXPECTED = configs.Expected(
-    score=2898, std=737, seeds=5, minutes=2.3)
+    score=3084, std=629, seeds=5, minutes=1.8)

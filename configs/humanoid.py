@@ -1,8 +1,9 @@
 """Humanoid-v5: 17 joints and 348 observations.
 
-A step size held by the KL divergence decides whether it learns at all: 3200
-after 1M steps, against 756 with a linear schedule (64 environments, segments of
-32 steps, one seed)."""
+A step size held by the KL divergence decides: in a prototype, with 64
+environments and segments of 32 steps, one seed made 3200 after 1M steps, and
+756 with a linear schedule. When it begins to walk, from 0.7M steps on, is up
+to the seed."""
 
 from agents import configs
 from agents.configs import short_segments
@@ -14,4 +15,4 @@ CONFIG = short_segments.CONFIG.override({
 })
 
 EXPECTED = configs.Expected(
-    score=3349, std=1095, seeds=5, minutes=4.4)
+    score=3007, std=2157, seeds=5, minutes=3.8)

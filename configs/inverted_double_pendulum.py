@@ -18,4 +18,4 @@ CONFIG = default.CONFIG.override({
 })
 
 EXPECTED = configs.Expected(
-    score=9281, std=82, seeds=5, minutes=1.7)
+    score=9356, std=8, seeds=5, minutes=1.3)

@@ -16,4 +16,4 @@ CONFIG = default.CONFIG.override({
 })
 
 EXPECTED = configs.Expected(
-    score=-168, std=13, seeds=3, minutes=0.7)
+    score=-165, std=10, seeds=5, minutes=0.3)

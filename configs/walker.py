@@ -1,6 +1,7 @@
 """Walker2d-v5: two legs, ends when it falls.
 
-With a step size that follows the KL divergence, the seeds differ less.
+With a step size that follows the KL divergence four tuning seeds made 3807 to
+4424; without it five other ones made 3400 +- 684.
 """
 
 from agents import configs
@@ -13,4 +14,4 @@ CONFIG = default.CONFIG.override({
 })
 
 EXPECTED = configs.Expected(
-    score=3828, std=378, seeds=5, minutes=1.9)
+    score=3500, std=1207, seeds=5, minutes=2.0)

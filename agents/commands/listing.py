@@ -26,4 +26,4 @@ def table() -> str:
            for row in rows]
   return "\n".join([*(line.rstrip() for line in lines), (
       "\nScores are returns of the mean action at the end, minutes were taken "
-      "on two CPU cores.")])
+      "on at most two CPU cores.")])

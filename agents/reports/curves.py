@@ -53,7 +53,8 @@ def estimate(scores: np.ndarray) -> Estimate:
 def curve(runs: Sequence[results.Run], phase: str, unit: str) -> Curve | None:
   """Return score against steps or hours, as far as all runs have come.
 
-  Scores between two reports are interpolated.
+  Scores between two reports are interpolated. Against hours a run that is
+  finished stays where it is, until the last one is.
 
   Args:
     runs: That differ in their seeds.
@@ -62,15 +63,19 @@ def curve(runs: Sequence[results.Run], phase: str, unit: str) -> Curve | None:
   Returns:
     The curve of those that have any scores, None if there is none.
   """
-  series = []
+  series, going = [], []
   for run in runs:
     if rows := run.phase(phase):
       x = [row["step"] if unit == "steps" else row["seconds"] / 3600
            for row in rows]
       series.append((x, [row["return_mean"] for row in rows]))
+      if run.rows[-1]["step"] < run.config.steps:
+        going.append(x[-1])
   if not series:
     return None
   first, last = max(x[0] for x, _ in series), min(x[-1] for x, _ in series)
+  if unit == "hours":  # What was faster keeps its last score.
+    last = min(going) if going else max(x[-1] for x, _ in series)
   grid = np.linspace(first, max(first, last), _POINTS)
   return Curve(grid, estimate(np.array(
       [np.interp(grid, x, scores) for x, scores in series])))

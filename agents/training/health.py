@@ -70,8 +70,8 @@ def _symptoms(config: config_lib.Algorithm, continuous: bool) -> list[Symptom]:
           "kl_high", 3, lambda x: x["kl"] > 30 * target,
           "Each update moves the policy far: a KL divergence of {kl:.2g}, "
           "where algorithm.kl_target is {settings[algorithm.kl_target]:g}. "
-          + ("Lower algorithm.update_epochs or algorithm.learning_rate."
-             if held else "Lower algorithm.learning_rate, or set "
+          + ("Lower algorithm.update_epochs." if held else
+             "Lower algorithm.learning_rate, or set "
              "algorithm.lr_schedule=kl_adaptive.")),
       Symptom(
           # Where returns are all alike, as in a task that is mastered, there is
@@ -97,8 +97,7 @@ def _symptoms(config: config_lib.Algorithm, continuous: bool) -> list[Symptom]:
   found.append(Symptom(
       "value_diverges", 3, lambda x: x["value_loss"] > limit,
       f"The value diverges: its squared error is {{value_loss:.3g}}, where "
-      f"{known}. Lower {pace}, or bound the rewards by "
-      "algorithm.reward_clip."))
+      f"{known}. Lower {pace} or algorithm.reward_clip."))
   if held or config.kl_penalty:
     found.append(Symptom(
         "kl_low", 10, lambda x: x["kl"] < target / 30,
@@ -109,7 +108,7 @@ def _symptoms(config: config_lib.Algorithm, continuous: bool) -> list[Symptom]:
   if continuous:
     found += [
         Symptom(
-            "std_collapsed", 3, lambda x: x["action_std"] < 0.01,
+            "std_collapsed", 3, lambda x: x["action_std"] < 0.002,
             "The policy no longer explores: its actions' standard deviation is "
             "{action_std:.2g}; bounded actions span [-1, 1]. Raise "
             f"algorithm.entropy_coef, or lower {pace}."),

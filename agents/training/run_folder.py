@@ -114,9 +114,10 @@ def resumable(logdir: str | os.PathLike, config: config_lib.Config
               ) -> RunFolder | None:
   """Return the run with this very config that can be gone on with."""
   for path in sorted(pathlib.Path(logdir).glob("*/checkpoints/*.npz")):
-    folder = RunFolder(path.parent.parent)
-    if folder.config == config:
-      return folder
+    with contextlib.suppress(config_lib.ConfigError):  # Of another version.
+      folder = RunFolder(path.parent.parent)
+      if folder.config == config:
+        return folder
   return None
 
 

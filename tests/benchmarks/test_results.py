@@ -25,7 +25,8 @@ def test_there_are_results():
 
 
 @pytest.mark.parametrize(
-    "row", _ROWS, ids=lambda row: f"{row['config']}-{row['seed']}")
+    "row", [*_ROWS, *_EARLIER],
+    ids=lambda row: f"{row['config']}-{row['seed']}")
 def test_a_row_is_of_the_config_as_it_is(row):
   job = runs.Job(row["config"], int(row["steps"]), int(row["seed"]))
   assert not row["variant"] and "dirty" not in row["commit"]

@@ -67,6 +67,25 @@ def test_curves_end_where_the_first_run_does(tmp_path):
   assert step == 200 and scores.tolist() == [20.0, 20.0]
 
 
+def _slower(run, times):
+  rows = [{**row, "seconds": times * row["seconds"]} for row in run.rows]
+  return run._replace(rows=rows)
+
+
+def test_what_is_finished_sooner_keeps_its_score(tmp_path):
+  fast, slow = _runs(tmp_path, [10.0, 30.0], [20.0, 40.0])
+  curve = curves.curve([fast, _slower(slow, 2)], "eval", "hours")
+  assert (curve.x[0], curve.x[-1]) == pytest.approx((0.02, 0.04))
+  assert (curve.score.mean[0], curve.score.mean[-1]) == (25.0, 35.0)
+
+
+def test_what_goes_on_is_seen_as_far_as_it_has_come(tmp_path):
+  done, going = _runs(tmp_path, [10.0, 30.0], [20.0, 40.0])
+  going = going._replace(config=going.config.override({"steps": 300}))
+  curve = curves.curve([_slower(done, 2), going], "eval", "hours")
+  assert curve.x[-1] == pytest.approx(0.02)
+
+
 def test_runs_without_scores_do_not_take_away_those_of_others(tmp_path):
   runs = _runs(tmp_path, [10.0, 20.0], [None, 30.0], [None, None])
   curve = curves.curve(runs, "eval", "steps")

@@ -35,7 +35,7 @@ def test_healthy_runs_are_left_alone():
     ({"explained_variance": -0.2}, 10, ["-0.20", "algorithm.update_epochs"]),
     ({"value_loss": 11.0}, 3, ["11", "algorithm.learning_rate"]),
     ({"observ_clipped": 0.06}, 3, ["6%", "algorithm.observ_clip"]),
-    ({"action_std": 0.005}, 3, ["0.005", "algorithm.entropy_coef"]),
+    ({"action_std": 0.001}, 3, ["0.001", "algorithm.entropy_coef"]),
     ({"action_std": 3.5}, 3, ["3.5", "network.init_std"]),
     ({"action_saturation": 0.95}, 3, ["95%", "network.init_std"])], ids=str)
 def test_each_symptom_is_told_after_a_while_and_now_and_then(
