@@ -6,7 +6,6 @@ seen must last, so that there is no warning without a cause.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -93,11 +92,13 @@ def _symptoms(config: config_lib.Algorithm, continuous: bool) -> list[Symptom]:
     largest = config.reward_clip / (1 - config.discount)
     limit, known = largest ** 2, f"no return is larger than {largest:g}"
   else:  # Returns may be of any size, and so may errors.
-    limit, known = math.inf, ""
-  found.append(Symptom(
-      "value_diverges", 3, lambda x: x["value_loss"] > limit,
-      f"The value diverges: its squared error is {{value_loss:.3g}}, where "
-      f"{known}. Lower {pace} or algorithm.reward_clip."))
+    limit, known = None, ""
+  if limit:
+    found.append(Symptom(
+        "value_diverges", 3, lambda x: x["value_loss"] > limit,
+        f"The value diverges: its squared error is {{value_loss:.3g}}, where "
+        f"{known}. Lower {pace}, or bound the rewards more closely by "
+        "algorithm.reward_clip."))
   if held or config.kl_penalty:
     found.append(Symptom(
         "kl_low", 10, lambda x: x["kl"] < target / 30,

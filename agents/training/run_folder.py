@@ -113,28 +113,32 @@ def find(path: str | os.PathLike) -> RunFolder:
 def resumable(logdir: str | os.PathLike, config: config_lib.Config
               ) -> RunFolder | None:
   """Return the run with this very config that can be gone on with."""
-  for path in sorted(pathlib.Path(logdir).glob("*/checkpoints/*.npz")):
-    with contextlib.suppress(config_lib.ConfigError):  # Of another version.
-      folder = RunFolder(path.parent.parent)
-      if folder.config == config:
-        return folder
-  return None
+  return next(iter(_alike(logdir, config)), None)
 
 
 def unfinished(logdir: str | os.PathLike, config: config_lib.Config
                ) -> RunFolder | None:
   """Return the newest run with this very config that has some of its budget
   left, if there is one."""
+  return next((
+      folder for folder in reversed(_alike(logdir, config))
+      if checkpoint.step_of(checkpoint.newest(folder.checkpoints))
+      < config.steps), None)
+
+
+def _alike(logdir: str | os.PathLike, config: config_lib.Config
+           ) -> list[RunFolder]:
+  """Return the runs with this very config that have checkpoints, the oldest
+  first."""
+  found = []
   folders = pathlib.Path(logdir).expanduser().glob("*/checkpoints")
-  for checkpoints in sorted(folders, reverse=True):
-    saved = checkpoint.paths(checkpoints)
-    if not saved or checkpoint.step_of(saved[-1]) >= config.steps:
-      continue
-    with contextlib.suppress(config_lib.ConfigError):  # Of another version.
-      folder = RunFolder(checkpoints.parent)
-      if folder.config == config:
-        return folder
-  return None
+  for checkpoints in sorted(folders):
+    if checkpoint.paths(checkpoints):
+      with contextlib.suppress(config_lib.ConfigError):  # Of another version.
+        folder = RunFolder(checkpoints.parent)
+        if folder.config == config:
+          found.append(folder)
+  return found
 
 
 def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:

@@ -112,8 +112,10 @@ def test_the_run_with_the_same_config_can_be_gone_on_with(tmp_path):
       str(tmp_path), "other", CONFIG.override({"seed": 1}))
   folder = run_folder.create(str(tmp_path), "some", CONFIG)
   assert run_folder.resumable(tmp_path, CONFIG) is None  # No checkpoint yet.
-  for path in other.checkpoints, folder.checkpoints:
-    (path / "100.npz").touch()
+  broken = run_folder.create(str(tmp_path), "of_another_version", CONFIG)
+  (broken.path / "config.yaml").write_text("nonsense: 1")
+  for path in other.checkpoints, folder.checkpoints, broken.checkpoints:
+    (path / "checkpoint-000000000100.npz").touch()
   assert run_folder.resumable(tmp_path, CONFIG).path == folder.path
   assert run_folder.resumable(tmp_path / "nowhere", CONFIG) is None
 
