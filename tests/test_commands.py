@@ -147,7 +147,7 @@ def test_options_in_the_text_exist(path):
   known = "".join(
       _paste(f"python -m agents {name} --help", command.ROOT, command.ROOT)
       for name in ("train", "visualize", "report", "export", "sweep", "check"))
-  known += "--config --rounds --peers --configs --logdir --port -n -m"
+  known += "--config --seeds --rounds --peers --configs --logdir --port -n -m"
   options = re.compile(r"(?<![\w-])--[a-z_]+")
   text = re.sub("<!--.*?-->", "", (command.ROOT / path).read_text())
   assert set(options.findall(text)) <= set(options.findall(known))
