@@ -17,9 +17,11 @@ import gymnasium
 import numpy as np
 
 from agents import spaces as spaces_lib
+from agents.environments import at_once
 from agents.environments import episodes
 from agents.environments import layout
 from agents.environments import members
+from agents.environments import robots
 from agents.environments import wrappers
 
 _MOST_RESETS = 10  # In a row that may fail, before that is an error.
@@ -73,6 +75,9 @@ class Block(members.Members):
     self._reward_parts: list[dict[str, float]] = [{} for _ in constructors]
     self._reset_infos: list[dict[str, Any]] = [{} for _ in constructors]
     super().__init__(constructors, first, spaces, alive)
+    # Where infos are asked for, each environment has to tell its own.
+    self._robots = None if infos else at_once.of(self._envs)
+    self._limits: list[tuple[int, int | None]] = [(0, None)] * len(self._envs)
 
   def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
     """Begin episode 0 of every environment with the given seeds.
@@ -118,22 +123,11 @@ class Block(members.Members):
       arrays[name][:] = 0
     outcomes: dict[int, dict[str, Any] | str] = {}  # By offset.
     infos: dict[int, dict[str, Any]] = {}  # Likewise.
-    for offset in np.flatnonzero(active).tolist():
-      try:
-        observ, rewards[offset], terminated, truncated, info = (
-            self._envs[offset].step(actions[offset]))
-        self._observe(offset, observ)
-        self._count(offset, info)
-        if self._infos:
-          infos[offset] = info
-        if terminated or truncated:
-          arrays["terminated"][offset] = terminated
-          arrays["truncated"][offset] = truncated
-          outcomes[offset] = {
-              **wrappers.numbers(info),
-              "reward_parts": self._reward_parts[offset]}
-      except BaseException as error:
-        outcomes[offset] = self._failed(error, offset)
+    offsets = np.flatnonzero(active).tolist()
+    if self._robots:
+      self._step_robots(self._robots, offsets, actions, outcomes)
+    else:
+      self._step_each(offsets, actions, outcomes, infos)
     for offset in self._not_finite():
       if not isinstance(outcomes.get(offset), str):
         self._lengths[offset] -= 1  # It is this step that failed.
@@ -174,6 +168,74 @@ class Block(members.Members):
           self._count(offset, info)
           self._observe(offset, observ)
           self._alive()
+      if self._robots:
+        self._robots.begin(offset, self._reward_parts[offset])
+
+  def _step_each(self, offsets: list[int], actions: Any,
+                 outcomes: dict[int, dict[str, Any] | str],
+                 infos: dict[int, dict[str, Any]]):
+    """Step one environment after the other, and add what came of it."""
+    arrays = self._arrays
+    for offset in offsets:
+      try:
+        observ, arrays["reward"][offset], terminated, truncated, info = (
+            self._envs[offset].step(actions[offset]))
+        self._observe(offset, observ)
+        self._count(offset, info)
+        if self._infos:
+          infos[offset] = info
+        if terminated or truncated:
+          arrays["terminated"][offset] = terminated
+          arrays["truncated"][offset] = truncated
+          outcomes[offset] = {
+              **wrappers.numbers(info),
+              "reward_parts": self._reward_parts[offset]}
+      except BaseException as error:
+        outcomes[offset] = self._failed(error, offset)
+
+  def _step_robots(self, together: robots.Robots, offsets: list[int],
+                   actions: np.ndarray,
+                   outcomes: dict[int, dict[str, Any] | str]):
+    """The same for robots that are stepped at once."""
+    arrays = self._arrays
+    for offset in offsets:
+      try:
+        together.simulate(offset, actions[offset])
+      except BaseException as error:
+        outcomes[offset] = self._failed(error, offset)
+    offsets = [offset for offset in offsets if offset not in outcomes]
+    if not offsets:
+      return
+    stepped = together.outcome(offsets, actions[offsets])
+    arrays["observ"][offsets] = stepped.observ
+    arrays["reward"][offsets] = stepped.reward
+    arrays["terminated"][offsets] = stepped.terminated
+    for row, offset in enumerate(offsets):
+      self._lengths[offset] += 1
+      longest, cut = self._limits[offset]
+      terminated = stepped.terminated[row]
+      truncated = self._lengths[offset] >= longest
+      cut_short = self._lengths[offset] == cut and not (terminated or truncated)
+      if terminated or truncated or cut_short:
+        arrays["truncated"][offset] = truncated or cut_short
+        outcomes[offset] = {
+            **stepped.numbers(row),
+            **({"cut_short": True} if cut_short else {}),
+            "reward_parts": together.sums(offset)}
+
+  def _replace(self, offset: int):
+    super()._replace(offset)
+    if self._robots:
+      self._robots.replace(offset, self._envs[offset].unwrapped)
+
+  def _chosen(self, chosen: Sequence[bool]) -> list[tuple[int, gymnasium.Env]]:
+    # Whoever reaches into environments may change them, each in its own way.
+    if self._robots:
+      for offset, env in enumerate(self._envs):
+        at_once.skip(env, self._lengths[offset])
+        self._reward_parts[offset] = self._robots.sums(offset)
+      self._robots = None
+    return super()._chosen(chosen)
 
   def _begin(self, offset: int, seed: int):
     self._seeds[offset] = seed
@@ -187,6 +249,9 @@ class Block(members.Members):
         raise ValueError(f"The observation {observ!r} is not finite.")
     if self._infos:
       self._reset_infos[offset] = info
+    if self._robots:
+      self._robots.begin(offset)
+      self._limits[offset] = at_once.limits(self._envs[offset])
 
   def _begin_next(self, offset: int) -> Iterator[str]:
     """Begin the next episode that can begin, and say why others could not."""
@@ -224,6 +289,7 @@ class Block(members.Members):
     """Count a step and sum what its info says of the reward."""
     self._lengths[offset] += 1
     wrappers.add_reward_parts(self._reward_parts[offset], info)
+
 
 def action_converter(space: gymnasium.Space
                      ) -> Callable[[np.ndarray], Any]:

@@ -95,20 +95,20 @@ class ShortEpisode(gymnasium.Wrapper):
   def __init__(self, env: gymnasium.Env, seed: int, length: int):
     super().__init__(env)
     self._seed = seed
-    self._length = length
-    self._left: int | None = None  # Steps, in that episode alone.
+    self.length = length
+    self.left: int | None = None  # Steps, in that episode alone.
 
   def reset(self, *, seed: int | None = None, options: dict | None = None
             ) -> tuple[Any, dict]:
-    self._left = self._length if seed == self._seed else None
+    self.left = self.length if seed == self._seed else None
     return self.env.reset(seed=seed, options=options)
 
   def step(self, action):
-    if self._left is None:
+    if self.left is None:
       return self.env.step(action)
     observ, reward, terminated, truncated, info = self.env.step(action)
-    self._left -= 1
-    if not self._left and not (terminated or truncated):
+    self.left -= 1
+    if not self.left and not (terminated or truncated):
       truncated, info = True, {**info, "cut_short": True}
     return observ, reward, terminated, truncated, info
 

@@ -1,0 +1,89 @@
+"""What can be stepped at once, and that nobody notices the difference."""
+
+import numpy as np
+import pytest
+
+from agents import config
+from agents.environments import at_once
+from agents.environments import make
+from tests.environments import pairs
+
+
+def _assert_same(both, actions):
+  for action in actions:
+    together, alone = (pairs.step(*pair, action) for pair in both)
+    assert together == alone
+
+
+@pytest.mark.parametrize("kind", pairs.KINDS)
+def test_running_episodes_are_rebuilt(kind, monkeypatch):
+  both = pairs.both(kind, monkeypatch)
+  actions = pairs.actions(both[0][1], 60) * 0.1
+  for made, _ in both:
+    made.replay([0] * pairs.SIZE, pairs.SEEDS,
+                list(np.swapaxes(actions[:5], 0, 1)))
+  _assert_same(both, actions[5:])
+
+
+@pytest.mark.parametrize("reach", [
+    lambda made, chosen: made.call("state_vector", (), {}, chosen),
+    lambda made, chosen: made.get("frame_skip", chosen),
+    lambda made, chosen: made.set(
+        "_forward_reward_weight", [1.0, 2.0, 3.0, 4.0], chosen)])
+def test_who_reaches_into_environments_finds_them_as_they_are(
+    reach, monkeypatch):
+  both = pairs.both("Hopper", monkeypatch)
+  actions = pairs.actions(both[0][1], 60) * 0.1
+  _assert_same(both, actions[:5])
+  for made, _ in both:
+    reach(made, [True] * pairs.SIZE)
+  _assert_same(both, actions[5:])
+
+
+def test_a_robot_that_fails_is_replaced(monkeypatch):
+  both = pairs.both("Ant", monkeypatch, tolerant=True)
+  actions = pairs.actions(both[0][1], 40)
+  _assert_same(both, actions[:6])
+  for made, _ in both:
+    robot = made._envs[2].unwrapped
+    robot.model = None
+    if made._robots:
+      made._robots.replace(2, robot)
+  together, alone = (pairs.step(*pair, actions[6]) for pair in both)
+  for reports, _ in (together, alone):
+    assert "Environment 2 ('Ant-v5', seed" in reports[2].outcome
+  assert together[1] == alone[1]
+  _assert_same(both, actions[7:])
+
+
+@pytest.mark.parametrize("options", [
+    {"action_repeat": 2}, {"random_start": 3}, {"frame_delta": True},
+    {"wrappers": ({"ClipReward": {"min_reward": -1.0}},)}])
+def test_other_wrappers_have_their_way(options):
+  env = pairs.constructor("HalfCheetah", **options)()
+  assert at_once.of([env]) is None
+
+
+def test_other_environments_step_for_themselves():
+  for name in ("CartPole-v1", "Swimmer-v5"):
+    env = make.MakeEnv(config.Env(name))()
+    assert at_once.of([env]) is None
+  plain = pairs.constructor("Hopper")()
+  other = pairs.constructor("Hopper", kwargs={"healthy_reward": 2.0})()
+  assert at_once.of([plain, plain])
+  assert at_once.of([plain, other]) is None
+  class Tilted(type(plain.unwrapped)):
+    pass
+  assert at_once.of([Tilted()]) is None
+
+
+@pytest.mark.parametrize("kind", pairs.KINDS)
+def test_formulas_that_are_not_gymnasiums_are_found_out(kind, monkeypatch):
+  env = pairs.constructor(kind)()
+  assert at_once.of([env])
+  real = type(env.unwrapped).step
+  def step(self, action):
+    observ, reward, *rest = real(self, action)
+    return observ, np.nextafter(reward, np.inf), *rest
+  monkeypatch.setattr(type(env.unwrapped), "step", step)
+  assert at_once.of([env]) is None
