@@ -9,7 +9,6 @@ from agents.configs import short_segments
 
 CONFIG = short_segments.CONFIG.override({
     "env.id": "Ant-v5",
-    "double_buffering": True,  # Faster where steps cost: docs/performance.md.
     "algorithm.lr_schedule": "kl_adaptive",
 })
 

@@ -9,7 +9,6 @@ from agents.configs import default
 
 CONFIG = default.CONFIG.override({
     "env.id": "Hopper-v5",
-    "double_buffering": True,  # Faster where steps cost: docs/performance.md.
     "algorithm.normalize_advantage": False,
 })
 

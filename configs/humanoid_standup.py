@@ -4,6 +4,5 @@ from agents.configs import short_segments
 
 CONFIG = short_segments.CONFIG.override({
     "env.id": "HumanoidStandup-v5",
-    "double_buffering": True,  # Faster where steps cost: docs/performance.md.
     "algorithm.lr_schedule": "kl_adaptive",
 })

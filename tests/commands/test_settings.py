@@ -17,7 +17,7 @@ def test_each_value_names_who_set_it():
   assert made.name == "ant-paper"
   assert made.config.seed == 3 and made.config.env.kwargs == {"a": 1}
   for key, origin in {
-      "env.id": "config ant", "double_buffering": "config ant",
+      "env.id": "config ant", "double_buffering": "default",
       "algorithm.update_every": "preset paper", "device": "default",
       "network.policy_layers": "preset paper", "seed": "command line",
       "algorithm.learning_rate": "command line",
@@ -31,7 +31,7 @@ def test_each_value_names_who_set_it():
 def test_without_changes_all_is_default_or_the_configs():
   origins = _origins("walker", None, {})
   assert {key for key, origin in origins.items() if origin != "default"} == {
-      "env.id", "double_buffering", "algorithm.lr_schedule"}
+      "env.id", "algorithm.lr_schedule"}
 
 
 def test_of_a_run_folder():
