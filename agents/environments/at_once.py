@@ -31,10 +31,11 @@ def of(envs: Sequence[gymnasium.Env]) -> robots_lib.Robots | None:
   robots = [env.unwrapped for env in envs]
   kind = type(robots[0])
   found = robots_lib.KINDS.get(f"{kind.__module__}:{kind.__qualname__}")
-  if not found or not all(_is_plain(env) for env in envs):
+  if (not found or any(type(robot) is not kind for robot in robots)
+      or not all(_is_plain(env) for env in envs)):
     return None
-  settings = [_settings(robot) for robot in robots]
-  if any(each != settings[0] for each in settings[1:]):
+  settings = _settings(robots[0])
+  if any(_settings(robot) != settings for robot in robots[1:]):
     return None
   return found(robots) if _same(found, robots[0]) else None
 
@@ -82,10 +83,13 @@ def _is_plain(env: gymnasium.Env) -> bool:
 
 
 def _settings(robot: Any) -> dict[str, Any]:
-  settings = {name: value for name, value in vars(robot).items()
-              if isinstance(value, (bool, int, float, str, tuple))}
-  settings.pop("_np_random_seed", None)
-  return {**settings, "kind": type(robot), "dt": robot.dt}
+  """Return what its step depends on, beside model and data of its own."""
+  settings = {
+      name: np.asarray(value, dtype=object).tolist()
+      for name, value in vars(robot).items()
+      if isinstance(value, (bool, int, float, str, tuple, list, np.ndarray))
+      and name != "_np_random_seed" and not name.startswith("_ezpickle")}
+  return {**settings, "dt": robot.dt}
 
 
 def _same(kind: type[robots_lib.Robots], robot: Any) -> bool:

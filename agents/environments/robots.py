@@ -1,14 +1,13 @@
 """Gymnasium's MuJoCo robots, all of a block at a time, to the same bits.
 
-A fifth of a robot's step (Ant, Humanoid, Walker2d) to a third (Hopper) is what
-Python computes around the simulator: observation, reward, info. For all robots
-at once that takes next to nothing. The formulas are those of Gymnasium's v5
-tasks, in the same order of operations.
+Part of a robot's step is what Python computes around the simulator:
+observation, reward, info. For all robots at once that takes next to nothing,
+see `benchmarks.robots`. The formulas are those of Gymnasium's v5 tasks, in the
+same order of operations.
 """
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable
 from collections.abc import Sequence
@@ -47,7 +46,7 @@ class Robots:
   """
 
   def __init__(self, robots: Sequence[Any]):
-    mujoco = importlib.import_module("mujoco")
+    import mujoco  # Which takes time, and is there only for who has robots.
     self._simulate = mujoco.mj_step, mujoco.mj_rnePostConstraint
     self._robots = list(robots)
     self._simulations = [_simulation(each) for each in robots]

@@ -1,5 +1,6 @@
 """What can be stepped at once, and that nobody notices the difference."""
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -68,13 +69,35 @@ def test_other_environments_step_for_themselves():
   for name in ("CartPole-v1", "Swimmer-v5"):
     env = make.MakeEnv(config.Env(name))()
     assert at_once.of([env]) is None
+
+
+@pytest.mark.parametrize("kwargs", [
+    {"healthy_reward": 2.0}, {"healthy_z_range": [0.6, 2.0]},
+    {"healthy_z_range": np.array([0.6, 2.0])}, {"frame_skip": 3}])
+def test_robots_with_different_settings_step_for_themselves(kwargs):
   plain = pairs.constructor("Hopper")()
-  other = pairs.constructor("Hopper", kwargs={"healthy_reward": 2.0})()
-  assert at_once.of([plain, plain])
+  assert at_once.of([plain, pairs.constructor("Hopper")()])
+  other = pairs.constructor("Hopper", kwargs=kwargs)()
+  assert at_once.of([other, pairs.constructor("Hopper", kwargs=kwargs)()])
   assert at_once.of([plain, other]) is None
+
+
+def test_cameras_of_their_own_make_no_difference():
+  envs = [pairs.constructor("Hopper", kwargs={
+      "default_camera_config": {"lookat": np.zeros(3)}})() for _ in range(2)]
+  assert at_once.of(envs)
+
+
+def test_other_classes_step_for_themselves():
+  plain = pairs.constructor("Hopper")()
   class Tilted(type(plain.unwrapped)):
     pass
-  assert at_once.of([Tilted()]) is None
+  class Like(gymnasium.Env):
+    observation_space = plain.observation_space
+    action_space = plain.action_space
+  for other in (Tilted(), Like()):
+    assert at_once.of([other]) is None
+    assert at_once.of([plain, other]) is None
 
 
 @pytest.mark.parametrize("kind", pairs.KINDS)
