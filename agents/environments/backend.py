@@ -11,6 +11,7 @@ import numpy as np
 from agents import config as config_lib
 from agents import named
 from agents.environments import block as block_lib
+from agents.environments import conversion
 from agents.environments import make
 
 
@@ -48,7 +49,7 @@ class Backend:
     self.arrays = arrays
     self.run_seed = run_seed
     self.tolerant = tolerant
-    self.to_env = block_lib.action_converter(spaces[1])
+    self.to_env = conversion.action_converter(spaces[1])
 
   def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
     """Begin episode 0 of every environment, and write "observ".

@@ -18,6 +18,7 @@ import numpy as np
 
 from agents import spaces as spaces_lib
 from agents.environments import at_once
+from agents.environments import conversion
 from agents.environments import episodes
 from agents.environments import layout
 from agents.environments import members
@@ -25,6 +26,9 @@ from agents.environments import robots
 from agents.environments import wrappers
 
 _MOST_RESETS = 10  # In a row that may fail, before that is an error.
+
+# By offset within the block, of what ended and what failed; see `Report`.
+Outcomes = dict[int, dict[str, Any] | str]
 
 
 class Report(NamedTuple):
@@ -68,7 +72,7 @@ class Block(members.Members):
     self._infos = infos
     self._arrays = arrays
     self._run_seed = run_seed
-    self._to_env = action_converter(spaces[1])
+    self._to_env = conversion.action_converter(spaces[1])
     self._observed = spaces_lib.columns(arrays["observ"])
     self._observe = spaces_lib.writer(spaces[0], arrays["observ"])
     self._episodes = [0] * len(constructors)
@@ -121,13 +125,12 @@ class Block(members.Members):
     active = arrays["valid"][:] = arrays["active"]
     for name in ("reward", "terminated", "truncated"):
       arrays[name][:] = 0
-    outcomes: dict[int, dict[str, Any] | str] = {}  # By offset.
-    infos: dict[int, dict[str, Any]] = {}  # Likewise.
     offsets = np.flatnonzero(active).tolist()
+    infos: dict[int, dict[str, Any]] = {}  # By offset.
     if self._robots:
-      self._step_robots(self._robots, offsets, actions, outcomes)
+      outcomes = self._step_robots(self._robots, offsets, actions)
     else:
-      self._step_each(offsets, actions, outcomes, infos)
+      outcomes, infos = self._step_each(offsets, actions)
     for offset in self._not_finite():
       if not isinstance(outcomes.get(offset), str):
         self._lengths[offset] -= 1  # It is this step that failed.
@@ -171,11 +174,12 @@ class Block(members.Members):
       if self._robots:
         self._robots.begin(offset, self._reward_parts[offset])
 
-  def _step_each(self, offsets: list[int], actions: Any,
-                 outcomes: dict[int, dict[str, Any] | str],
-                 infos: dict[int, dict[str, Any]]):
-    """Step one environment after the other, and add what came of it."""
+  def _step_each(self, offsets: list[int], actions: Any
+                 ) -> tuple[Outcomes, dict[int, dict[str, Any]]]:
+    """Step one environment after the other; return outcomes and infos."""
     arrays = self._arrays
+    outcomes: Outcomes = {}
+    infos = {}
     for offset in offsets:
       try:
         observ, arrays["reward"][offset], terminated, truncated, info = (
@@ -192,12 +196,13 @@ class Block(members.Members):
               "reward_parts": self._reward_parts[offset]}
       except BaseException as error:
         outcomes[offset] = self._failed(error, offset)
+    return outcomes, infos
 
   def _step_robots(self, together: robots.Robots, offsets: list[int],
-                   actions: np.ndarray,
-                   outcomes: dict[int, dict[str, Any] | str]):
+                   actions: np.ndarray) -> Outcomes:
     """The same for robots that are stepped at once."""
     arrays = self._arrays
+    outcomes: Outcomes = {}
     for offset in offsets:
       try:
         together.simulate(offset, actions[offset])
@@ -205,7 +210,7 @@ class Block(members.Members):
         outcomes[offset] = self._failed(error, offset)
     offsets = [offset for offset in offsets if offset not in outcomes]
     if not offsets:
-      return
+      return outcomes
     stepped = together.outcome(offsets, actions[offsets])
     arrays["observ"][offsets] = stepped.observ
     arrays["reward"][offsets] = stepped.reward
@@ -222,6 +227,7 @@ class Block(members.Members):
             **stepped.numbers(row),
             **({"cut_short": True} if cut_short else {}),
             "reward_parts": together.sums(offset)}
+    return outcomes
 
   def _replace(self, offset: int):
     super()._replace(offset)
@@ -289,51 +295,3 @@ class Block(members.Members):
     """Count a step and sum what its info says of the reward."""
     self._lengths[offset] += 1
     wrappers.add_reward_parts(self._reward_parts[offset], info)
-
-
-def action_converter(space: gymnasium.Space
-                     ) -> Callable[[np.ndarray], Any]:
-  """Return the function from a batch of the agent's actions to the space's.
-
-  Agents act in [-1, 1] wherever the space is bounded; what lies outside is
-  clipped here and only here. Dimensions with one bound are clipped to it.
-  Integers are counted from the space's `start`. Of a Dict or a Tuple, this is
-  so for each of its parts.
-  """
-  if isinstance(space, gymnasium.spaces.Dict):
-    parts = {key: action_converter(part) for key, part in space.items()}
-    return lambda action: [dict(zip(parts, row, strict=True)) for row in zip(
-        *(part(action[key]) for key, part in parts.items()), strict=True)]
-  if isinstance(space, gymnasium.spaces.Tuple):
-    items = [action_converter(part) for part in space.spaces]
-    return lambda action: list(zip(*(
-        item(action[str(index)]) for index, item in enumerate(items)),
-        strict=True))
-  if isinstance(space, gymnasium.spaces.Discrete):
-    start = int(space.start)
-    return lambda action: [int(x) + start for x in action]
-  if isinstance(space, gymnasium.spaces.MultiDiscrete):
-    return lambda action: (action + space.start).astype(space.dtype)
-  if isinstance(space, gymnasium.spaces.MultiBinary):
-    return lambda action: action.astype(space.dtype)
-  assert isinstance(space, gymnasium.spaces.Box)
-  low, high = space.low, space.high
-  bounded = np.isfinite(low) & np.isfinite(high)
-  clip_low = np.where(bounded, -1, low).astype(space.dtype)
-  clip_high = np.where(bounded, 1, high).astype(space.dtype)
-  # Halves first: the range of the widest float32 bounds is not a float32.
-  with np.errstate(invalid="ignore"):
-    scale = np.where(bounded, high / 2 - low / 2, 1).astype(space.dtype)
-    shift = np.where(bounded, high / 2 + low / 2, 0).astype(space.dtype)
-  dtype = space.dtype
-
-  def convert(action):
-    clipped = _clip(action.astype(dtype), clip_low, clip_high)
-    # Rounding in scale and shift must not leave the space.
-    return _clip(clipped * scale + shift, low, high)
-  return convert
-
-
-def _clip(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-  """`np.clip`, which takes longer to find out what it is to do."""
-  return np.minimum(np.maximum(values, low), high)

@@ -20,7 +20,7 @@ from gymnasium.utils import env_checker
 
 from agents import spaces
 from agents.environments import batch_env
-from agents.environments import block
+from agents.environments import conversion
 from agents.environments import make
 from agents.environments import workers as workers_lib
 
@@ -270,7 +270,7 @@ _CHECKS: dict[str, Check] = {
 
 def _play(env: gymnasium.Env, seed: int, steps: int) -> list[_Played]:
   """Play random actions; return every reset and step."""
-  convert = block.action_converter(env.action_space)
+  convert = conversion.action_converter(env.action_space)
   actions = _actions(env.action_space, seed, (steps,))
   copied = functools.partial(_copied, env.observation_space)
   observ, _ = env.reset(seed=seed)

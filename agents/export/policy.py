@@ -202,7 +202,7 @@ def _bounds(bounds: np.ndarray) -> Any:
 
 
 def _to_env(space: gymnasium.Space, action: tf.Tensor) -> tf.Tensor:
-  """Do as `block.action_converter`, for a simple space."""
+  """Do as `conversion.action_converter`, for a simple space."""
   if isinstance(space, gym.Discrete):
     return action + int(space.start)
   if isinstance(space, gym.MultiDiscrete):

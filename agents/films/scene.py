@@ -11,7 +11,7 @@ from PIL import Image
 from PIL import ImageDraw
 from PIL import ImageFont
 
-from agents.environments import block
+from agents.environments import conversion
 from agents.films import film
 
 _LETTERS = 26  # That a line of text has room for.
@@ -35,7 +35,7 @@ class Scene:
     self._tile = tile
     self._size = size
     _prepare(self._env, size)
-    to_env = block.action_converter(self._env.action_space)
+    to_env = conversion.action_converter(self._env.action_space)
     self._actions = to_env(tile.episode.action) if tile.episode.length else []
     self._env.reset(seed=tile.episode.seed)
     self._picture: np.ndarray | None = None

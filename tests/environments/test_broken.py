@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
-from agents.environments import block
+from agents.environments import conversion
 from agents.environments import episodes
 from agents.environments import incidents as incidents_lib
 from agents.environments import members
@@ -31,7 +31,7 @@ def _by_hand(index):
     that broke off, each as seed, number of steps and score.
   """
   env, number, steps, ended, broken = toy.Uneven(7), 0, [], [], []
-  convert = block.action_converter(env.action_space)
+  convert = conversion.action_converter(env.action_space)
   def begin():
     seed = episodes.episode_seed(_SEED, index, number)
     return seed, env.reset(seed=seed)[0], 0, 0.0
@@ -112,7 +112,8 @@ def test_what_is_told_says_where_and_repeats_the_failure(mode):
       assert "ValueError: broken" in text and "odd.py" in text
       env = odd.Breaks()
       env.reset(seed=broken.seed)
-      *actions, last = block.action_converter(env.action_space)(broken.action)
+      convert = conversion.action_converter(env.action_space)
+      *actions, last = convert(broken.action)
       for action in actions:
         env.step(action)
       with pytest.raises(ValueError, match="broken"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
-from agents.environments import block
+from agents.environments import conversion
 from agents.environments import episodes
 from tests import toy
 from tests.environments import odd
@@ -52,7 +52,7 @@ class _Ended(NamedTuple):
 
 def _alone(env, index, actions, active, dtype):
   """Play one environment in plain Python; return its episodes that ended."""
-  convert = block.action_converter(env.action_space)
+  convert = conversion.action_converter(env.action_space)
   ended, episode, score, length = [], 0, np.float32(0), 0
   env.reset(seed=episodes.episode_seed(_SEED, index, episode))
   for time, (action, steps) in enumerate(zip(actions, active)):

@@ -9,7 +9,7 @@ from agents import config as config_lib
 from agents.commands import replay
 from agents.commands import visualize
 from agents.environments import batch_env
-from agents.environments import block
+from agents.environments import conversion
 from agents.environments import incidents
 from agents.environments import make
 from agents.environments import members
@@ -38,7 +38,7 @@ def _actions(batch, steps, seed=0):
 def test_pendulum_swings_as_gymnasiums_does():
   env = gymnasium.make("Pendulum-v1").unwrapped
   env.reset(seed=0)
-  convert = block.action_converter(env.action_space)
+  convert = conversion.action_converter(env.action_space)
   with _batch("Pendulum-v1", 3) as batch:
     observ = batch.reset()
     for action in _actions(batch, 50):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
-from agents.environments import block
+from agents.environments import conversion
 from agents.environments import episodes
 from tests import toy
 from tests.environments import odd
@@ -32,7 +32,7 @@ def test_each_environment_plays_as_if_it_were_alone(name):
   constructors = rollouts.BATCHES[name]
   with batch_env.BatchEnv(constructors, seed=2) as batch:
     first = batch.reset()
-    convert = block.action_converter(batch.action_space)
+    convert = conversion.action_converter(batch.action_space)
     actions = rollouts.draw_actions(batch.action_space, 5, 60)
     steps = [step for step, _ in rollouts.roll_with_pauses(batch, actions)]
     running = batch.snapshot()
