@@ -10,6 +10,7 @@ so episodes are those of a policy that has not learned yet.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import statistics
 import time
@@ -17,9 +18,12 @@ import time
 # As workers have it; before NumPy is imported.
 os.environ["OMP_NUM_THREADS"] = "1"
 
+import gymnasium
 import numpy as np
 
+from agents import config as config_lib
 from agents import configs
+from agents.environments import at_once
 from agents.environments import block as block_lib
 from agents.environments import episodes
 from agents.environments import layout
@@ -30,24 +34,21 @@ from benchmarks import tables
 
 
 class _Block:
-  """Plays a stretch in a block of its own."""
+  """Plays a stretch in a block of its own, which is closed by `close`."""
 
-  def __init__(self, stretch: stretch_lib.Stretch, alone: bool):
-    steps, size = stretch.action.shape[:2]
-    constructor = make.MakeEnv(stretch.config)
-    env = constructor()
+  def __init__(self, stretch: stretch_lib.Stretch, env: gymnasium.Env,
+               alone: bool):
+    size = stretch.action.shape[1]
     spaces = env.observation_space, env.action_space
-    env.close()
-    layouts = (layout.action_layout(size, spaces[1]),
-               layout.step_layout(size, spaces[0]),
-               layout.final_layout(size, spaces[0]))
-    buffer = np.zeros(sum(each.num_bytes for each in layouts), np.uint8)
+    buffer = np.zeros(layout.batch_bytes(size, *spaces), np.uint8)
     self._arrays = layout.batch_views(buffer, size, *spaces)
     self._block = block_lib.Block(
-        [constructor] * size, 0, spaces, self._arrays, stretch.run_seed)
+        [make.MakeEnv(stretch.config)] * size, 0, spaces, self._arrays,
+        stretch.run_seed)
     self._actions = stretch.action
     self._seeds = [episodes.episode_seed(stretch.run_seed, index, 0)
                    for index in range(size)]
+    self.close = self._block.close
     if alone:  # As they are once somebody has reached into one.
       self._block.get("spec", [True] + [False] * (size - 1))
 
@@ -59,20 +60,20 @@ class _Block:
     for action in self._actions:
       self._arrays["action"][:] = action
       self._block.step_wait()
-    steps, size = self._actions.shape[:2]
-    return steps * size / (time.perf_counter() - start)
+    return self._actions[..., 0].size / (time.perf_counter() - start)
 
 
-def measure(name: str, size: int, steps: int, rounds: int) -> list[str]:
-  """Return the cells of a config's row."""
-  _, config = configs.load(name)
-  shape = make.MakeEnv(config.env)().action_space.shape
+def measure(env: gymnasium.Env, config: config_lib.Env, size: int, steps: int,
+            rounds: int) -> list[str]:
+  """Return the cells of an environment's row."""
   actions = np.random.default_rng(0).normal(
-      0, 0.5, (steps, size, *shape)).astype(np.float32)
-  stretch = stretch_lib.Stretch(config.env, 0, actions)
-  players = [_Block(stretch, False), _Block(stretch, True),
-             stretch_lib.Loop(stretch, 0, size)]
-  found = [[player.play() for player in players] for _ in range(rounds)]
+      0, 0.5, (steps, size, *env.action_space.shape)).astype(np.float32)
+  stretch = stretch_lib.Stretch(config, 0, actions)
+  with contextlib.ExitStack() as stack:
+    blocks = [stack.enter_context(contextlib.closing(
+        _Block(stretch, env, alone))) for alone in (False, True)]
+    players = [*blocks, stretch_lib.Loop(stretch, 0, size)]
+    found = [[player.play() for player in players] for _ in range(rounds)]
   once, alone, loops = map(statistics.median, zip(*found, strict=True))
   def ratio(other):
     return statistics.median(row[0] / row[other] for row in found)
@@ -91,9 +92,19 @@ def main(argv: list[str] | None = None):
   parser.add_argument("--rounds", type=int, default=5,
                       help="of everything in turns")
   args = parser.parse_args(argv)
+  chosen = []
+  for name in args.configs.split(","):
+    config = configs.load(name)[1].env
+    env = make.MakeEnv(config)()
+    if not at_once.of([env]):
+      parser.error(
+          f"--configs {name}: {config.id} is not stepped at once, so there is "
+          "nothing to compare. Choose of cheetah, walker, hopper, ant, "
+          "humanoid.")
+    chosen.append((name, env, config))
   machine.warn_if_busy()
-  rows = [[name, *measure(name, args.envs, args.steps, args.rounds)]
-          for name in args.configs.split(",")]
+  rows = [[name, *measure(env, config, args.envs, args.steps, args.rounds)]
+          for name, env, config in chosen]
   print(tables.markdown(
       ["steps/s", "at once", "each alone", "plain loops", "÷ alone",
        "÷ loops"], rows))

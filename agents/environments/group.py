@@ -146,8 +146,7 @@ def open_group(name: str, constructors: Sequence[members.Constructor],
   size = len(constructors)
   begin = layout.action_layout(size, spaces[1]).num_bytes
   end = begin + layout.step_layout(size, spaces[0]).num_bytes
-  final = layout.final_layout(size, spaces[0])
-  descriptor = memory.create(end + final.num_bytes)
+  descriptor = memory.create(layout.batch_bytes(size, *spaces))
   try:
     buffer = memory.attach(os.dup(descriptor))
     arrays = layout.batch_views(buffer, size, *spaces)

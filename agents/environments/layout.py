@@ -91,16 +91,28 @@ def final_layout(batch: int, space: gymnasium.Space) -> Layout:
   ])
 
 
+def batch_bytes(batch: int, observation: gymnasium.Space,
+                action: gymnasium.Space) -> int:
+  """Return how large a buffer `batch_views` needs."""
+  return sum(layout.num_bytes for layout in _layouts(
+      batch, observation, action))
+
+
 def batch_views(
     buffer: np.ndarray, batch: int, observation: gymnasium.Space,
     action: gymnasium.Space) -> dict[str, np.ndarray]:
   """Return all fields of a batch: actions, answers, last observations."""
   views = {}
-  for layout in (action_layout(batch, action), step_layout(batch, observation),
-                 final_layout(batch, observation)):
+  for layout in _layouts(batch, observation, action):
     views.update(layout.views(buffer))
     buffer = buffer[layout.num_bytes:]
   return views
+
+
+def _layouts(batch: int, observation: gymnasium.Space, action: gymnasium.Space
+             ) -> tuple[Layout, ...]:
+  return (action_layout(batch, action), step_layout(batch, observation),
+          final_layout(batch, observation))
 
 
 def _field(name: str, batch: int, space: gymnasium.Space, acting: bool = False

@@ -13,3 +13,10 @@ def test_a_row_for_each_config(capsys):
   assert [name for name, *_ in rows] == ["cheetah", "hopper"]
   for _, *cells in rows:
     assert all(float(cell.replace(",", "")) > 0 for cell in cells)
+
+
+def test_others_have_nothing_to_compare(capsys):
+  with pytest.raises(SystemExit):
+    robots.main(["--configs", "cheetah,cartpole"])
+  assert "cartpole: CartPole-v1 is not stepped at once" in (
+      capsys.readouterr().err)

@@ -30,10 +30,7 @@ def _block(constructors, tolerant, monkeypatch, alone):
   env = constructors[0]()
   env.close()
   spaces = env.observation_space, env.action_space
-  buffer = np.zeros(sum(each.num_bytes for each in (
-      layout.action_layout(SIZE, spaces[1]),
-      layout.step_layout(SIZE, spaces[0]),
-      layout.final_layout(SIZE, spaces[0]))), np.uint8)
+  buffer = np.zeros(layout.batch_bytes(SIZE, *spaces), np.uint8)
   arrays = layout.batch_views(buffer, SIZE, *spaces)
   with monkeypatch.context() as patch:
     if alone:

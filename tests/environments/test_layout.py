@@ -88,6 +88,7 @@ def test_batch_is_actions_answers_and_what_is_beside_them():
              layout.step_layout(5, spaces[0]),
              layout.final_layout(5, spaces[0])]
   sizes = [part.num_bytes for part in layouts]
+  assert layout.batch_bytes(5, *spaces) == sum(sizes)
   buffer = np.random.default_rng(0).integers(0, 256, sum(sizes), np.uint8)
   views = layout.batch_views(buffer, 5, *spaces)
   assert list(views) == ["action", "active", "observ", "reward", "terminated",
