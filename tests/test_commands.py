@@ -144,10 +144,13 @@ def test_environment_of_the_tutorial_is_as_short_as_it_says():
 
 @pytest.mark.parametrize("path", ["README.md", "docs/tutorial.md"])
 def test_options_in_the_text_exist(path):
-  known = "".join(
-      _paste(f"python -m agents {name} --help", command.ROOT, command.ROOT)
-      for name in ("train", "visualize", "report", "export", "sweep", "check"))
-  known += "--config --seeds --rounds --peers --configs --logdir --port -n -m"
+  programs = [f"agents {name}" for name in (
+      "train", "visualize", "report", "export", "sweep", "check")]
+  programs += [f"benchmarks.{name}" for name in (
+      "learning", "scaling", "threshold", "throughput")]
+  known = "".join(_paste(f"python -m {name} --help", command.ROOT, command.ROOT)
+                  for name in programs)
+  known += "--port"  # TensorBoard's.
   options = re.compile(r"(?<![\w-])--[a-z_]+")
   text = re.sub("<!--.*?-->", "", (command.ROOT / path).read_text())
   assert set(options.findall(text)) <= set(options.findall(known))
