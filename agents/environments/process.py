@@ -17,6 +17,7 @@ from typing import Any
 
 from agents import errors
 from agents.environments import messages
+from agents.environments import scheduling
 
 SECONDS_TO_CLOSE = 3.0  # For the environments of a worker.
 _SECONDS_TO_DUMP = 1.0
@@ -38,14 +39,17 @@ class Worker:
     variables: Environment variables beside those of this process.
     interrupt_fd: A descriptor that ends waiting, for `poll`; None for none.
     seconds: That the process may pause within a message; 0: forever.
+    core: That it stays on; None for any.
   """
 
   def __init__(self, number: int, variables: dict[str, str],
-               interrupt_fd: int | None, seconds: float):
+               interrupt_fd: int | None, seconds: float,
+               core: int | None = None):
     self.number = number
     self._variables = variables
     self._interrupt_fd = interrupt_fd
     self._seconds = seconds
+    self._core = core
     self.since = 0.0  # When it was asked, or has answered, the last time.
     self._start()
 
@@ -68,6 +72,7 @@ class Worker:
           "agents.environments.worker", descriptors, self._variables,
           stdin=subprocess.DEVNULL, pass_fds=descriptors,
           start_new_session=True)
+      scheduling.place(self.process.pid, self._core)
     finally:
       signal.pthread_sigmask(signal.SIG_SETMASK, mask)
       theirs.close()

@@ -25,6 +25,7 @@ from agents.environments import messages
 from agents.environments import mujoco_log
 from agents.environments import process as process_lib
 from agents.environments import remote_block
+from agents.environments import scheduling
 
 _SECONDS_TO_CHECK = 1.0
 _SECONDS_TO_OPEN = 60.0  # At least, for a new process and its environments.
@@ -110,7 +111,8 @@ class Workers:
       for number in range(amount):
         self._workers.append(process_lib.Worker(
             number, variables or {}, interrupt_fd,
-            self._seconds(_SECONDS_TO_OPEN)))
+            self._seconds(_SECONDS_TO_OPEN),
+            scheduling.core_of(number, amount)))
     except BaseException:
       self.close()
       raise

@@ -1,0 +1,84 @@
+"""Workers give way to the trainer, and have a core each where there are enough.
+"""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from agents.environments import batch_env
+from agents.environments import incidents
+from agents.environments import scheduling
+from agents.environments import workers as workers_lib
+from tests import toy
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "SCHED_BATCH"), reason="No such thing here.")
+
+
+@pytest.fixture
+def cores():
+  """Cores that may be used, which are the same again afterwards."""
+  allowed = os.sched_getaffinity(0)
+  yield sorted(allowed)
+  os.sched_setaffinity(0, allowed)
+
+
+def _places(workers):
+  return [(os.sched_getscheduler(pid), os.sched_getaffinity(pid))
+          for pid in workers.pids]
+
+
+def test_as_many_workers_as_cores_have_one_each(cores):
+  with workers_lib.Workers(len(cores)) as workers:
+    assert _places(workers) == [(os.SCHED_BATCH, {core}) for core in cores]
+  assert os.sched_getscheduler(0) == os.SCHED_OTHER
+  assert os.sched_getaffinity(0) == set(cores)
+
+
+def test_more_or_less_workers_than_cores_have_all(cores):
+  for amount in {len(cores) + 1, max(1, len(cores) - 1)} - {len(cores)}:
+    with workers_lib.Workers(amount) as workers:
+      assert _places(workers) == [(os.SCHED_BATCH, set(cores))] * amount
+
+
+def test_only_cores_that_may_be_used_count(cores):
+  os.sched_setaffinity(0, {cores[-1]})
+  assert scheduling.core_of(0, 1) == cores[-1]
+  assert scheduling.core_of(0, 2) is None
+
+
+def test_one_that_takes_the_place_of_another_takes_its_core(cores):
+  survived = incidents.Incidents(5)
+  with workers_lib.Workers(len(cores), incidents=survived) as workers:
+    with batch_env.BatchEnv([toy.Counter] * len(cores), workers) as batch:
+      batch.reset()
+      before = _places(workers)
+      os.kill(workers.pids[-1], signal.SIGKILL)
+      batch.step(np.zeros((len(cores), 1)))
+      assert _places(workers) == before
+
+
+def test_a_process_that_has_ended_is_no_error():
+  pid = os.fork()
+  if not pid:
+    os._exit(0)
+  os.waitpid(pid, 0)
+  scheduling.place(pid, 0)
+
+
+def test_what_somebody_has_chosen_for_the_trainer_stays_theirs(cores):
+  pid = os.fork()
+  if not pid:  # In a process of its own, as there is no way back.
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    child = os.fork()
+    if not child:
+      signal.pause()
+    scheduling.place(child, cores[0])
+    alike = (os.sched_getscheduler(child) == os.SCHED_IDLE
+             and os.sched_getaffinity(child) == set(cores))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os._exit(0 if alike else 1)
+  assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
