@@ -14,6 +14,7 @@ import numpy as np
 from agents import config as config_lib
 from agents.environments import make
 from agents.environments import vector_env as vector_env_lib
+from benchmarks import changed
 from benchmarks import stretch as stretch_lib
 
 # Name of the peer: (package it needs, what it measures).
@@ -110,7 +111,6 @@ def sb3_training(config: config_lib.Config, stretch: stretch_lib.Stretch
 
 
 if __name__ == "__main__":
-  from agents import configs
-  _, _config = configs.load(sys.argv[2])
-  stretch_lib.serve(globals()[sys.argv[1]](
-      _config, stretch_lib.load(sys.argv[3])))
+  _what, _path, _name, *_settings = sys.argv[1:]
+  stretch_lib.serve(globals()[_what](
+      changed.load(_name, _settings), stretch_lib.load(_path)))

@@ -17,10 +17,10 @@ import time
 from typing import NamedTuple
 
 from agents import config as config_lib
-from agents import configs
 from agents.environments import incidents
 from agents.environments import make
 from agents.environments import workers as workers_lib
+from benchmarks import changed
 from benchmarks import machine
 
 
@@ -88,9 +88,7 @@ def main(argv: list[str] | None = None):
   parser.add_argument("--simulator", action="store_true",
                       help="measure a plain loop over the environments instead")
   args = parser.parse_args(argv)
-  _, config = configs.load(args.config)
-  config = config.override(
-      dict(config_lib.parse_setting(text) for text in args.set))
+  config = changed.load(args.config, args.set)
   measure = simulator if args.simulator else training
   print(json.dumps(measure(config, seconds=args.seconds)._asdict()))
 

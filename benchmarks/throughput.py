@@ -33,8 +33,9 @@ from typing import Any
 
 import numpy as np
 
-from agents import configs
+from agents import config as config_lib
 from agents.environments import workers as workers_lib
+from benchmarks import changed
 from benchmarks import machine
 from benchmarks import peers as peers_lib
 from benchmarks import stretch as stretch_lib
@@ -52,6 +53,9 @@ def main():
       "--configs", default="cheetah",
       help="one or more, such as cheetah,walker,hopper")
   parser.add_argument(
+      "--set", metavar="KEY=VALUE", action="append", default=[],
+      help="change a setting of all configs, for peers, too; as for train.py")
+  parser.add_argument(
       "--peers", default="", help=f"any of {','.join(peers_lib.PEERS)}")
   parser.add_argument(
       "--rounds", type=int, default=5, help="of everything in turns")
@@ -68,18 +72,25 @@ def main():
     if not peers_lib.installed(name):
       parser.error(f"--peers {name}: {peers_lib.PEERS[name][0]} is not "
                    "installed; see `pip install -e '.[benchmarks]'`.")
+  names = args.configs.split(",")
+  try:
+    for name in names:
+      changed.load(name, args.set)
+  except config_lib.ConfigError as error:
+    parser.error(str(error))
   if args.measure:
-    rounds = measure(args.measure, peers, args.rounds, args.train)
+    rounds = measure(args.measure, args.set, peers, args.rounds, args.train)
     print(json.dumps(rounds))
     return
   machine.warn_if_busy()
   report: dict[str, Any] = {
       "cores": workers_lib.cores(), "load": os.getloadavg()[0], "configs": {}}
-  for name in args.configs.split(","):
+  for name in names:
     # A process of its own, as every run of training has.
     output = machine.python(
         "-m", "benchmarks.throughput", "--measure", name, "--peers",
-        args.peers, "--rounds", str(args.rounds), "--train", str(args.train))
+        args.peers, "--rounds", str(args.rounds), "--train", str(args.train),
+        *(f"--set={setting}" for setting in args.set))
     report["configs"][name] = json.loads(output.splitlines()[-1])
     print(f"{name}: done", flush=True)
   table = markdown(report)
@@ -88,11 +99,11 @@ def main():
   pathlib.Path(f"{args.out}.json").write_text(json.dumps(report, indent=2))
 
 
-def measure(name: str, peers: list[str], rounds: int, steps: float
-            ) -> list[dict[str, float]]:
+def measure(name: str, settings: list[str], peers: list[str], rounds: int,
+            steps: float) -> list[dict[str, float]]:
   """Return steps per second of everything, for each round."""
   from agents import build
-  _, config = configs.load(name)
+  config = changed.load(name, settings)
   build.setup(config)
   amount = config.workers(workers_lib.cores())
   with workers_lib.Workers(amount) as workers:
@@ -109,7 +120,8 @@ def measure(name: str, peers: list[str], rounds: int, steps: float
       for peer in peers:
         for what in peers_lib.PEERS[peer][1]:
           children[what] = [
-              stretch_lib.Child("benchmarks.peers", what, name, path)]
+              stretch_lib.Child("benchmarks.peers", what, path, name,
+                                *settings)]
       results = []
       for number in range(rounds + 1):
         result = {}

@@ -39,12 +39,14 @@ def test_table():
       ["2 cores, load 0.2 at the start, 3 rounds."]]
 
 
-@pytest.mark.parametrize("peers, message", [
-    ("tianshou", "choose from gymnasium, sb3, envpool"),
-    ("gymnasium,tianshou", "choose from")])
-def test_unknown_peer_is_refused(peers, message):
+@pytest.mark.parametrize("arguments, message", [
+    (["--peers", "tianshou"], "choose from gymnasium, sb3, envpool"),
+    (["--peers", "gymnasium,tianshou"], "choose from"),
+    (["--configs", "cartpole,cat"], "cat"),
+    (["--set", "num_env=3"], "Did you mean 'num_envs'?")])
+def test_what_is_unknown_is_refused(arguments, message):
   result = subprocess.run(
-      [sys.executable, "-m", "benchmarks.throughput", "--peers", peers],
+      [sys.executable, "-m", "benchmarks.throughput", *arguments],
       cwd=command.ROOT, stderr=subprocess.PIPE, text=True)
   assert result.returncode == 2
   assert message in result.stderr
@@ -56,7 +58,8 @@ def test_everything_is_measured(tmp_path):
   subprocess.run(
       [sys.executable, "-m", "benchmarks.throughput", "--configs",
        "cartpole", "--peers", "gymnasium", "--rounds", "2", "--train",
-       "4000", "--out", str(out)], cwd=command.ROOT, check=True)
+       "4000", "--set", "num_envs=16", "--out", str(out)],
+      cwd=command.ROOT, check=True)
   configs = json.loads(out.with_suffix(".json").read_text())["configs"]
   assert configs.keys() == {"cartpole"}
   for rounds in configs.values():
