@@ -3,6 +3,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from agents.environments import batch_env
 from agents.environments import incidents
 from agents.environments import scheduling
 from agents.environments import workers as workers_lib
+from tests import command
 from tests import toy
 
 pytestmark = pytest.mark.skipif(
@@ -61,24 +64,28 @@ def test_one_that_takes_the_place_of_another_takes_its_core(cores):
 
 
 def test_a_process_that_has_ended_is_no_error():
-  pid = os.fork()
-  if not pid:
-    os._exit(0)
-  os.waitpid(pid, 0)
-  scheduling.place(pid, 0)
+  process = subprocess.Popen([sys.executable, "-c", ""])
+  process.wait()
+  scheduling.place(process.pid, 0)
 
 
-def test_what_somebody_has_chosen_for_the_trainer_stays_theirs(cores):
-  pid = os.fork()
-  if not pid:  # In a process of its own, as there is no way back.
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    child = os.fork()
-    if not child:
-      signal.pause()
-    scheduling.place(child, cores[0])
-    alike = (os.sched_getscheduler(child) == os.SCHED_IDLE
-             and os.sched_getaffinity(child) == set(cores))
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    os._exit(0 if alike else 1)
-  assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+# In a process of its own, as there is no way back.
+_IDLE = """
+import os, subprocess
+from agents.environments import scheduling
+os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+child = subprocess.Popen(["sleep", "60"])
+cores = os.sched_getaffinity(child.pid)
+scheduling.place(child.pid, min(cores))
+print(os.sched_getscheduler(child.pid) == os.SCHED_IDLE,
+      os.sched_getaffinity(child.pid) == cores)
+child.kill()
+child.wait()
+"""
+
+
+def test_what_somebody_has_chosen_for_the_trainer_holds_for_workers():
+  output = subprocess.run(
+      [sys.executable, "-c", _IDLE], cwd=command.ROOT, check=True, text=True,
+      stdout=subprocess.PIPE).stdout
+  assert output.split() == ["True", "True"]
