@@ -54,12 +54,12 @@ class Running(NamedTuple):
   observ: np.ndarray  # [B, ...], the latest.
   score: np.ndarray  # [B] float32, sum of its rewards so far.
   first: np.ndarray  # [B] int64, position of its first action in `actions`.
-  actions: list[np.ndarray]  # Each [B, ...]; one for each step.
+  actions: np.ndarray  # [T, B, ...], one row for each step.
 
   def copy(self) -> Running:
-    """Return what stays as it is; arrays of actions never change."""
+    """Return what stays as it is; actions that were taken never change."""
     return Running(self.episode.copy(), self.seed.copy(), self.observ.copy(),
-                   self.score.copy(), self.first.copy(), self.actions.copy())
+                   self.score.copy(), self.first.copy(), self.actions)
 
   @property
   def length(self) -> np.ndarray:
@@ -68,8 +68,7 @@ class Running(NamedTuple):
 
   def episode_actions(self, index: int) -> np.ndarray:
     """Return one environment's actions, of shape [steps, ...]."""
-    rows = [action[index] for action in self.actions[self.first[index]:]]
-    return np.array(rows)
+    return self.actions[self.first[index]:, index].copy()
 
   def arrays(self) -> dict[str, np.ndarray]:
     """Return what a checkpoint holds; actions lie one after the other."""
@@ -103,7 +102,7 @@ class Running(NamedTuple):
         rows[first[index]:, index] = actions
     return cls(arrays["episode"].copy(), arrays["seed"].copy(),
                arrays["observ"].copy(), arrays["score"].copy(), first,
-               list(rows))
+               rows)
 
 
 class Part(NamedTuple):
@@ -120,8 +119,9 @@ class Part(NamedTuple):
 class EpisodeLog:
   """Keeps seed and actions of the running episodes while they are played.
 
-  Whole batches of actions are kept, one array per step, so that recording
-  costs one append; what began before every running episode is forgotten.
+  Whole batches of actions are kept, one step after the other in one array, so
+  that recording a step, and reading an episode, cost one copy. The array has
+  room for steps to come; what began before every running episode is forgotten.
 
   Args:
     run_seed: Seed from which the episodes' seeds are derived.
@@ -135,6 +135,8 @@ class EpisodeLog:
     self._amount = amount
     self._rows = rows or slice(0, amount)
     self._running: Running | None = None
+    self._room = np.zeros(0)  # The running actions end at `_end` of its rows.
+    self._end = 0
     self._recorded = amount  # Environments that have recorded the last step.
 
   def begin(self, seeds: Sequence[int] | None = None) -> list[int]:
@@ -148,10 +150,10 @@ class EpisodeLog:
         episode_seed(self._run_seed, index, 0) for index in range(amount)]
     if seeds is not None:
       all_seeds[self._rows] = seeds
-    self._running = Running(
+    self.load(Running(
         np.zeros(amount, np.int64), np.array(all_seeds, np.int64), np.zeros(0),
-        np.zeros(amount, np.float32), np.zeros(amount, np.int64), [])
-    self._recorded = amount
+        np.zeros(amount, np.float32), np.zeros(amount, np.int64),
+        np.zeros((0, amount))))
     return all_seeds
 
   def append(self, first: int, action: np.ndarray, active: np.ndarray,
@@ -170,12 +172,11 @@ class EpisodeLog:
     Returns:
       The episodes that ended, by index, still without their info.
     """
-    running = self.running
     rows = slice(first, first + len(action))
     if first == self._rows.start:
-      running.actions.append(
-          np.empty((self._amount, *action.shape[1:]), action.dtype))
-    running.actions[-1][rows] = action
+      self._add_row((self._amount, *action.shape[1:]), action.dtype)
+    running = self.running
+    running.actions[-1, rows] = action
     self._recorded = rows.stop
     score = running.score[rows]
     score += reward
@@ -190,8 +191,8 @@ class EpisodeLog:
       score[ended] = 0
       running.first[rows][fresh] = len(running.actions)
       oldest = running.first.min()
-      del running.actions[:oldest]
       running.first[:] -= oldest
+      self._running = running._replace(actions=running.actions[oldest:])
     return finished
 
   def skip(self, index: int) -> int:
@@ -219,15 +220,31 @@ class EpisodeLog:
   def _number(self, index: int, seed: int):
     self.running.episode[index] += 1
     self.running.seed[index] = seed
+
+  def _add_row(self, shape: tuple[int, ...], dtype: np.dtype):
+    """Lengthen the running actions by a step, whose actions are still unset.
+
+    Never overwrites what was taken, as snapshots look at it.
+    """
+    running, amount = self.running, len(self.running.actions)
+    if self._end == len(self._room):
+      self._room = np.empty((max(2 * amount, 64), *shape), dtype)
+      if amount:
+        self._room[:amount] = running.actions
+      self._end = amount
+    self._end += 1
+    self._running = running._replace(
+        actions=self._room[self._end - amount - 1:self._end])
+
   def skip_all(self) -> list[int]:
     """Go on to all environments' next episodes; return the seeds of these."""
-    seeds = []
+    running, seeds = self.running, []
     for index in range(self._amount):
       self.skip(index)
-      seeds.append(int(self.running.seed[index]))
-    self.running.score[:] = 0
-    self.running.first[:] = 0
-    self.running.actions.clear()
+      seeds.append(int(running.seed[index]))
+    running.score[:] = 0
+    running.first[:] = 0
+    self._running = running._replace(actions=running.actions[:0])
     return seeds
 
   def history(self, rows: slice
@@ -244,7 +261,7 @@ class EpisodeLog:
 
   @property
   def running(self) -> Running:
-    """The present moment, without observations; changes with every step."""
+    """The present moment, without observations, to be asked for every step."""
     assert self._running is not None
     return self._running
 
@@ -283,10 +300,13 @@ class EpisodeLog:
     running.first[rows] = len(running.actions) - part.length
     if actions is None:
       return
-    for action, taken in zip(reversed(running.actions), reversed(actions)):
-      action[rows] = taken[rows]
+    steps = min(len(running.actions), len(actions))
+    running.actions[len(running.actions) - steps:, rows] = (
+        actions[len(actions) - steps:, rows])
 
   def load(self, running: Running):
     """Continue from a snapshot."""
     self._running = running.copy()
+    # There is no room, so that a step is recorded elsewhere.
+    self._room, self._end = running.actions, len(running.actions)
     self._recorded = self._amount

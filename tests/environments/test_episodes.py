@@ -154,6 +154,17 @@ def test_log_continues_from_a_snapshot_without_changing_it(active, ended):
 
 
 @_pauses
+def test_snapshots_stay_while_the_log_goes_on(chance):
+  kept = []
+  for log, observ, actions, *_ in _play_log(chance, steps=300):
+    running = log.snapshot(observ)
+    kept.append((running, [list(row) for row in actions]))
+  for running, actions in kept:
+    assert [running.episode_actions(row).tolist()
+            for row in range(4)] == actions
+
+
+@_pauses
 def test_log_continues_the_scores_of_a_snapshot(chance):
   snapshots, before = [], []
   for played in _play_log(chance):

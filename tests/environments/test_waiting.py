@@ -183,7 +183,7 @@ def test_the_end_of_all_episodes_can_be_a_snapshot(name, mode):
         break
     snapshot = batch.snapshot()
     # No actions are running at all.
-    assert snapshot.episode.tolist() == [1] * 5 and snapshot.actions == []
+    assert snapshot.episode.tolist() == [1] * 5 and not len(snapshot.actions)
     running = episodes.Running.from_arrays(snapshot.arrays())
     uninterrupted = rollouts.roll_with_pauses(batch, actions[:30])
   with batch_env.BatchEnv(rollouts.BATCHES[name], mode, seed=2) as batch:
