@@ -3,7 +3,8 @@
 A step size held by the KL divergence decides: in a prototype, with 64
 environments and segments of 32 steps, one seed made 3200 after 1M steps, and
 756 with a linear schedule. When it begins to walk, from 0.7M steps on, is up
-to the seed."""
+to the seed. The shape of the batch is Ant's, and was not varied here.
+"""
 
 from agents import configs
 from agents.configs import short_segments
