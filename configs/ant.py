@@ -2,8 +2,8 @@
 
 A step size held by the KL divergence decides: 3169 after 1M steps, against 1614
 with a linear schedule (one seed). Of other shapes of the batch, only 256
-environments and segments of 8 steps were tried, with a linear schedule, and made
-1660.
+environments and segments of 8 steps were tried, with a linear schedule, and
+made 1660.
 """
 
 from agents import configs
