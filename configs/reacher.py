@@ -20,4 +20,4 @@ CONFIG = default.CONFIG.override({
 })
 
 EXPECTED = configs.Expected(
-    score=-4.3, std=0.4, seeds=5, minutes=1.1)
+    score=-3.5, std=0.2, seeds=5, minutes=1.1)
