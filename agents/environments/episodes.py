@@ -101,8 +101,7 @@ class Running(NamedTuple):
       if len(actions):
         rows[first[index]:, index] = actions
     return cls(arrays["episode"].copy(), arrays["seed"].copy(),
-               arrays["observ"].copy(), arrays["score"].copy(), first,
-               rows)
+               arrays["observ"].copy(), arrays["score"].copy(), first, rows)
 
 
 class Part(NamedTuple):
