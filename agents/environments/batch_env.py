@@ -12,6 +12,7 @@ import numpy as np
 from agents import spaces
 from agents.environments import block as block_lib
 from agents.environments import chosen as chosen_lib
+from agents.environments import episode_log
 from agents.environments import episodes
 from agents.environments import group as group_lib
 from agents.environments import incidents as incidents_lib
@@ -120,7 +121,7 @@ class BatchEnv:
     self._block = block
     # Of blocks: seed, whether to survive failures, whether to report infos.
     self._options = seed, self.incidents.most > 0, infos
-    self._log = episodes.EpisodeLog(seed, self.whole, self.rows)
+    self._log = episode_log.EpisodeLog(seed, self.whole, self.rows)
     self._outcomes = outcomes_lib.Outcomes(
         self._log, self.incidents, self.whole, self.parallel, infos)
     self._turns = turns_lib.Turns(self._log, self._outcomes)

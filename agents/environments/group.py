@@ -13,7 +13,7 @@ import numpy as np
 
 from agents.environments import backend
 from agents.environments import block as block_lib
-from agents.environments import episodes
+from agents.environments import episode_log
 from agents.environments import incidents
 from agents.environments import layout
 from agents.environments import members
@@ -32,7 +32,7 @@ class Group:
 
   name: str  # Of the environments.
   rows: slice  # Where they are within the batch.
-  log: episodes.EpisodeLog  # Of the batch.
+  log: episode_log.EpisodeLog  # Of the batch.
   arrays: dict[str, np.ndarray]  # Fields of `layout.batch_views`.
   answers: np.ndarray  # Bytes of `layout.step_layout` among them.
   observ: np.ndarray | None = None  # [N, ...], the latest that were received.
@@ -127,7 +127,7 @@ class Group:
 
 def open_group(name: str, constructors: Sequence[members.Constructor],
                first: int, spaces: tuple[gymnasium.Space, gymnasium.Space],
-               log: episodes.EpisodeLog, workers: workers_lib.Workers | None,
+               log: episode_log.EpisodeLog, workers: workers_lib.Workers | None,
                block: Callable[..., Any], options: tuple[int, bool, bool]
                ) -> Group:
   """Build the environments of a group, and the memory for all it says.

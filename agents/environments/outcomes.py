@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from agents.environments import block as block_lib
+from agents.environments import episode_log
 from agents.environments import episodes
 from agents.environments import group as group_lib
 from agents.environments import incidents as incidents_lib
@@ -27,7 +28,7 @@ class Outcomes:
     infos: Whether steps say something in their infos.
   """
 
-  def __init__(self, log: episodes.EpisodeLog,
+  def __init__(self, log: episode_log.EpisodeLog,
                incidents: incidents_lib.Incidents, size: int, parallel: int,
                infos: bool):
     self._log = log

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from agents import spaces
+from agents.environments import episode_log
 from agents.environments import episodes
 from agents.environments import group as group_lib
 from agents.environments import outcomes as outcomes_lib
@@ -24,7 +25,8 @@ class Turns:
     outcomes: Where to note what comes of steps and resets.
   """
 
-  def __init__(self, log: episodes.EpisodeLog, outcomes: outcomes_lib.Outcomes):
+  def __init__(self, log: episode_log.EpisodeLog,
+               outcomes: outcomes_lib.Outcomes):
     self.groups: list[group_lib.Group] = []  # Of equal size; to be appended.
     self._log = log
     self._outcomes = outcomes

@@ -1,15 +1,16 @@
 """Seeds and actions are all it takes to continue an episode."""
 
 import functools
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from agents.environments import batch_env
+from agents.environments import episode_log
 from agents.environments import episodes
 from agents.environments import group as group_lib
 from tests import toy
+from tests.environments import logs
 from tests.environments import odd
 from tests.environments import rollouts
 
@@ -37,158 +38,9 @@ def test_seeds_differ_by_run_environment_and_episode():
   assert all(type(seed) is int for seed in seeds)
 
 
-_pauses = pytest.mark.parametrize("chance", [0.0, 0.6], ids=["busy", "pauses"])
-
-
-class _Logged(NamedTuple):
-  """A log after some steps, and all there was to keep, row by row."""
-
-  log: episodes.EpisodeLog
-  observ: np.ndarray  # [B, 1], that the log was given.
-  actions: list[list[list[float]]]  # Of the running episode.
-  rewards: list[list[np.float32]]  # Likewise.
-  episode: list[int]
-  ended: dict[int, episodes.Episode]  # What the last step should have told.
-  told: dict[int, episodes.Episode]  # And did.
-
-  @property
-  def scores(self):
-    return [_sum(rewards) for rewards in self.rewards]
-
-
-def _sum(rewards):
-  """Add numbers up one after the other, in float32."""
-  total = np.float32(0)
-  for reward in rewards:
-    total = np.float32(total + reward)
-  return float(total)
-
-
-def _play_log(chance=0.0, steps=60, batch=4, seed=0):
-  """Log episodes that end by chance; yield the log and all there was to keep.
-
-  Actions are 100 * row + time, observations -action. Rows wait with a chance,
-  wherever they can. Every other step is logged in two parts.
-  """
-  random = np.random.default_rng(seed)
-  observ = np.zeros((batch, 1), np.float32)
-  log = episodes.EpisodeLog(7, batch)
-  log.begin()
-  played = _Logged(log, observ, [[] for _ in range(batch)],
-                   [[] for _ in range(batch)], [0] * batch, {}, {})
-  yield played
-  for time in range(steps):
-    action = (100 * np.arange(batch) + time)[:, None].astype(np.float32)
-    begun = np.array([bool(actions) for actions in played.actions])
-    active = begun | (random.random(batch) >= chance)
-    ended = active & (random.random(batch) < 0.15)
-    reward = np.where(active, random.normal(0, 9, batch), 0).astype(np.float32)
-    observ[:] = -action
-    told = {}
-    bounds = (0, batch // 2, batch) if time % 2 else (0, batch)
-    for first, end in zip(bounds, bounds[1:]):
-      told.update(log.append(first, *(
-          array[first:end] for array in (action, active, reward, ended))))
-    played = played._replace(ended={}, told=told)
-    for row in np.flatnonzero(active):
-      played.actions[row].append([100.0 * row + time])
-      played.rewards[row].append(reward[row])
-      if ended[row]:
-        played.ended[row] = episodes.Episode(
-            episodes.episode_seed(7, int(row), played.episode[row]),
-            np.array(played.actions[row], np.float32), played.scores[row], {})
-        played.actions[row], played.rewards[row] = [], []
-        played.episode[row] += 1
-    yield played
-
-
-@_pauses
-def test_log_keeps_the_running_episodes(chance):
-  for log, observ, actions, rewards, episode, *_ in _play_log(chance):
-    running = log.snapshot(observ)
-    assert running.episode.tolist() == episode
-    assert running.seed.tolist() == [
-        episodes.episode_seed(7, row, number)
-        for row, number in enumerate(episode)]
-    assert running.observ.tolist() == observ.tolist()
-    assert [running.episode_actions(row).tolist()
-            for row in range(4)] == actions
-    assert running.length.tolist() == [len(row) for row in actions]
-    assert running.score.dtype == np.float32
-    assert running.score.tolist() == [_sum(row) for row in rewards]
-
-
-@_pauses
-def test_log_tells_of_episodes_that_end(chance):
-  amounts, rounded = set(), False
-  for played in _play_log(chance, steps=200):
-    assert played.told == played.ended
-    assert list(played.told) == sorted(played.told)
-    amounts.add(len(played.told))
-    for row in played.rewards:
-      rounded |= _sum(row) != float(np.sum(row, dtype=np.float64))
-  assert amounts >= {0, 1, 2}
-  assert rounded, "Any precision gives these scores."
-
-
-@_pauses
-def test_log_forgets_what_began_before_every_running_episode(chance):
-  for log, _, kept, *_ in _play_log(chance):
-    assert len(log.running.actions) == max(len(actions) for actions in kept)
-
-
-@pytest.mark.parametrize("ended", [True, False])
-@pytest.mark.parametrize("active", [True, False])
-def test_log_continues_from_a_snapshot_without_changing_it(active, ended):
-  active = np.array([active] * 4)
-  ended = np.array([ended] * 4) & active
-  snapshots = [played.log.snapshot(played.observ.copy())
-               for played in _play_log(0.6)]
-  texts = [repr(running) for running in snapshots]
-  assert len(set(texts)) == len(texts)
-  log = episodes.EpisodeLog(7, 4)
-  for running, text in zip(snapshots, texts):
-    log.load(running)
-    log.append(0, np.zeros((4, 1)), active, np.ones(4, np.float32), ended)
-    assert repr(running) == text
-
-
-@_pauses
-def test_snapshots_stay_while_the_log_goes_on(chance):
-  kept = []
-  for log, observ, actions, *_ in _play_log(chance, steps=300):
-    running = log.snapshot(observ)
-    kept.append((running, [list(row) for row in actions]))
-  for running, actions in kept:
-    assert [running.episode_actions(row).tolist()
-            for row in range(4)] == actions
-
-
-@_pauses
-def test_log_continues_the_scores_of_a_snapshot(chance):
-  snapshots, before = [], []
-  for played in _play_log(chance):
-    snapshots.append(played.log.snapshot(played.observ).arrays())
-    before.append((played.scores, list(map(len, played.rewards))))
-  log = episodes.EpisodeLog(7, 4)
-  yes, reward = np.array([True] * 4), np.arange(4, dtype=np.float32) / 3
-  for arrays, (scores, lengths) in zip(snapshots, before):
-    log.load(episodes.Running.from_arrays(arrays))
-    def told():
-      ended = log.append(0, np.zeros((4, 1)), yes, reward, yes)
-      return {row: (episode.score, episode.length)
-              for row, episode in ended.items()}
-    assert told() == {
-        row: (_sum([scores[row], reward[row]]), lengths[row] + 1)
-        for row in range(4)}
-    # The next ones begin at zero.
-    assert log.running.score.tolist() == [0] * 4
-    assert told() == {row: (float(reward[row]), 1) for row in range(4)}
-
-
-@_pauses
+@logs.pauses
 def test_arrays_hold_everything(chance):
-  for log, observ, kept, *_ in _play_log(chance):
+  for log, observ, kept, *_ in logs.play(chance):
     running = log.snapshot(observ)
     arrays = running.arrays()
     assert set(arrays) == {
@@ -210,7 +62,7 @@ def test_arrays_hold_everything(chance):
 @pytest.mark.parametrize("shape, dtype", [
     ((), np.int64), ((2, 3), np.float32)])
 def test_arrays_keep_shape_and_type_of_actions(shape, dtype):
-  log = episodes.EpisodeLog(0, 3)
+  log = episode_log.EpisodeLog(0, 3)
   log.begin()
   actions = [np.arange(3 * np.prod(shape, dtype=int)).reshape(
       (3, *shape)).astype(dtype) + 10 * time for time in range(4)]
