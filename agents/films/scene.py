@@ -18,6 +18,7 @@ _LETTERS = 26  # That a line of text has room for.
 _SHADOWS = 1024  # Pixels, of the map that MuJoCo draws to find the shadows.
 _SMOOTH = 400  # Pixels, from which on edges are smoothed.
 _SHADED = 240  # Pixels, from which on there are shadows.
+_GROUND = 10  # Meters, from which on half a plane's width is not a table's.
 
 
 class Scene:
@@ -102,6 +103,24 @@ def _prepare(env: gymnasium.Env, size: int | None):
       visual.quality.offsamples = 0
     if size < _SHADED:
       visual.quality.shadowsize = 0
+  _widen_grounds(renderer.model)
+
+
+def _widen_grounds(model):
+  """Draw grounds as far as they reach for a robot: without an end.
+
+  A good HalfCheetah leaves the 40 meters that are drawn of its ground behind.
+  """
+  import mujoco  # The environment has imported it.
+  for plane in np.flatnonzero(
+      model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE):
+    width = model.geom_size[plane, :2].copy()
+    if width.min() < _GROUND:
+      continue
+    model.geom_size[plane, :2] = 0  # MuJoCo's sign for an endless plane.
+    material = model.geom_matid[plane]
+    if material >= 0 and not model.mat_texuniform[material]:
+      model.mat_texrepeat[material] /= width  # From each plane to each meter.
 
 
 def _write(image: Image.Image, lines: list[str]):

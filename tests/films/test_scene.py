@@ -1,4 +1,7 @@
 import functools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ from agents.environments import make
 from agents.films import film
 from agents.films import scene
 from tests.films import canvas
+from tests.films import drawing
 
 _DRAWN = functools.partial(canvas.Canvas, render_mode="rgb_array")
 
@@ -87,3 +91,41 @@ def test_discrete_actions_and_repeated_ones(repeat):
   played.advance(10_000)
   assert (played.steps, float(played.score)) == (episode.length, episode.score)
   assert make.fps(config) == 50 / repeat
+
+
+_PICTURES = """
+import gymnasium
+import numpy as np
+from agents.films import film
+from agents.films import scene
+from tests.films import canvas
+
+def make():
+  return gymnasium.make("HalfCheetah-v5", render_mode="rgb_array", width=240,
+                        height=240)
+
+def draw(make, place):
+  env = make()
+  env.reset(seed=3)
+  data = env.unwrapped.data
+  env.unwrapped.set_state(data.qpos + np.eye(9)[0] * place, data.qvel)
+  return env.render()
+
+def in_scene():
+  return scene.Scene(make, film.Tile(canvas.episode(), ""), 240)._env
+
+np.save("pictures.npy", [draw(make, 0), draw(in_scene, 0), draw(in_scene, 200)])
+"""
+
+
+@pytest.mark.skipif(not drawing.egl_works(), reason="There is no EGL.")
+def test_the_ground_has_no_end(tmp_path):
+  environ = {**os.environ, "MUJOCO_GL": "egl", "PYTHONPATH": os.getcwd()}
+  subprocess.run([sys.executable, "-c", _PICTURES], cwd=tmp_path, env=environ,
+                 check=True)
+  as_made, here, far = np.load(tmp_path / "pictures.npy").astype(int)
+  # The same pattern, but for its phase, so that it has as many edges.
+  def edges(picture):
+    return (np.abs(np.diff(picture[180:].mean(-1))) > 90).mean()
+  assert edges(here) == pytest.approx(edges(as_made), rel=0.2)
+  assert edges(far) == pytest.approx(edges(as_made), rel=0.2)
