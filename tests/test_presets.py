@@ -146,6 +146,18 @@ def test_settings_of_a_config_do_not_shine_through():
     assert presets.apply("paper", config) == _paper(name)
 
 
+@pytest.mark.parametrize("name, before, after", [
+    ("cheetah", (512, 4), (64, 32)), ("ant", (128, 16), (64, 32)),
+    ("hopper", (64, 32), (64, 32)), ("pong", (8, 128), (8, 128))])
+def test_gradients_of_a_memory_reach_back(name, before, after):
+  _, config = configs.load(name)
+  remembering = presets.apply("recurrent", config)
+  for given, shape in (config, before), (remembering, after):
+    assert (given.num_envs, given.algorithm.segment_length) == shape
+  assert remembering.network.recurrent == "gru"
+  assert remembering.algorithm.minibatch_size == 512
+
+
 @pytest.mark.parametrize("name, message", [
     ("papr", "no such preset. Did you mean 'paper'?"),
     ("xyz", "There are: paper, recurrent."), ("", "no such preset"),
