@@ -11,7 +11,7 @@ from typing import NamedTuple
 from agents import config as config_lib
 
 FEW_ENVS, MANY_ENVS = 8, 512  # Between these, memory is compared.
-_LEAST_LENGTH = 8  # Steps of the shortest segment.
+_LEAST_LENGTH = 8  # Steps of the shortest segment, if the config has longer.
 
 
 class Point(NamedTuple):
@@ -70,7 +70,8 @@ def with_envs(config: config_lib.Config, amount: int, steps: int | None = None
   minibatch = algorithm.minibatch_size or 1
   unit = minibatch // math.gcd(minibatch, amount)
   wanted = (steps or steps_per_update(config)) / amount
-  units = max(round(wanted / unit), math.ceil(_LEAST_LENGTH / unit))
+  least = min(_LEAST_LENGTH, algorithm.segment_length)
+  units = max(round(wanted / unit), math.ceil(least / unit))
   return {"num_envs": amount, "algorithm.segment_length": unit * units}
 
 

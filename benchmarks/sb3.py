@@ -1,6 +1,6 @@
 """A config's task, trained by PPO of Stable-Baselines3.
 
-    python -m benchmarks.sb3 --config cheetah --steps 300000 --matched
+    python -m benchmarks.sb3 --config hopper --steps 300000 --matched
 
 Prints its learning curve as one line of JSON. `--matched` takes
 over what the config says as far as there is such a setting; otherwise, this is
@@ -149,8 +149,8 @@ def train(config: config_lib.Config, matched: bool) -> dict[str, Any]:
 
 def main(argv: list[str] | None = None):
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-  parser.add_argument("--config", metavar="NAME", default="cheetah",
-                      help="name or .py file of a config (default: cheetah)")
+  parser.add_argument("--config", metavar="NAME", default="hopper",
+                      help="name or .py file of a config (default: hopper)")
   parser.add_argument("--steps", metavar="N", help="budget (default: its own)")
   parser.add_argument("--seed", metavar="N", default="0",
                       help="seed of everything (default: 0)")

@@ -59,6 +59,7 @@ class Constants:
 
 
 TASKS = {
+    # With 128 environments, and ten epochs of minibatches of 128.
     "light (HalfCheetah)": Task(42e-6, 0.73e-3, 14.5e-6, 150, 11_000),
     "medium (Ant)": Task(223e-6, 1.0e-3, 26.6e-6, 690, 23_000, minibatch=64),
     "heavy (10 ms a step)": Task(10e-3, 1.0e-3, 30e-6, 700, 30_000)}

@@ -1,6 +1,6 @@
 """Speed and memory of training a config, or of its simulator alone.
 
-    python -m benchmarks.speed --config cheetah --set num_envs=32
+    python -m benchmarks.speed --config hopper --set num_envs=32
 
 Prints one line of JSON. Training includes learning, but neither evaluation nor
 reports; imports and compilation are not counted. `--simulator` steps the same

@@ -3,8 +3,8 @@
 Each update still learns from 2048 steps, but of more different moments, as
 consecutive steps of one robot look alike, so that a gradient step may be
 longer: 1.5 times the default's made 7840 on HalfCheetah, 2 times 6906 (two
-tuning seeds each). docs/results.md has all trials; Hopper and Walker2d, which
-fall while they learn, became less reliable.
+tuning seeds each), which has gone further since. docs/results.md has all
+trials; Hopper and Walker2d, which fall while they learn, became less reliable.
 """
 
 from agents.configs import default

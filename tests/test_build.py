@@ -58,7 +58,7 @@ def test_every_config_is_built(name):
     ({"double_buffering": True, "num_envs": 63,
       "algorithm.minibatch_size": None}, 1),
     ({"double_buffering": True, "algorithm.segment_length": None,
-      "algorithm.update_every": 128}, 1)])
+      "algorithm.update_every": 512}, 1)])
 def test_halves_are_those_of_an_even_number_that_never_waits(changes, groups):
   config = configs.load("cheetah")[1].override(changes)
   assert build.groups(config) == groups

@@ -16,7 +16,7 @@ def test_training_takes_about_what_it_took(name, raw, training):
   # Measured with these settings.
   config = configs.load(name)[1].override({
       "num_envs": 64, "algorithm.segment_length": 32,
-      "algorithm.minibatch_size": 64})
+      "algorithm.minibatch_size": 64, "algorithm.update_epochs": 10})
   env = make.MakeEnv(config.env)()
   env.close()
   seconds = costs.training_seconds(

@@ -32,7 +32,7 @@ from agents.training import run_folder
 
 _EXAMPLES = """\
 examples:
-  {0} --config cheetah --logdir ~/logdir --set num_envs=32
+  {0} --config hopper --logdir ~/logdir --set num_envs=32
   {0} --config cheetah --preset paper --steps 1e7
   {0} --resume ~/logdir --steps 5e6
 """

@@ -12,8 +12,8 @@ from agents.training import checkpoint
 from tests import command
 
 # Some seconds long.
-_LONG = (*command.SMALL, "--steps", "12000", "--set", "checkpoint_every=1000",
-         "--set", "eval_every=10000")
+_LONG = (*command.SMALL, "--steps", "7000", "--set", "checkpoint_every=1000",
+         "--set", "eval_every=6000")
 
 
 def _ports(amount):
@@ -256,7 +256,7 @@ def test_a_machine_that_is_slow_is_named(tmp_path):
 def test_a_machine_may_be_asked_to_stop_while_all_evaluate(tmp_path, whole):
   args = (*_LONG, "--set", "eval_episodes=2000")
   cluster = _Cluster(tmp_path, 2, *args)
-  cluster.wait_until(lambda: _newest(tmp_path / "0") >= 9_000)
+  cluster.wait_until(lambda: _newest(tmp_path / "0") >= 5_000)
   time.sleep(2.0)
   cluster.processes[1].send_signal(signal.SIGTERM)
   codes, outputs = cluster.end()
