@@ -72,7 +72,7 @@ def main():
     if not peers_lib.installed(name):
       parser.error(f"--peers {name}: {peers_lib.PEERS[name][0]} is not "
                    "installed; see `pip install -e '.[benchmarks]'`.")
-  names = args.configs.split(",")
+  names = [args.measure] if args.measure else args.configs.split(",")
   try:
     for name in names:
       changed.load(name, args.set)
