@@ -63,7 +63,8 @@ def main():
       "--train", type=float, default=200_000, help="steps before measuring")
   parser.add_argument(
       "--out", default="throughput", help="where .json and .md are written")
-  parser.add_argument("--measure", help=argparse.SUPPRESS)
+  parser.add_argument(
+      "--here", action="store_true", help=argparse.SUPPRESS)  # One config.
   args = parser.parse_args()
   peers = [name for name in args.peers.split(",") if name]
   for name in peers:
@@ -72,14 +73,15 @@ def main():
     if not peers_lib.installed(name):
       parser.error(f"--peers {name}: {peers_lib.PEERS[name][0]} is not "
                    "installed; see `pip install -e '.[benchmarks]'`.")
-  names = [args.measure] if args.measure else args.configs.split(",")
+  names = args.configs.split(",")
   try:
     for name in names:
       changed.load(name, args.set)
   except config_lib.ConfigError as error:
     parser.error(str(error))
-  if args.measure:
-    rounds = measure(args.measure, args.set, peers, args.rounds, args.train)
+  if args.here:
+    name, = names
+    rounds = measure(name, args.set, peers, args.rounds, args.train)
     print(json.dumps(rounds))
     return
   machine.warn_if_busy()
@@ -88,7 +90,7 @@ def main():
   for name in names:
     # A process of its own, as every run of training has.
     output = machine.python(
-        "-m", "benchmarks.throughput", "--measure", name, "--peers",
+        "-m", "benchmarks.throughput", "--here", "--configs", name, "--peers",
         args.peers, "--rounds", str(args.rounds), "--train", str(args.train),
         *(f"--set={setting}" for setting in args.set))
     report["configs"][name] = json.loads(output.splitlines()[-1])

@@ -3,6 +3,8 @@ import os
 import subprocess
 import sys
 
+import gymnasium
+import mujoco
 import numpy as np
 import pytest
 
@@ -91,6 +93,26 @@ def test_discrete_actions_and_repeated_ones(repeat):
   played.advance(10_000)
   assert (played.steps, float(played.score)) == (episode.length, episode.score)
   assert make.fps(config) == 50 / repeat
+
+
+@pytest.mark.parametrize("name, endless", [
+    ("HalfCheetah-v5", True), ("Humanoid-v5", True), ("Reacher-v5", False),
+    ("Pusher-v5", False)])
+def test_grounds_lose_their_ends_and_tables_do_not(name, endless):
+  models = [gymnasium.make(name, render_mode="rgb_array").unwrapped.model
+            for _ in range(2)]
+  made, drawn = models
+  scene._widen_grounds(drawn)
+  plane, = np.flatnonzero(made.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
+  width = made.geom_size[plane, :2]
+  assert (drawn.geom_size[plane, :2] == (0 if endless else width)).all()
+  others = np.arange(made.ngeom) != plane
+  assert (drawn.geom_size[others] == made.geom_size[others]).all()
+  # As many squares a meter as before.
+  expected = made.mat_texrepeat.copy()
+  if endless:
+    expected[made.geom_matid[plane]] /= width
+  np.testing.assert_array_equal(drawn.mat_texrepeat, expected)
 
 
 _PICTURES = """
