@@ -29,7 +29,8 @@ _STYLE: Any = {  # Matplotlib lists all keys there are in its type.
 
 
 def learning(groups: Sequence[results.Group]) -> str:
-  """Draw the return of a task against steps and against hours.
+  """Draw the return of a task against steps and against time, which is in hours
+  or, where none takes one, in minutes.
 
   Args:
     groups: All of one task; they have the colors of their order.
@@ -38,24 +39,29 @@ def learning(groups: Sequence[results.Group]) -> str:
   """
   with matplotlib.rc_context(_STYLE):
     figure = figure_lib.Figure(figsize=(9.6, 3.6), layout="constrained")
-    by_steps, by_hours = figure.subplots(1, 2, sharey=True)
+    by_steps, by_time = figure.subplots(1, 2, sharey=True)
+    brief = all(run.rows[-1]["seconds"] < 3600
+                for group in groups for run in group.runs)
     for number, group in enumerate(groups):
       color = COLORS[number % len(COLORS)]
-      for axes, unit in ((by_steps, "steps"), (by_hours, "hours")):
+      for axes, unit, scale in ((by_steps, "steps", 1),
+                                (by_time, "hours", 60 if brief else 1)):
         for phase, style in (("eval", "-"), ("train", "--")):
           curve = curves.curve(group.runs, phase, unit)
           if curve:
-            axes.plot(curve.x, curve.score.mean, style, color=color)
-            axes.fill_between(curve.x, curve.score.low, curve.score.high,
+            x = scale * curve.x
+            axes.plot(x, curve.score.mean, style, color=color)
+            axes.fill_between(x, curve.score.low, curve.score.high,
                               color=color, alpha=0.15, linewidth=0)
-    for axes in (by_steps, by_hours):
+    for axes in (by_steps, by_time):
       _anchors(axes, groups, named=axes is by_steps)
     by_steps.set_xlabel("environment steps")
     by_steps.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
     by_steps.set_ylabel("return")
     by_steps.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.6g}"))
-    by_hours.set_xlabel("hours of wall-clock time")
-    for axes in (by_steps, by_hours):
+    by_time.set_xlabel(
+        f"{'minutes' if brief else 'hours'} of wall-clock time")
+    for axes in (by_steps, by_time):
       axes.set_xlim(left=0)
     return _svg(figure, f"Return of {groups[0].task}")
 

@@ -110,10 +110,10 @@ def _task(task: str, groups: list[results.Group]) -> str:
             each.config.seed for each in group.runs)),
         f"{curves.final(group.runs, 'eval')[0]:,}",
         *_final(group, "eval"), *_final(group, "train"),
-        f"{np.mean(hours):.3g}", _beside(task, run.config.steps)])
+        _time(float(np.mean(hours))), _beside(task, run.config.steps)])
   table = _table([
       "", "seeds", "steps", "mean action: mean ± std", "IQM [95 %]",
-      "sampled: mean ± std", "IQM [95 %]", "hours", "best published"], rows)
+      "sampled: mean ± std", "IQM [95 %]", "time", "best published"], rows)
   return (f"<h2>{html.escape(task)}</h2>\n<figure>{figures.learning(groups)}"
           f'<figcaption class="legend">{legend}</figcaption></figure>\n{table}')
 
@@ -130,6 +130,10 @@ def _final(group: results.Group, phase: str) -> list[str]:
   count = f" ({len(scores)} of {len(group.runs)})" if missing else ""
   return [f"{_number(scores.mean())}{spread}{count}",
           f"{_number(found.mean)}{interval}"]
+
+
+def _time(hours: float) -> str:
+  return f"{hours:.3g} h" if hours >= 1 else f"{60 * hours:.3g} min"
 
 
 def _beside(task: str, steps: int) -> str:

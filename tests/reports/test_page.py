@@ -3,6 +3,7 @@
 import csv
 import html.parser
 import io
+import json
 import re
 import xml.etree.ElementTree
 
@@ -105,6 +106,23 @@ def test_differing_settings_and_warnings_are_told(text):
   assert "algorithm.discount" not in texts
   assert any("Too <wild>." in content for content in texts)
   assert "Runs of <all>" in texts
+
+
+def test_time_is_in_minutes_until_there_is_an_hour(tmp_path):
+  for seconds, axis, cell in ((72, "minutes", "1.2 min"),
+                              (3599, "minutes", "60 min"),
+                              (7200, "hours", "2 h")):
+    path = folders.make(tmp_path / cell, [1.0, 2.0])
+    rows = [json.loads(line) for line in (
+        path / "metrics.jsonl").read_text().splitlines()]
+    factor = seconds / rows[-1]["seconds"]
+    (path / "metrics.jsonl").write_text("".join(
+        json.dumps({**row, "seconds": factor * row["seconds"]}) + "\n"
+        for row in rows))
+    texts = _Checked(page.page(
+        results.group([results.read(path)]), "Time")).texts
+    assert ("td", cell) in texts
+    assert f"{axis} of wall-clock time" in [content for _, content in texts]
 
 
 def test_unfinished_runs_are_told(text):
