@@ -4,6 +4,7 @@ But for two: the tests' own, which `.ci/run` pastes, and the benchmark, whose
 peers are gigabytes to install.
 """
 
+import functools
 import os
 import pathlib
 import re
@@ -41,6 +42,11 @@ def _variables(home: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
   """Return those of a shell in which an environment has been activated."""
   return {**os.environ, "HOME": str(home),
           "PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+@functools.cache
+def _options(program: str) -> str:
+  return _paste(f"python -m {program} --help", command.ROOT, command.ROOT)
 
 
 def _paste(line: str, home: pathlib.Path, cwd: pathlib.Path,
@@ -148,8 +154,7 @@ def test_options_in_the_text_exist(path):
       "train", "visualize", "report", "export", "sweep", "check")]
   programs += [f"benchmarks.{name}" for name in (
       "learning", "scaling", "threshold", "throughput")]
-  known = "".join(_paste(f"python -m {name} --help", command.ROOT, command.ROOT)
-                  for name in programs)
+  known = "".join(map(_options, programs))
   known += "--port"  # TensorBoard's.
   options = re.compile(r"(?<![\w-])--[a-z_]+")
   text = re.sub("<!--.*?-->", "", (command.ROOT / path).read_text())

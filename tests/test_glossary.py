@@ -33,6 +33,7 @@ def _shown(*folders) -> set[str]:
   return {re.sub("^reward_parts/.*", "reward_parts/...", tag) for tag in tags}
 
 
+@pytest.mark.slow
 def test_what_every_run_shows_is_explained(finished, finished_paper):
   shown = _shown(finished[0], finished_paper[0])
   # TensorBoard's own, which are pages rather than tags.

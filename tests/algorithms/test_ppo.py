@@ -275,6 +275,7 @@ def test_every_switch_does_what_its_transcription_does(
                for key, value in with_all.items()), f"{name} has no effect."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation, mean_activation", [
     ("relu", "linear"), ("elu", "tanh")])
 def test_learning_follows_the_activations(activation, mean_activation):
@@ -329,7 +330,8 @@ def _learned(config, transitions, rows=_ROWS):
   return {**metrics, **_state(algorithm)}
 
 
-@pytest.mark.parametrize("size", [8, 3])
+@pytest.mark.parametrize("size", [
+    8, pytest.param(3, marks=pytest.mark.slow)])
 def test_one_chunk_or_many_give_the_same_update(size, monkeypatch):
   # Episodes go on beyond a chunk, and are not to be cut there.
   config = dataclasses.replace(

@@ -11,8 +11,7 @@ from tests import command
 # As small as `command.SMALL`, in settings.
 _JOB = runs.Job("pendulum", 1_000, 3, "small", None, {
     "num_envs": 4, "algorithm.segment_length": 50,
-    "algorithm.minibatch_size": 50, "eval_episodes": 2,
-    "eager": True})  # As compiling would take longer.
+    "algorithm.minibatch_size": 50, "eval_episodes": 2})
 
 
 @pytest.mark.parametrize("text, numbers", [
@@ -34,8 +33,7 @@ def test_a_jobs_arguments_lead_to_its_config():
   assert _JOB.args == [
       "--config", "pendulum", "--steps", "1000", "--seed", "3", "--set",
       "num_envs=4", "--set", "algorithm.segment_length=50", "--set",
-      "algorithm.minibatch_size=50", "--set", "eval_episodes=2",
-      "--set", "eager=true"]
+      "algorithm.minibatch_size=50", "--set", "eval_episodes=2"]
   small = runs.Job("pendulum", 500, 0, changes={
       "env.kwargs": {"g": 1e-5}, "algorithm.clip_ratio": None})
   assert small.args[-4:] == ["--set", "env.kwargs={g: 1.0e-05}", "--set",

@@ -34,7 +34,7 @@ def test_training_ends_without_having_reached_it(capsys):
   changes = [part for text in command.SMALL[2:] if text != "--set"
              for part in ("--set", text)]
   threshold.main(["--config", "pendulum", "--goal", "1", "--seeds", "3",
-                  "--set", "steps=400", "--set", "eager=true", *changes])
+                  "--set", "steps=400", *changes])
   output = capsys.readouterr().out
   seed, = (line for line in output.splitlines() if line.startswith("seed 3"))
   assert json.loads(seed.partition(": ")[2])["train"] is None

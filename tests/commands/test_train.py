@@ -137,6 +137,7 @@ def test_tensorboard_events(finished):
   assert tags["train"]["score/return"] == [800, 1600]
 
 
+@pytest.mark.slow
 def test_preset_is_in_the_folders_name_and_config(finished_paper):
   folder, output, cwd = finished_paper
   assert folder.name.endswith("-pendulum-paper")
@@ -157,6 +158,7 @@ def test_preset_is_in_the_folders_name_and_config(finished_paper):
   assert not list(cwd.iterdir())
 
 
+@pytest.mark.slow
 def test_updates_learn_from_whole_episodes(finished_paper):
   rows = command.rows(finished_paper[0])
   train = [row for row in rows if row["phase"] == "train"]

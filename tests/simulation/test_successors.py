@@ -168,9 +168,11 @@ def test_collections_in_a_row(space, lengths):
       _constructors(space, lengths), [5, 1, 1, 1, 8, 2], eager=False)
 
 
-@_both_modes
 @pytest.mark.parametrize("lengths", ["apart", "together"])
-@_spaces
+@pytest.mark.parametrize("space, eager", [
+    *((space, True) for space in _SPACES), ("vector", False),
+    *(pytest.param(space, False, marks=pytest.mark.slow)
+      for space in _SPACES if space != "vector")])
 def test_quotas_in_a_row(space, lengths, eager):
   _assert_collects(_constructors(space, lengths), [
       (1, 1, 1), (3, 1, 0), (0, 2, 1), (2, 2, 2)], eager)
