@@ -84,8 +84,9 @@ def _by_environment(tensor):
 
 
 @pytest.mark.parametrize("kind, setting", [
-    ("gru", "groups"), ("gru", "broken"), ("lstm, two cells", "plain"),
-    ("frames", "groups"), ("frames", "broken"), ("gru, frames", "plain")])
+    ("gru", "groups"), ("lstm, two cells", "plain"), ("frames", "broken"),
+    *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+        ("gru", "broken"), ("frames", "groups"), ("gru, frames", "plain")))])
 def test_learning_finds_the_policy_that_acted(kind, setting):
   config = _config(kind)
   with _batch(2 if setting == "groups" else 1, setting == "broken") as batch:

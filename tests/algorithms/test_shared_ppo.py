@@ -30,8 +30,9 @@ _SETTINGS = {
 
 
 @pytest.mark.parametrize("name, amount", [
-    ("steps", 3), ("odd", 5), ("full", 2), ("segments", 3), ("frames", 2),
-    ("cutoff", 2), ("entropy", 3)])
+    ("steps", 3), ("odd", 5), ("segments", 3),
+    *(pytest.param(name, amount, marks=pytest.mark.slow) for name, amount in (
+        ("full", 2), ("frames", 2), ("cutoff", 2), ("entropy", 3)))])
 def test_shares_add_up(name, amount):
   config = _config(**_SETTINGS[name])
   trainer = build.trainer(config, None)

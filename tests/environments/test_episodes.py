@@ -118,7 +118,8 @@ def test_reset_begins_again(mode):
     rollouts.assert_same_bits(steps, rollouts.roll(batch, actions))
 
 
-@pytest.mark.parametrize("direction", ["to_processes", "to_serial"])
+@pytest.mark.parametrize("direction", [
+    "to_processes", pytest.param("to_serial", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("constructor", rollouts.SIMULATED, ids=str)
 def test_simulation_goes_on_bit_for_bit(constructor, direction, pool):
   here, there = (

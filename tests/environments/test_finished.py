@@ -37,6 +37,10 @@ _BATCHES = {
     **rollouts.BATCHES,
     "images": [functools.partial(_Images, length) for length in range(1, 6)],
     "together": [functools.partial(toy.Counter, 3)] * 5}
+_names = pytest.mark.parametrize("name", [
+    "toy", "hopper", "wrapped", "images", "together",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in (
+        "cartpole", "frozen_lake", "cheetah", "uneven"))])
 
 
 class _Ended(NamedTuple):
@@ -122,7 +126,7 @@ def test_the_data_is_as_it_should_be(chance):
 
 
 @_pauses
-@pytest.mark.parametrize("name", _BATCHES)
+@_names
 def test_equals_playing_each_environment_alone(name, chance, mode):
   actions, active, ended = _naive(name, chance)
   with batch_env.BatchEnv(_BATCHES[name], mode, _SEED) as batch:
@@ -132,7 +136,7 @@ def test_equals_playing_each_environment_alone(name, chance, mode):
 
 
 @_pauses
-@pytest.mark.parametrize("name", _BATCHES)
+@_names
 def test_restored_episodes_end_as_if_nothing_had_happened(name, chance, mode):
   actions, active, ended = _naive(name, chance)
   for cut in (1, 23, 40):

@@ -45,7 +45,8 @@ def _roll_and_kill(batch, workers, actions, at):
   return steps
 
 
-@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("groups", [
+    pytest.param(1, marks=pytest.mark.slow), 2])
 @pytest.mark.parametrize("name", [
     "toy", *(pytest.param(name, marks=pytest.mark.slow) for name in (
         "hopper", "cheetah", "uneven", "frozen_lake", "wrapped"))])
@@ -121,10 +122,11 @@ def test_same_bits_of_environments_that_wait():
 
 
 @pytest.mark.parametrize("use", [
-    lambda batch, _: batch.reset().tolist(),
-    lambda batch, _: batch.get("observation_space"),
-    lambda batch, before: batch.restore(before)], ids=[
-        "reset", "get", "restore"])
+    pytest.param(lambda batch, _: batch.reset().tolist(), id="reset",
+                 marks=pytest.mark.slow),
+    pytest.param(lambda batch, _: batch.get("observation_space"), id="get",
+                 marks=pytest.mark.slow),
+    pytest.param(lambda batch, before: batch.restore(before), id="restore")])
 def test_any_other_request_survives_a_death(use):
   constructors = [rollouts.make_env("Hopper-v5")] * 3
   results = []
@@ -295,7 +297,8 @@ def test_a_fault_that_comes_again_is_an_error_in_the_end():
       batch.reset()
 
 
-@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("groups", [
+    pytest.param(1, marks=pytest.mark.slow), 2])
 def test_what_a_worker_may_have_died_of_is_kept(groups):
   constructors = [rollouts.make_env("Hopper-v5")] * 8
   with _workers(2) as workers, \
@@ -400,7 +403,8 @@ def test_closing_replaces_nobody():
   assert workers.incidents.take() == []
 
 
-@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("begun", [
+    pytest.param(False, marks=pytest.mark.slow), True])
 def test_deaths_while_several_groups_are_restored(begun):
   constructors = [rollouts.make_env("Hopper-v5")] * 4
   with batch_env.BatchEnv(constructors, None, 0, 2) as batch:

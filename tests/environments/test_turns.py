@@ -13,7 +13,8 @@ from tests import toy
 from tests.environments import odd
 from tests.environments import rollouts
 
-_groups = pytest.mark.parametrize("groups", [2, 3, 6])
+_groups = pytest.mark.parametrize("groups", [
+    3, *(pytest.param(groups, marks=pytest.mark.slow) for groups in (2, 6))])
 
 
 def _six(name):

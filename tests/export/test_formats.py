@@ -70,9 +70,9 @@ def test_batches_of_any_size(kind, sampled, tmp_path):
 
 @pytest.mark.parametrize("name", FORMATS[1:3])
 @pytest.mark.parametrize("kind", [
-    "box", "choice", "gru",
+    "box", "gru",
     *(pytest.param(kind, marks=pytest.mark.slow) for kind in (
-        "beta", "squashed", "lstm", "pictures", "impala"))])
+        "choice", "beta", "squashed", "lstm", "pictures", "impala"))])
 def test_other_formats(kind, name, tmp_path):
   policy = runs.load(tmp_path, kind, sampled=True)
   one = formats.FORMATS[name]
@@ -131,7 +131,10 @@ _ODD = {
                 gymnasium.spaces.MultiDiscrete([[2, 3]], start=[[1, 5]]))}
 
 
-@pytest.mark.parametrize("name", _ODD)
+@pytest.mark.parametrize("name", [
+    "of many sizes", "with bools", "of like names", "choices",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in (
+        "wide", "float64", "half open"))])
 def test_odd_spaces(name, tmp_path, monkeypatch):
   """Whatever is sampled lies within the space, and all is as in training."""
   monkeypatch.setattr(odd_spaces, "SPACES", _ODD[name])

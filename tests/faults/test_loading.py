@@ -24,7 +24,7 @@ from agents.training import recorded
 from agents.training import run_folder
 from tests.training import test_loop
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
 _TOLD = config_lib.ConfigError, errors.RunError
 
@@ -110,11 +110,9 @@ def _hostile(file, proof):
     yield file.read_bytes()
 
 
-_seeds = pytest.mark.parametrize("seed", [
-    0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
+_seeds = pytest.mark.parametrize("seed", range(3))
 
 
-@pytest.mark.slow
 @_seeds
 def test_garbage_is_told(seed, finished, tmp_path):
   copy = tmp_path / "copy"
@@ -134,7 +132,6 @@ def test_garbage_is_told(seed, finished, tmp_path):
   assert told > 10
 
 
-@pytest.mark.slow
 def test_what_would_do_harm_does_none(finished, tmp_path):
   copy, proof = tmp_path / "copy", tmp_path / "proof"
   shutil.copytree(finished, copy)
@@ -187,7 +184,6 @@ def test_checkpoints_with_other_contents_are_told(seed, finished, tmp_path):
   trainer.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("env_id, kwargs", [
     ("os:mkdir", {"path": "PROOF"}), ("os:system", {"command": "mkdir PROOF"}),
     ("subprocess:Popen", {"args": ["mkdir", "PROOF"]}),

@@ -87,7 +87,7 @@ def _impala(layers, images):
   return layers.dense(_relu(images))
 
 
-@modes.both
+@modes.compiled_slowly
 @_each_kind
 def test_networks_are_those_of_the_papers(prepare, kind, shape):
   network = _network(kind)

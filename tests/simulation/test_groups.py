@@ -16,7 +16,8 @@ from tests.simulation import policies
 
 _both_modes = pytest.mark.parametrize(
     "eager", [True, False], ids=["eager", "graph"])
-_groups = pytest.mark.parametrize("groups", [2, 3, 6])
+_groups = pytest.mark.parametrize("groups", [
+    3, *(pytest.param(groups, marks=pytest.mark.slow) for groups in (2, 6))])
 
 
 class _Witness:
@@ -89,7 +90,8 @@ def test_groups_make_no_difference_with_workers(groups):
 
 
 @pytest.mark.parametrize("explore, discrete, groups", [
-    (False, False, 2), (False, True, 3), (True, False, 6), (True, True, 2)])
+    pytest.param(False, False, 2, marks=pytest.mark.slow), (False, True, 3),
+    pytest.param(True, False, 6, marks=pytest.mark.slow), (True, True, 2)])
 def test_groups_make_no_difference_to_a_policy(explore, discrete, groups):
   def play(groups):
     with _targets(groups, discrete) as batch:
@@ -114,8 +116,8 @@ def test_shapes_are_known_while_tracing():
   assert traced == [[list(x.shape) for x in tf.nest.flatten(played)]]
 
 
-@_both_modes
-@pytest.mark.parametrize("faulty", range(4))
+@pytest.mark.parametrize("faulty, eager", [
+    (0, True), (1, True), (2, True), (3, False)])
 def test_faults_come_out_as_themselves(faulty, eager):
   constructors = [toy.Counter] * 4
   constructors[faulty] = functools.partial(toy.Faulty, "raise")

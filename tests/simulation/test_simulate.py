@@ -175,7 +175,8 @@ def test_equals_stepping_by_hand(discrete, explore, eager):
   assert played.left.tolist() == [0, 0, 0]  # There is no quota.
 
 
-@pytest.mark.parametrize("discrete", [False, True])
+@pytest.mark.parametrize("discrete", [
+    pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_clock_matters_to_exploring_alone(discrete):
   def actions(explore, clock):
     with _targets(discrete) as batch:

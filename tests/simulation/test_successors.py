@@ -160,8 +160,9 @@ def test_one_collection(space, lengths):
 
 
 @pytest.mark.parametrize("space, lengths", [
-    *(("vector", lengths) for lengths in _LENGTHS),
-    *((space, "some together") for space in _SPACES if space != "vector")])
+    *((space, "some together") for space in _SPACES),
+    *(pytest.param("vector", lengths, marks=pytest.mark.slow)
+      for lengths in _LENGTHS if lengths != "some together")])
 def test_collections_in_a_row(space, lengths):
   # Some of them end in the middle of episodes, some hold no end at all.
   _assert_collects(

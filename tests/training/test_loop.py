@@ -212,7 +212,7 @@ def test_failing_environment_leaves_a_checkpoint(survived, tmp_path, capfd):
 def test_broken_episodes_are_counted_and_not_scored(tmp_path):
   loop, folder = make(tmp_path, {
       "env.id": "tests.environments.odd:Breaks", "env.kwargs": {},
-      "max_env_restarts": 10_000})
+      "max_env_restarts": 10_000, "steps": 60})
   loop.start()
   loop.run()
   rows = command.rows(folder.path)
