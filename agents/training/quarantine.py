@@ -11,13 +11,15 @@ import importlib.machinery
 import os
 import pathlib
 import sys
+import threading
 
 
 class _Refusal(importlib.abc.MetaPathFinder):
   """Finds no module, and raises an error for those in some folders."""
 
   def __init__(self):
-    self.folders: set[str] = set()  # As links are followed.
+    # As links are followed; replaced as a whole, as other threads look at it.
+    self.folders: frozenset[str] = frozenset()
 
   def find_spec(self, fullname, path=None, target=None):
     spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
@@ -32,17 +34,20 @@ class _Refusal(importlib.abc.MetaPathFinder):
   def holds(self, place: str) -> bool:
     """Whether a path is in one of the folders, by name or by links."""
     return any(
-        os.path.commonpath((folder, path)) == folder for folder in self.folders
-        for path in (os.path.abspath(place), os.path.realpath(place)))
+        os.path.commonpath((folder, path)) == folder
+        for path in (os.path.abspath(place), os.path.realpath(place))
+        for folder in self.folders)
 
 
 _refusal = _Refusal()
+_adding = threading.Lock()
 
 
 def add(folder: pathlib.Path):
   """Import nothing from a folder, and what is in it, from now on."""
-  _refusal.folders |= {os.path.abspath(folder), os.path.realpath(folder)}
-  # What is imported by a name of its own is looked for elsewhere.
-  sys.path[:] = [entry for entry in sys.path if not _refusal.holds(entry)]
-  if _refusal not in sys.meta_path:
-    sys.meta_path.insert(0, _refusal)
+  with _adding:
+    _refusal.folders |= {os.path.abspath(folder), os.path.realpath(folder)}
+    # What is imported by a name of its own is looked for elsewhere.
+    sys.path[:] = [entry for entry in sys.path if not _refusal.holds(entry)]
+    if _refusal not in sys.meta_path:
+      sys.meta_path.insert(0, _refusal)

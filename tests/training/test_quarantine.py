@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from concurrent import futures
 
 import pytest
 
@@ -44,3 +45,18 @@ def test_names_of_its_own_are_looked_for_elsewhere(folder):
 def test_what_lies_beside_it_is_imported(folder):
   importlib.import_module("beside_quarantine")
   importlib.reload(importlib.import_module("json.tool"))
+
+
+def test_threads_may_add_at_the_same_time(tmp_path, monkeypatch):
+  """As those of a sweep do, each of which reads the run of its trial."""
+  folders = [tmp_path / f"run_{number}" for number in range(50)]
+  interval = sys.getswitchinterval()
+  sys.setswitchinterval(1e-6)
+  try:
+    with futures.ThreadPoolExecutor(4) as threads:
+      list(threads.map(quarantine.add, folders))
+  finally:
+    sys.setswitchinterval(interval)
+  monkeypatch.setattr(sys, "path", [*sys.path, *map(str, folders)])
+  quarantine.add(tmp_path / "another")
+  assert not {str(folder) for folder in folders} & set(sys.path)
