@@ -180,7 +180,7 @@ class Config:
   num_workers: int | None = None  # Processes stepping them; None: one a core.
   double_buffering: bool = False  # Half step while the others act, see build.
   on_env_error: str = "restart"  # What fails, workers as well; or "raise".
-  env_timeout: float = 300.0  # Seconds for a batched step or reset; 0: any.
+  env_timeout: float = 300.0  # Seconds for a batched step or a reset; 0: any.
   max_env_restarts: int = 10  # In ten minutes; one more ends the run.
   env_processes: bool = True  # False steps them in this process, for debugging.
   data_parallel: bool = False  # Machines share the work of gradient steps.

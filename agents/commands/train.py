@@ -241,7 +241,7 @@ def _train(folder: run_folder.RunFolder, resume: bool,
     try:
       trainer = build.trainer(config, workers, *([machines] if machines else []
                                                  ))
-    except config_lib.ConfigError:
+    except Exception:
       if not resume:
         folder.remove()  # It would be the newest of its logdir.
       raise

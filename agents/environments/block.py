@@ -56,8 +56,8 @@ class Block(members.Members):
       or returns what is not finite, build another and go on with the next
       episode.
     infos: Whether to report what each step and each reset says in its info.
-    alive: Called after each environment that was built, and each step that was
-      replayed.
+    alive: Called after each environment that was built or reset, and each step
+      that was replayed.
   """
 
   views = staticmethod(layout.batch_views)
@@ -187,7 +187,7 @@ class Block(members.Members):
         self._observe(offset, observ)
         self._count(offset, info)
         if self._infos:
-          infos[offset] = info
+          infos[offset] = dict(info)  # A reset may use the same one again.
         if terminated or truncated:
           arrays["terminated"][offset] = terminated
           arrays["truncated"][offset] = truncated
@@ -254,10 +254,11 @@ class Block(members.Members):
       if not all(np.isfinite(part[offset]).all() for part in self._observed):
         raise ValueError(f"The observation {observ!r} is not finite.")
     if self._infos:
-      self._reset_infos[offset] = info
+      self._reset_infos[offset] = dict(info)  # So may a step.
     if self._robots:
       self._robots.begin(offset)
       self._limits[offset] = at_once.limits(self._envs[offset])
+    self._alive()
 
   def _begin_next(self, offset: int) -> Iterator[str]:
     """Begin the next episode that can begin, and say why others could not."""

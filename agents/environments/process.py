@@ -67,6 +67,7 @@ class Worker:
     # does not end it; here it is only late by that much.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
+      theirs.setblocking(True)  # Whatever `socket.setdefaulttimeout` says.
       descriptors = theirs.fileno(), lifeline, self._stacks.fileno()
       self.process = launch(
           "agents.environments.worker", descriptors, self._variables,
@@ -101,15 +102,20 @@ class Worker:
     except OSError as error:
       self._not_sent(error)
 
-  def request(self, number: int, name: str, arguments: tuple,
+  def request(self, message: tuple[int, str, tuple] | bytes,
               descriptor: int | None = None):
-    """Ask for a method of block `number`, or to open it, as `send` does."""
+    """Ask for a method of a block, or to open it, as `send` does.
+
+    Args:
+      message: Number of the block, name and arguments, pickled or not.
+      descriptor: Of its shared memory, to open it.
+    """
     self.since = time.monotonic()
     try:
       if descriptor is not None:
         self.connection.send(messages.DESCRIPTOR)
         socket.send_fds(self.connection, [b"\0"], [descriptor])
-      messages.send(self, messages.REQUEST, (number, name, arguments))
+      messages.send(self, messages.REQUEST, message)
     except WorkerDied as death:
       self._unreachable = death
     except OSError as error:
@@ -259,7 +265,9 @@ def launch(module: str, arguments: tuple[int, ...], variables: dict[str, str],
   """
   # Not `-m`: that would put the current folder, with whatever modules it
   # holds, before the packages. (`sys` is built in.)
-  code = (f"import sys; sys.path[:] = {sys.path!r}; "
+  # Python itself ignores what is no text in its path.
+  path = [entry for entry in sys.path if isinstance(entry, str)]
+  code = (f"import sys; sys.path[:] = {path!r}; "
           f"import {module}; {module}.main(*{arguments!r})")
   threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
              "MKL_NUM_THREADS": "1"}

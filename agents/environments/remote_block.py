@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 from typing import Protocol
 
+import cloudpickle
 import numpy as np
 
 from agents.environments import process as process_lib
@@ -32,6 +33,9 @@ class Pool(Protocol):
 
   def forget(self, block: RemoteBlock):
     """Don't build a block again that is being closed."""
+
+  def release(self, block: RemoteBlock):
+    """Let another block have the number of one that is closed."""
 
   def close(self):
     """End all processes."""
@@ -107,7 +111,10 @@ class RemoteBlock:
     try:
       if self._workers.usable:
         self._send("close", lambda _: ())
-        self._workers.wait(self, process_lib.SECONDS_TO_CLOSE)
+        try:
+          self._workers.wait(self, process_lib.SECONDS_TO_CLOSE)
+        finally:
+          self._workers.release(self)
         return
     except (TimeoutError, process_lib.WorkerDied):
       pass
@@ -119,5 +126,8 @@ class RemoteBlock:
     return self._workers.wait(self)
 
   def _send(self, name: str, arguments: Callable[[slice], tuple]):
+    # All before any is sent: who can't be pickled harms nobody.
+    pickled = {here.start: cloudpickle.dumps((
+        self.number, name, arguments(here))) for _, here in self.shares}
     self._workers.ask(self, lambda worker, here: worker.request(
-        self.number, name, arguments(here)))
+        pickled[here.start]))

@@ -5,7 +5,6 @@ Needs `pip install stable-baselines3`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from gymnasium import vector
 from stable_baselines3.common.vec_env import base_vec_env
 
+from agents.environments import asked
 from agents.environments import members
 from agents.environments import vector_env
 from agents.environments import workers as workers_lib
@@ -33,7 +33,7 @@ class SB3VecEnv(base_vec_env.VecEnv):
   def __init__(self, constructors: Sequence[members.Constructor],
                workers: workers_lib.Workers | int | None = None):
     self._envs = vector_env.VectorEnv(
-        [_asked(constructor) for constructor in constructors], workers,
+        [asked.asked(constructor) for constructor in constructors], workers,
         vector.AutoresetMode.SAME_STEP)
     super().__init__(len(constructors), self._envs.single_observation_space,
                      self._envs.single_action_space)
@@ -89,34 +89,3 @@ class SB3VecEnv(base_vec_env.VecEnv):
 
   def get_images(self) -> Sequence[np.ndarray | None]:
     return self._envs.render()
-
-
-class _Asked(gymnasium.Wrapper):
-  """Answers what Stable-Baselines3 wants to know of an environment.
-
-  Infos stay whole, and are not sorted by their keys.
-  """
-
-  def reset(self, **arguments):
-    observ, info = self.env.reset(**arguments)
-    return observ, {"info": [info]}
-
-  def step(self, action):
-    *answers, info = self.env.step(action)
-    return *answers, {"info": [info]}
-
-  def _set(self, name: str, value: Any):
-    self.env.set_wrapper_attr(name, value)
-
-  def _is_wrapped(self, wrapper_class: type[gymnasium.Wrapper]) -> bool:
-    env = self.env
-    while isinstance(env, gymnasium.Wrapper):
-      if isinstance(env, wrapper_class):
-        return True
-      env = env.env
-    return False
-
-
-def _asked(constructor: members.Constructor) -> Callable[[], _Asked]:
-  return lambda: _Asked(constructor())
-

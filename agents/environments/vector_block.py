@@ -64,7 +64,7 @@ class VectorBlock(members.Members):
     spaces: Observation and action space that all must have.
     arrays: Fields of `vector_views` for these environments only.
     mode: When the next episode begins.
-    alive: Called after each environment that was built.
+    alive: Called after each environment that was built or reset.
   """
 
   views = staticmethod(vector_views)
@@ -137,8 +137,8 @@ class VectorBlock(members.Members):
       self._fail(error, offset, "step()")
     self._observs[offset] = observ
     if (terminated or truncated) and self._mode == modes.SAME_STEP:
-      # Environments may use the same array again.
-      final = {"final_obs": copy.deepcopy(observ), "final_info": info}
+      # Environments may use the same array and the same info again.
+      final = {"final_obs": copy.deepcopy(observ), "final_info": dict(info)}
       info = {**final, **self._begin(offset)}
     arrays["terminated"][offset] = terminated
     arrays["truncated"][offset] = truncated
@@ -151,6 +151,7 @@ class VectorBlock(members.Members):
       self._observs[offset], info = self._envs[offset].reset(**arguments)
     for name in ("terminated", "truncated"):
       self._arrays[name][offset] = False
+    self._alive()
     return info
 
   def _write_observs(self):

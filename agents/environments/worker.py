@@ -25,6 +25,7 @@ from agents.environments import members
 from agents.environments import memory
 from agents.environments import messages
 from agents.environments import mujoco_log
+from agents.environments import registered
 
 _SECONDS_TO_CLOSE = 3.0
 _SECONDS_BETWEEN_SIGNS = 0.1  # Of life.
@@ -60,10 +61,13 @@ def main(connection_fd: int, lifeline_fd: int, stacks_fd: int):
           continue
         if command == messages.REQUEST:
           number, name, arguments = messages.receive(connection)
+          result: Any = None
           if name == "open":
             blocks[number] = _open(
                 descriptors[0], _alive(connection), *arguments)
-            result: Any = None
+          elif name == "close":
+            if number in blocks:  # It may not have been built.
+              blocks.pop(number).close()
           else:
             result = getattr(blocks[number], name)(*arguments)
           answer = messages.Answer(result)
@@ -94,9 +98,10 @@ def main(connection_fd: int, lifeline_fd: int, stacks_fd: int):
 
 
 def _open(descriptor: int, alive: Callable[[], None], kind: Any, size: int,
-          start: int, first: int, pickled: bytes, spaces: tuple,
-          options: tuple) -> Any:
+          start: int, first: int, ids: dict[str, bytes], pickled: bytes,
+          spaces: tuple, options: tuple) -> Any:
   buffer = memory.attach(descriptor)
+  registered.add(ids)
   constructors = cloudpickle.loads(pickled)
   here = slice(start, start + len(constructors))
   arrays = {name: array[here] for name, array in

@@ -24,6 +24,7 @@ from agents.environments import members
 from agents.environments import messages
 from agents.environments import mujoco_log
 from agents.environments import process as process_lib
+from agents.environments import registered
 from agents.environments import remote_block
 from agents.environments import scheduling
 
@@ -84,8 +85,8 @@ class Workers:
     variables: Environment variables of the processes, beside those of this.
     incidents: How many deaths are survived; none by default. Another process
       takes the place, and replays the episodes, so that nothing else changes.
-    timeout: Seconds for a batched step, a reset or a step of a replay; who
-      takes longer is killed. 0: forever.
+    timeout: Seconds for a batched step, the reset of an environment or a step
+      of a replay; who takes longer is killed. 0: forever.
   """
 
   def __init__(self, amount: int, interrupt_fd: int | None = None,
@@ -101,7 +102,7 @@ class Workers:
     self.incidents = incidents or incidents_lib.Incidents()
     self._timeout = timeout
     self._workers: list[process_lib.Worker] = []
-    self._num_blocks = 0
+    self._numbers: set[int] = set()  # Of all blocks there are.
     self._open: dict[remote_block.RemoteBlock, History | None] = {}
     # In order of time, and what came for others meanwhile.
     self._questions: collections.deque[_Question] = collections.deque()
@@ -140,8 +141,10 @@ class Workers:
         if nobody knows, so that the death of a worker is an error.
       options: Arguments of the kind that are its own.
     """
-    if self._num_blocks == messages.BLOCKS:
-      raise RuntimeError(f"{self._num_blocks} batches were opened on these "
+    number = next((number for number in range(messages.BLOCKS)
+                   if number not in self._numbers), None)
+    if number is None:
+      raise RuntimeError(f"{messages.BLOCKS} batches are open on these "
                          "workers, which is all they can tell apart.")
     self._check_usable()
     size = len(constructors)
@@ -153,13 +156,14 @@ class Workers:
         workers, shares(size, len(workers)), strict=True)]
     pickled = {here.start: cloudpickle.dumps(constructors[here])
                for _, here in parts}
+    ids = registered.packed()
     def build(worker, here):
-      worker.request(block.number, "open", (
-          kind, size, here.start, first, pickled[here.start], spaces, options),
-                     block.descriptor)
+      worker.request((block.number, "open", (
+          kind, size, here.start, first, ids, pickled[here.start], spaces,
+          options)), block.descriptor)
     block = remote_block.RemoteBlock(
-        self, self._num_blocks, parts, os.dup(descriptor), build)
-    self._num_blocks += 1
+        self, number, parts, os.dup(descriptor), build)
+    self._numbers.add(number)
     try:
       self.ask(block, build, _SECONDS_TO_OPEN)
       self.wait(block)
@@ -292,8 +296,8 @@ class Workers:
       _raise_error([self._answer(
           [worker], self._seconds(_SECONDS_TO_OPEN))])
       if running := history.running():
-        worker.request(block.number, "replay", tuple(
-            part[here] for part in running))
+        worker.request((block.number, "replay", tuple(
+            part[here] for part in running)))
         _raise_error([self._answer([worker], self._seconds())])
         history.check(here)
 
@@ -330,6 +334,11 @@ class Workers:
   def forget(self, block: remote_block.RemoteBlock):
     """Don't build a block again that is being closed."""
     self._open.pop(block, None)
+
+  def release(self, block: remote_block.RemoteBlock):
+    """Let another block have the number of one that is closed."""
+    self._kept.pop(block, None)
+    self._numbers.discard(block.number)
 
   def _check_usable(self):
     if not self._workers:

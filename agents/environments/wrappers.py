@@ -26,7 +26,8 @@ def numbers(info: dict[str, Any]) -> dict[str, bool | int | float]:
 def add_reward_parts(parts: dict[str, Any], info: dict[str, Any]):
   """Add what a step's info reports as `reward_...` to the sums in `parts`."""
   for key, value in info.items():
-    if key.startswith("reward_") and isinstance(value, _NUMBERS):
+    if (isinstance(key, str) and key.startswith("reward_")
+        and isinstance(value, _NUMBERS)):
       parts[key] = parts.get(key, 0.0) + float(value)
 
 

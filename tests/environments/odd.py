@@ -501,3 +501,41 @@ class Tired(toy.Counter):
   def step(self, action):
     time.sleep(0.1)
     return super().step(action)
+
+
+class SameInfo(toy.Counter):
+  """Says its step and, as a number, 7, in the same dictionary every time."""
+
+  def __init__(self, length: int = 3):
+    super().__init__(length)
+    self._info = {}
+
+  def reset(self, *, seed=None, options=None):
+    observ, _ = super().reset(seed=seed)
+    self._info.clear()
+    return observ, self._tell()
+
+  def step(self, action):
+    *rest, _ = super().step(action)
+    return *rest, self._tell()
+
+  def _tell(self):
+    self._info.update({"step": self._step, 7: 1.0})
+    return self._info
+
+
+class SlowReset(toy.Counter):
+  """Takes its time for each reset.
+
+  Args:
+    seconds: How long.
+    length: Steps of an episode.
+  """
+
+  def __init__(self, seconds: float, length: int = 3):
+    super().__init__(length)
+    self._seconds = seconds
+
+  def reset(self, *, seed=None, options=None):
+    time.sleep(self._seconds)
+    return super().reset(seed=seed)

@@ -332,3 +332,13 @@ def test_rollout_of_no_steps():
   with batch_env.BatchEnv([toy.Counter]) as batch:
     with pytest.raises(ValueError, match="`steps`"):
       batch.rollout(lambda observ: observ, 0)
+
+
+def test_infos_of_an_environment_that_uses_the_same_one_again(mode):
+  with batch_env.BatchEnv([odd.SameInfo] * 2, mode, infos=True) as batch:
+    batch.reset()
+    for step in (1, 2, 3, 1):
+      batch.step(_zeros(batch))
+      assert [info["step"] for info in batch.infos] == [step] * 2
+      assert [info["step"] for info in batch.reset_infos] == [0, 0]
+    assert [episode.info["7"] for episode in batch.finished] == [1.0] * 2

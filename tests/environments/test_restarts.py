@@ -452,3 +452,14 @@ def test_a_replay_may_take_as_long_as_its_steps():
     _kill(workers, 0)
     step = batch.step(np.zeros((2, 1)))
     assert step.next_observ[:, 1].tolist() == [7, 7]
+
+
+def test_resets_that_take_long_together_are_no_hang():
+  incidents = incidents_lib.Incidents(1)
+  with workers_lib.Workers(1, incidents=incidents, timeout=1.0) as workers, \
+      batch_env.BatchEnv(
+          [functools.partial(odd.SlowReset, 0.3)] * 4, workers) as batch:
+    batch.reset()
+    for _ in range(3):  # In the last of which all episodes end.
+      step = batch.step(np.zeros((4, 1)))
+  assert step.terminated.all() and not incidents.take()

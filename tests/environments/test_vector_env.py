@@ -1,5 +1,6 @@
 """Gymnasium's view returns what SyncVectorEnv does, from worker processes."""
 
+import contextlib
 import copy
 import functools
 import gc
@@ -455,3 +456,15 @@ def test_tensorflow_is_not_imported():
   code = ("import sys; from agents.environments import vector_env; "
           "assert 'tensorflow' not in sys.modules")
   subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_final_infos_survive_a_dictionary_that_is_used_again(workers):
+  constructors = [odd.SameInfo] * 2
+  with contextlib.closing(vector_env.VectorEnv(
+      constructors, workers, _MODES.SAME_STEP)) as envs:
+    envs.reset()
+    for _ in range(3):
+      *_, infos = envs.step(np.zeros((2, 1)))
+  assert infos["final_info"]["step"].tolist() == [3, 3]
+  assert infos["step"].tolist() == [0, 0]

@@ -7,6 +7,7 @@ import gc
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -644,3 +645,49 @@ def test_death_is_noticed_although_a_child_of_the_environment_lives():
         _step(batch)
     finally:
       os.kill(child, signal.SIGKILL)
+
+
+def test_what_cannot_be_pickled_harms_nobody(pool):
+  with batch_env.BatchEnv([toy.Counter] * 2, pool) as one, \
+      batch_env.BatchEnv([toy.Counter] * 2, pool) as other:
+    for batch in (one, other):
+      batch.reset()
+    with pytest.raises(TypeError, match="cannot pickle"):
+      one.set("length", [3, threading.Lock()])
+    assert one.get("length") == other.get("length") == [3, 3]
+    assert _step(one).reward.tolist() == _step(other).reward.tolist() == [1, 1]
+
+
+def test_nothing_is_left_of_a_closed_batch_in_the_workers():
+  def opened(workers):
+    with batch_env.BatchEnv([toy.Counter] * 2, workers) as batch:
+      batch.reset()
+    return [len(os.listdir(f"/proc/{pid}/fd")) for pid in workers.pids]
+  with workers_lib.Workers(2) as workers:
+    before = opened(workers)
+    with batch_env.BatchEnv([toy.Counter] * 2, workers) as other:
+      other.reset()
+      for _ in range(messages.BLOCKS + 5):  # More than can be open.
+        after = opened(workers)
+      assert _step(other).reward.tolist() == [1, 1]
+  assert [now - then for now, then in zip(after, before)] == [1, 1]
+
+
+def test_who_has_a_timeout_for_all_sockets_has_workers_that_wait():
+  before = socket.getdefaulttimeout()
+  socket.setdefaulttimeout(30)
+  try:
+    with workers_lib.Workers(1) as workers, \
+        batch_env.BatchEnv([toy.Counter], workers) as batch:
+      batch.reset()
+      time.sleep(0.2)
+      assert _step(batch).reward.tolist() == [1]
+  finally:
+    socket.setdefaulttimeout(before)
+
+
+def test_what_is_no_text_in_the_path_is_ignored(monkeypatch, tmp_path):
+  monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])
+  with workers_lib.Workers(1) as workers, \
+      batch_env.BatchEnv([toy.Counter], workers) as batch:
+    batch.reset()

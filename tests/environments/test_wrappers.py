@@ -207,3 +207,10 @@ def test_other_episodes_pass_through_as_they_are():
   env = wrappers.ShortEpisode(Env(), seed=5, length=3)
   env.reset(seed=4)
   assert env.step(0) is answer
+
+
+def test_keys_of_an_info_may_be_of_any_type():
+  parts = {}
+  wrappers.add_reward_parts(parts, {7: 1.0, ("reward_", 1): 2.0, None: 3,
+                                    "reward_run": 0.5})
+  assert parts == {"reward_run": 0.5}
