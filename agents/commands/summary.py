@@ -29,7 +29,7 @@ def beginning(folder: run_folder.RunFolder, trainer: trainer_lib.Trainer
               f"actions {_space(env.action_space)}",
       "batch": _batch(config, env.groups),
       "networks": f"{_network(config)}: {_parameters(trainer):,} parameters",
-      "updates": _updates(config, trainer.memory.rows),
+      "updates": _updates(config),
       "folder": str(folder.path)}
   return "\n".join(f"{name:10}{line}" for name, line in lines.items())
 
@@ -90,14 +90,15 @@ def _parameters(trainer: trainer_lib.Trainer) -> int:
   return sum(math.prod(weight.shape) for weight in trainer.algorithm.weights)
 
 
-def _updates(config: config_lib.Config, rows: int) -> str:
+def _updates(config: config_lib.Config) -> str:
   algorithm = config.algorithm
   minibatches = ("the whole batch" if algorithm.minibatch_size is None else
                  f"minibatches of {algorithm.minibatch_size:,}")
   if algorithm.update_every:
     batch = f"{algorithm.update_every:,} whole episodes"
   else:
-    batch = f"{rows:,} steps"
+    assert algorithm.segment_length  # One of the two is set.
+    batch = f"{config.num_envs * algorithm.segment_length:,} steps"
   if algorithm.type != "ppo":
     return f"batches of {batch}, by {algorithm.type}"
   epochs = f"{algorithm.update_epochs} epochs"

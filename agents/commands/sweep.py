@@ -101,6 +101,9 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
   changes |= {flag: getattr(args, flag) for flag in ("steps", "seed")
               if getattr(args, flag) is not None}
   shared = settings_lib.of_new_run(args.config, args.preset, changes)
+  typed = config_lib.flat(shared.config)  # Such as 1e-5, in YAML a text.
+  changes = {key: typed.get(key, value) if isinstance(value, str) else value
+             for key, value in changes.items()}
   try:
     text = args.space.expanduser().read_text()
   except (OSError, UnicodeDecodeError) as error:

@@ -237,8 +237,8 @@ def _train(folder: run_folder.RunFolder, resume: bool,
       from agents.commands import summary
       from agents.training import leading
       from agents.training import loop as loop_lib
-      build.setup(config)
     try:
+      build.setup(config)
       trainer = build.trainer(config, workers, *([machines] if machines else []
                                                  ))
     except Exception:
@@ -268,7 +268,7 @@ def _train(folder: run_folder.RunFolder, resume: bool,
       workers.close()
     if trainer:
       trainer.close()
-  if stop() and loop.step < config.steps:
+  if stop() and not loop.complete:
     print(f"Stopped after {loop.step:,} steps. {_again(folder)}")
     return interrupts.exit_code if interrupts() else 1
   print(f"Finished {loop.step:,} steps. {summary.end(folder)}")

@@ -69,7 +69,7 @@ def curve(runs: Sequence[results.Run], phase: str, unit: str) -> Curve | None:
       x = [row["step"] if unit == "steps" else row["seconds"] / 3600
            for row in rows]
       series.append((x, [row["return_mean"] for row in rows]))
-      if run.rows[-1]["step"] < run.config.steps:
+      if not run.complete:
         going.append(x[-1])
   if not series:
     return None

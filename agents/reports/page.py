@@ -81,7 +81,7 @@ def points(groups: Sequence[results.Group]) -> str:
 def _introduction(groups: Sequence[results.Group]) -> str:
   amount = sum(len(group.runs) for group in groups)
   begun = [run.path for group in groups for run in group.runs
-           if not run.rows or run.rows[-1]["step"] < run.config.steps]
+           if not run.complete]
   text = (
       f"{amount} run{'s' * (amount != 1)}, looked at on "
       f"{datetime.date.today():%Y-%m-%d}. Curves are interquartile means over "

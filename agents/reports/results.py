@@ -28,6 +28,7 @@ class Run(NamedTuple):
   path: pathlib.Path
   config: config_lib.Config
   rows: list[dict[str, Any]]  # Of metrics.jsonl.
+  budgets: Sequence[int] = ()  # That were extended.
 
   def phase(self, name: str) -> list[dict[str, Any]]:
     """Return the rows of "train" or "eval" that have a score."""
@@ -37,8 +38,18 @@ class Run(NamedTuple):
   @property
   def settings(self) -> dict[str, Any]:
     """What the scores depend on, beside the seed."""
-    return {key: value for key, value in config_lib.flat(self.config).items()
-            if key not in _INCIDENTAL}
+    settings = {
+        key: value for key, value in config_lib.flat(self.config).items()
+        if key not in _INCIDENTAL}
+    if self.budgets:
+      settings["extended_from"] = ", ".join(map(str, self.budgets))
+    return settings
+
+  @property
+  def complete(self) -> bool:
+    """Whether it was evaluated after the whole of its budget."""
+    return any(row["phase"] == "eval" and row["step"] >= self.config.steps
+               for row in self.rows)
 
 
 class Group(NamedTuple):
@@ -86,7 +97,7 @@ def read(path: pathlib.Path) -> Run:
         raise ValueError(f"{row!r} is no report.")
   except (ValueError, AttributeError, RecursionError) as error:
     raise config_lib.ConfigError(f"{metrics} is damaged: {error}") from None
-  return Run(name or path.name, path, folder.config, rows)
+  return Run(name or path.name, path, folder.config, rows, folder.budgets())
 
 
 def group(runs: Sequence[Run]) -> list[Group]:

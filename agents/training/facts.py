@@ -6,6 +6,11 @@ import dataclasses
 from typing import Any
 
 
+def complete(step: int, done: dict[str, int], budget: int) -> bool:
+  """Return whether a run has used up its budget and been evaluated after."""
+  return step >= budget and done["eval_every"] == step
+
+
 @dataclasses.dataclass
 class Facts:
   """Plain data; fields with a default are younger than the others."""

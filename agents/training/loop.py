@@ -74,6 +74,11 @@ class Loop:
     self._compiled = False  # A process's first epoch compiles; it isn't timed.
     self._seconds = 0.0  # Of the run, up to the checkpoint it resumed from.
 
+  @property
+  def complete(self) -> bool:
+    """Whether the budget is used up and what came of it evaluated."""
+    return facts_lib.complete(self.step, self._done, self._config.steps)
+
   def start(self):
     """Begin a new run."""
     with self._failures_kept():
@@ -138,7 +143,7 @@ class Loop:
       self._train()
       if self._stop():
         self._save()
-      self._trainer.end(self.step >= self._config.steps)
+      self._trainer.end(self.complete)
       self._finish_films()
     except Exception as error:
       # Where environments failed, or hang and the user has stopped waiting,
@@ -169,6 +174,7 @@ class Loop:
       if self._stop():
         return
       if self._due("checkpoint_every"):
+        self._done["checkpoint_every"] = self.step
         self._save()
       if self.step >= self._config.steps:
         return
@@ -323,7 +329,6 @@ class Loop:
     return bool(finished)
 
   def _save(self):
-    self._done["checkpoint_every"] = self.step
     self._fallbacks = 0
     arrays = self._trainer.state()
     for name, array in self._recorder.arrays().items():

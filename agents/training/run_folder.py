@@ -3,6 +3,7 @@
     config.yaml      complete, plain data
     versions.yaml    of the packages that made it
     code.yaml        digests of the code that did
+    budgets.yaml     those that were extended, if any were
     checkpoints/     the last three, and some from before
     metrics.jsonl    one line a report
     events..., train/, eval/    for TensorBoard
@@ -24,6 +25,7 @@ import yaml
 from agents import config as config_lib
 from agents import plain
 from agents.training import checkpoint
+from agents.training import facts
 from agents.training import provenance
 from agents.training import quarantine
 from agents.training import writing
@@ -50,10 +52,29 @@ class RunFolder:
     self.checkpoints = self.path / "checkpoints"
 
   def extend(self, steps: int):
-    """Write down a larger budget."""
+    """Write down a larger budget, unless it is the same."""
     path = self.path / "config.yaml"
     config = config_lib.load(path.read_text(), str(path))
-    _write(path, config_lib.dump(config.override({"steps": steps})))
+    if steps != config.steps:
+      budgets = dict.fromkeys([*self.budgets(), config.steps])
+      _write(self.path / "budgets.yaml", yaml.safe_dump(list(budgets)))
+      _write(path, config_lib.dump(config.override({"steps": steps})))
+
+  def budgets(self) -> list[int]:
+    """Return the budgets that there were before this one.
+
+    Schedules follow the budget, so this is no run like those that have had it
+    from the beginning.
+
+    Raises:
+      ConfigError: If they can't be read.
+    """
+    path = self.path / "budgets.yaml"
+    try:
+      return plain.convert(
+          list[int], plain.parse(path.read_text()), str(path))
+    except FileNotFoundError:
+      return []
 
   def remove(self):
     """Delete the folder, of a run that could not begin."""
@@ -98,15 +119,19 @@ class RunFolder:
 def find(path: str | os.PathLike) -> RunFolder:
   """Open a run folder, or the newest one in a folder of runs.
 
+  Runs without a checkpoint count only if none has one: they have just begun, or
+  have failed to.
+
   Raises:
     ConfigError: If there is no run, or its config can't be used.
   """
   folder = pathlib.Path(path).expanduser()
   if not (folder / "config.yaml").exists():
-    def begun(config):  # Names begin with the second.
-      return config.parent.name[:15], config.stat().st_mtime_ns
-    if runs := sorted(folder.glob("*/config.yaml"), key=begun):
-      folder = runs[-1].parent
+    runs = sorted((config.parent for config in folder.glob("*/config.yaml")),
+                  key=_begun)
+    saved = [run for run in runs if checkpoint.paths(run / "checkpoints")]
+    if runs:
+      folder = (saved or runs)[-1]
   return RunFolder(folder)
 
 
@@ -118,12 +143,15 @@ def resumable(logdir: str | os.PathLike, config: config_lib.Config
 
 def unfinished(logdir: str | os.PathLike, config: config_lib.Config
                ) -> RunFolder | None:
-  """Return the newest run with this very config that has some of its budget
-  left, if there is one."""
-  return next((
-      folder for folder in reversed(_alike(logdir, config))
-      if checkpoint.step_of(checkpoint.newest(folder.checkpoints))
-      < config.steps), None)
+  """Return the newest run with this very config that is not complete, if there
+  is one."""
+  return next((folder for folder in reversed(_alike(logdir, config))
+               if not _complete(folder)), None)
+
+
+def _complete(folder: RunFolder) -> bool:
+  known = checkpoint.facts(checkpoint.newest_whole(folder.checkpoints))
+  return facts.complete(known["step"], known["done"], folder.config.steps)
 
 
 def _alike(logdir: str | os.PathLike, config: config_lib.Config
@@ -131,23 +159,30 @@ def _alike(logdir: str | os.PathLike, config: config_lib.Config
   """Return the runs with this very config that have checkpoints, the oldest
   first."""
   found = []
-  folders = pathlib.Path(logdir).expanduser().glob("*/checkpoints")
-  for checkpoints in sorted(folders):
-    if checkpoint.paths(checkpoints):
+  runs = [path.parent for path in
+          pathlib.Path(logdir).expanduser().glob("*/config.yaml")]
+  for run in sorted(runs, key=_begun):
+    if checkpoint.paths(run / "checkpoints"):
       with contextlib.suppress(config_lib.ConfigError):  # Of another version.
-        folder = RunFolder(checkpoints.parent)
+        folder = RunFolder(run)
         if folder.config == config:
           found.append(folder)
   return found
 
 
+def _begun(run: pathlib.Path) -> tuple[str, int]:
+  """Return when a run began; its name begins with the second."""
+  return run.name[:15], (run / "config.yaml").stat().st_mtime_ns
+
+
 def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
   """Make `LOGDIR/<time>-<name>/`, never one that exists already."""
   logdir_path = pathlib.Path(logdir).expanduser()
-  stem = f"{datetime.datetime.now():%Y%m%dT%H%M%S}-{name}"
+  second = f"{datetime.datetime.now():%Y%m%dT%H%M%S}"
   number = 1
   while True:
-    path = logdir_path / (stem if number == 1 else f"{stem}-{number}")
+    time = second if number == 1 else f"{second}.{number}"
+    path = logdir_path / f"{time}-{name}"
     try:
       path.mkdir(parents=True)
       break

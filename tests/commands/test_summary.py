@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from agents import build
 from agents import config as config_lib
 from agents.commands import summary
 from agents.training import ledger
@@ -37,6 +38,17 @@ def test_total_weighs_rows_by_their_time():
 def test_total_of_rows_without_any_speed():
   total = ledger.total(_ROWS[:1])
   assert total["steps_per_second"] is total["limit_share"] is None
+
+
+def test_updates_are_told_without_the_room_they_have(tmp_path):
+  config = config_lib.Config().override({
+      "env.id": "tests.toy:Target", "env_processes": False, "num_envs": 3,
+      "algorithm.segment_length": 683, "algorithm.minibatch_size": 683})
+  trainer = build.trainer(config, None)
+  folder = run_folder.create(str(tmp_path), "x", config)
+  assert trainer.memory.rows > 2049
+  assert "batches of 2,049 steps, 10 epochs" in summary.beginning(
+      folder, trainer)
 
 
 def _end(tmp_path, rows):

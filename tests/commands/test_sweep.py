@@ -101,6 +101,7 @@ def test_runs_are_trained_although_killed_and_the_best_is_told(tmp_path):
         row["step"] // 200: row["return_mean"] for row in evals}
   best = max(trials, key=lambda trial: trial.value)
   arguments = re.search(r"To train with the best: (.*)", output)[1]
+  assert "--set steps=800 --set seed=5 " in arguments
   printed = subprocess.run(
       f"{sys.executable} {arguments.removeprefix('python')} --print_config",
       shell=True, cwd=tmp_path, capture_output=True, text=True,

@@ -355,6 +355,7 @@ def test_gpu_that_is_missing_is_named(tmp_path):
   assert done.returncode == 2
   assert "device=gpu, but TensorFlow sees none" in done.stdout
   assert "Traceback" not in done.stdout
+  assert not list(tmp_path.iterdir())
 
 
 def test_help_does_not_import_tensorflow():

@@ -75,6 +75,24 @@ def test_labels_tell_groups_of_a_task_apart(tmp_path):
       "steps": [100, 100, 10, 100]}
 
 
+def test_extended_runs_are_no_runs_with_the_larger_budget(tmp_path):
+  paths = [folders.make(tmp_path / f"{seed}-cheetah", [1.0, 2.0],
+                        {"seed": seed}) for seed in range(2)]
+  (paths[0] / "budgets.yaml").write_text("[100]")
+  groups = results.group([results.read(path) for path in paths])
+  assert [group.label for group in groups] == [
+      "cheetah", "cheetah, extended_from=100"]
+
+
+def test_a_run_is_complete_once_its_budget_is_evaluated(tmp_path):
+  run = results.read(folders.make(
+      tmp_path / "1-cheetah", [1.0, 2.0], sampled=[1.0, 2.0]))
+  assert run.complete
+  assert not run._replace(config=run.config.override({"steps": 201})).complete
+  assert not run._replace(rows=[
+      row for row in run.rows if row["phase"] == "train"]).complete
+
+
 def test_labels_have_the_first_digits_of_numbers(tmp_path):
   groups = _group(
       tmp_path, a={"algorithm.learning_rate": 0.0002619123082959723},

@@ -255,6 +255,29 @@ def test_stops_between_epochs_and_saves(tmp_path):
   assert facts["step"] == 40
 
 
+def test_a_last_evaluation_that_was_interrupted_is_made_up_for(
+    finished, tmp_path):
+  asked = []
+  loop, folder = make(tmp_path, stop=lambda: bool(asked))
+  evaluate = loop._trainer.evaluate
+  def interrupted(*args):
+    if loop.step == 120:
+      asked.append(1)
+    return evaluate(*args)
+  loop._trainer.evaluate = interrupted
+  loop.start()
+  loop.run()
+  assert loop.step == 120 and not loop.complete
+  assert steps(folder, "eval") == [60, 100]
+  for _ in range(2):  # What is made up for stays.
+    loop = loop_lib.Loop(build.trainer(folder.config, None), folder, bool)
+    loop.resume()
+    loop.run()
+    assert loop.complete
+    assert command.rows(folder.path) == command.rows(finished[1].path)
+    command.assert_same_checkpoints(folder.path, finished[1].path)
+
+
 def test_goes_on_from_the_checkpoint_before_a_damaged_one(
     finished, tmp_path, capsys):
   _, folder = finished

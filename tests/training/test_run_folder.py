@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agents import config as config_lib
+from agents.training import checkpoint
 from agents.training import run_folder
 
 CONFIG = config_lib.Config().override({"env.id": "Some-v0", "env.kwargs.a": 1})
@@ -19,6 +20,7 @@ def test_never_reuses_a_folder(tmp_path):
   paths = {run_folder.create(str(tmp_path), "some", CONFIG).path
            for _ in range(5)}
   assert len(paths) == 5
+  assert {path.name.partition("-")[2] for path in paths} == {"some"}
 
 
 def test_budget_is_extended(tmp_path):
@@ -26,6 +28,19 @@ def test_budget_is_extended(tmp_path):
   folder.extend(5_000_000)
   assert run_folder.RunFolder(folder.path).config == CONFIG.override(
       {"steps": 5_000_000})
+  assert folder.budgets() == [CONFIG.steps]
+  folder.extend(5_000_000)
+  assert folder.budgets() == [CONFIG.steps]
+  folder.extend(7_000_000)
+  assert folder.budgets() == [CONFIG.steps, 5_000_000]
+
+
+def test_budgets_that_can_not_be_read_are_told(tmp_path):
+  folder = run_folder.create(str(tmp_path), "some", CONFIG)
+  assert folder.budgets() == []
+  (folder.path / "budgets.yaml").write_text("[many]")
+  with pytest.raises(config_lib.ConfigError, match="budgets.yaml"):
+    folder.budgets()
 
 
 def test_one_trainer_at_a_time(tmp_path):
@@ -107,6 +122,14 @@ def test_newest_of_the_same_second(tmp_path):
   assert run_folder.find(tmp_path).path == newest.path
 
 
+def test_runs_that_failed_to_begin_hide_no_others(tmp_path):
+  first = run_folder.create(str(tmp_path), "some", CONFIG)
+  failed = run_folder.create(str(tmp_path), "some", CONFIG)
+  assert run_folder.find(tmp_path).path == failed.path
+  (first.checkpoints / "checkpoint-000000000000.npz").touch()
+  assert run_folder.find(tmp_path).path == first.path
+
+
 def test_the_run_with_the_same_config_can_be_gone_on_with(tmp_path):
   other = run_folder.create(
       str(tmp_path), "other", CONFIG.override({"seed": 1}))
@@ -121,15 +144,18 @@ def test_the_run_with_the_same_config_can_be_gone_on_with(tmp_path):
 
 
 def test_the_newest_that_is_not_finished_can_be_gone_on_with(tmp_path):
-  def run(config, step):
+  def run(config, step, evaluated=0):
     folder = run_folder.create(str(tmp_path), "some", config)
     for saved in (0, step):
-      (folder.checkpoints / f"checkpoint-{saved:012}.npz").touch()
+      checkpoint.save(folder.checkpoints, saved, {}, {
+          "step": saved, "done": {"eval_every": evaluated}})
     return folder
   assert run_folder.unfinished(tmp_path / "nowhere", CONFIG) is None
-  run(CONFIG, CONFIG.steps)
+  run(CONFIG, CONFIG.steps, evaluated=CONFIG.steps)
   run(CONFIG.override({"seed": 1}), 100)
   assert run_folder.unfinished(tmp_path, CONFIG) is None
+  last = run(CONFIG, CONFIG.steps, evaluated=CONFIG.steps - 10)
+  assert run_folder.unfinished(tmp_path, CONFIG).path == last.path
   run(CONFIG, CONFIG.steps - 1)
   newest = run(CONFIG, 100)
   assert run_folder.unfinished(tmp_path, CONFIG).path == newest.path
