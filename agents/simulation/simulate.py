@@ -109,7 +109,8 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
       with tf.control_dependencies([] if noise is None else [noise]):
         action, states[group] = _act(
             actor, observ, states[group],
-            None if noise is None else noise[rows], env.batch_env.whole)
+            None if noise is None else noise[rows],
+            env.batch_env.rows.start + rows.start, env.batch_env.whole)
       packed, seconds = env.exchange(
           action, None if quota is None else left > 0)
       answers = env.unpack(packed)
@@ -236,19 +237,31 @@ def _waiting(part: _Collected, steps: tf.Tensor) -> _Collected:
 
 
 def _act(actor: Actor, observ: tf.Tensor, state: Any, noise: tf.Tensor | None,
-         whole: int) -> tuple[tf.Tensor, Any]:
+         first: int, whole: int) -> tuple[tf.Tensor, Any]:
   """Return what `actor.act` does, the same bits as for the whole batch.
 
-  TensorFlow multiplies a single row in another way than several.
+  The last bits of a product of matrices depend on how many rows there are, and
+  those of exponentials on their place among them. So other rows stand where
+  those of other groups and machines would.
+
+  Args:
+    actor: Chooses the actions.
+    observ: Of N environments, [N, ...].
+    state: What the policy remembers of them, [N, ...].
+    noise: For their actions, [N, ...].
+    first: Number of the first of them in the whole batch.
+    whole: Environments in that.
   """
-  if observ.shape[0] != 1 or whole == 1:
+  amount = observ.shape[0]
+  if amount == whole:
     return actor.act(observ, state, noise)
-  inputs = observ, state, () if noise is None else noise
-  observ, state, twice = tf.nest.map_structure(
-      lambda tensor: tf.repeat(tensor, 2, 0), inputs)
+  rows = np.clip(np.arange(whole) - first, 0, amount - 1)
+  observ, state, filled = tf.nest.map_structure(
+      lambda tensor: tf.gather(tensor, rows),
+      (observ, state, () if noise is None else noise))
   return tf.nest.map_structure(
-      lambda tensor: tensor[:1],
-      actor.act(observ, state, None if noise is None else twice))
+      lambda tensor: tensor[first:first + amount],
+      actor.act(observ, state, None if noise is None else filled))
 
 
 def _remembered(state: Any, answers: in_graph_batch_env.Answers,

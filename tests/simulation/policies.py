@@ -11,7 +11,7 @@ from agents.networks import heads
 
 def make(batch):
   """BatchPPO whose mean action depends on what it sees."""
-  network = config_lib.Network(policy_layers=(4,), value_layers=(4,))
+  network = config_lib.Network(policy_layers=(64, 64), value_layers=(4,))
   policy = feed_forward.Policy(heads.make(batch.action_space), network, 0)
   algorithm = ppo.BatchPPO(
       config_lib.Algorithm(), batch.observation_space,
