@@ -306,12 +306,19 @@ def _actions(space: gymnasium.Space, seed: int, shape: tuple[int, ...]
     if isinstance(leaf.space, gymnasium.spaces.Box):
       part[...] = numbers.uniform(-1, 1, part.shape)
     else:
-      amount = {
-          gymnasium.spaces.Discrete: lambda space: int(space.n),
-          gymnasium.spaces.MultiDiscrete: lambda space: space.nvec,
-          gymnasium.spaces.MultiBinary: lambda space: 2}[type(leaf.space)]
-      part[...] = numbers.integers(amount(leaf.space), size=part.shape)
+      part[...] = numbers.integers(_choices(leaf.space), size=part.shape)
   return actions
+
+
+def _choices(space: gymnasium.Space) -> Any:
+  """Return how many there are, for each number of an action."""
+  match space:  # Or a class of somebody's own that derives from it.
+    case gymnasium.spaces.Discrete():
+      return int(space.n)
+    case gymnasium.spaces.MultiDiscrete():
+      return space.nvec
+    case gymnasium.spaces.MultiBinary():
+      return 2
 
 
 def _first_difference(one: list[_Played], other: list[_Played]) -> int | None:
