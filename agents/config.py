@@ -174,6 +174,7 @@ class Config:
   algorithm: Algorithm = dataclasses.field(default_factory=Algorithm)
   network: Network = dataclasses.field(default_factory=Network)
   steps: int = 1_000_000  # Budget; learning-rate schedules follow it.
+  extended_from: tuple[int, ...] = ()  # Budgets before; see --resume.
   seed: int = 0  # Everything random in the run follows from it.
   num_envs: int = 64  # Environments stepped together as one batch.
   stagger: bool = True  # Truncate first episodes, so that not all end together.

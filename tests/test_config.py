@@ -67,7 +67,7 @@ def config():
       "network.mean_activation": "tanh", "network.state_dependent_std": True,
       "network.initializer": "glorot", "network.init_output_factor": 0.5,
       "network.init_std": 0.125, "network.recurrent_units": 7,
-      "network.share_core": False, "steps": 12,
+      "network.share_core": False, "steps": 12, "extended_from": [6],
       "seed": 13, "num_envs": 8, "num_workers": 2, "env_processes": False,
       "on_env_error": "raise", "env_timeout": 7.5, "max_env_restarts": 6,
       "double_buffering": True, "stagger": False,

@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
       formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument(
       "run", metavar="RUN_DIR", help="run folder; a folder of runs stands for "
-      "its newest one")
+      "its newest one with a checkpoint")
   parser.add_argument(
       "--format", nargs="+", choices=_FORMATS, default=["savedmodel"],
       help="what to write (default: savedmodel)")

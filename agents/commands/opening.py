@@ -13,7 +13,7 @@ from agents.training import run_folder
 
 def named(path: str, changes: dict[str, Any]
           ) -> tuple[settings_lib.Settings, run_folder.RunFolder]:
-  """Open a run folder, or the newest one in a folder of runs.
+  """Open a run folder, or the newest one in a folder of runs that can be used.
 
   Args:
     path: Of the folder.
@@ -22,11 +22,16 @@ def named(path: str, changes: dict[str, Any]
   folder = run_folder.find(path)
   if not checkpoint.paths(folder.checkpoints):
     raise config_lib.ConfigError(f"{folder.path} has no checkpoint yet.")
-  settings = settings_lib.of_old_run(folder.path.name, folder.config, changes)
-  if settings.config.steps < folder.config.steps:
+  config = folder.config
+  settings = settings_lib.of_old_run(folder.path.name, config, changes)
+  steps = settings.config.steps
+  if steps < config.steps:
     raise config_lib.ConfigError(
         f"--steps {changes['steps']}: the run has a budget of "
-        f"{folder.config.steps:,} steps already, which can only grow.")
+        f"{config.steps:,} steps already, which can only grow.")
+  if steps > config.steps:  # Schedules follow it, so this is another run.
+    settings = settings_lib.of_old_run(folder.path.name, config, {
+        **changes, "extended_from": [*config.extended_from, config.steps]})
   _tell_changes(folder)
   return settings, folder
 

@@ -127,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
   old = parser.add_argument_group("an existing run")
   old.add_argument(
       "--resume", metavar="RUN_DIR", help="go on from its newest checkpoint; a "
-      "folder of runs stands for its newest one (no default)")
+      "folder of runs stands for its newest one with a checkpoint (no default)")
   both = parser.add_argument_group("both")
   both.add_argument(
       "--steps", metavar="N", help="budget in environment steps, such as 1e6; "
@@ -252,7 +252,7 @@ def _train(folder: run_folder.RunFolder, resume: bool,
       trainer.facts = loop.facts
     if resume:
       loop.resume()
-      folder.extend(config.steps)
+      folder.extend(config)
     else:
       loop.start()
     print(summary.beginning(folder, trainer), flush=True)

@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
   where = parser.add_argument_group("what to film, and where to")
   where.add_argument(
       "--logdir", metavar="RUN_DIR", required=True, help="run folder; a folder "
-      "of runs stands for its newest one (no default)")
+      "of runs stands for its newest one with a checkpoint (no default)")
   where.add_argument(
       "--outdir", metavar="DIR", help="where the films and episodes.json are "
       "written (default: RUN_DIR/videos)")

@@ -28,7 +28,6 @@ class Run(NamedTuple):
   path: pathlib.Path
   config: config_lib.Config
   rows: list[dict[str, Any]]  # Of metrics.jsonl.
-  budgets: Sequence[int] = ()  # That were extended.
 
   def phase(self, name: str) -> list[dict[str, Any]]:
     """Return the rows of "train" or "eval" that have a score."""
@@ -38,12 +37,8 @@ class Run(NamedTuple):
   @property
   def settings(self) -> dict[str, Any]:
     """What the scores depend on, beside the seed."""
-    settings = {
-        key: value for key, value in config_lib.flat(self.config).items()
-        if key not in _INCIDENTAL}
-    if self.budgets:
-      settings["extended_from"] = ", ".join(map(str, self.budgets))
-    return settings
+    return {key: value for key, value in config_lib.flat(self.config).items()
+            if key not in _INCIDENTAL}
 
   @property
   def complete(self) -> bool:
@@ -97,7 +92,7 @@ def read(path: pathlib.Path) -> Run:
         raise ValueError(f"{row!r} is no report.")
   except (ValueError, AttributeError, RecursionError) as error:
     raise config_lib.ConfigError(f"{metrics} is damaged: {error}") from None
-  return Run(name or path.name, path, folder.config, rows, folder.budgets())
+  return Run(name or path.name, path, folder.config, rows)
 
 
 def group(runs: Sequence[Run]) -> list[Group]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import pathlib
 import re
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -52,26 +50,10 @@ def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     CheckpointError: If it is gone, or not what was written: the file holds a
       checksum (CRC-32) of each of its parts.
   """
-  with _opened(path) as file:
-    arrays = {name: file[name] for name in file.files}
-    return arrays, json.loads(str(arrays.pop("facts")))
-
-
-def facts(path: pathlib.Path) -> dict[str, Any]:
-  """Return the facts of a checkpoint without reading its arrays.
-
-  Raises:
-    CheckpointError: As `load` does.
-  """
-  with _opened(path) as file:
-    return json.loads(str(file["facts"]))
-
-
-@contextlib.contextmanager
-def _opened(path: pathlib.Path) -> Iterator[Any]:
   try:
     with np.load(path, allow_pickle=False) as file:
-      yield file
+      arrays = {name: file[name] for name in file.files}
+    return arrays, json.loads(str(arrays.pop("facts")))
   except FileNotFoundError:
     raise CheckpointError(
         f"{path} is gone; a run that goes on deletes some of its checkpoints. "

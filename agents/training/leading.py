@@ -119,7 +119,7 @@ class Follower:
     """Do what the first machine says, until it is over.
 
     Returns:
-      Whether the budget is used up.
+      Whether the budget is used up, and what came of it evaluated.
     Raises:
       MachineLost: If another machine does not take part any more.
     """

@@ -3,7 +3,6 @@
     config.yaml      complete, plain data
     versions.yaml    of the packages that made it
     code.yaml        digests of the code that did
-    budgets.yaml     those that were extended, if any were
     checkpoints/     the last three, and some from before
     metrics.jsonl    one line a report
     events..., train/, eval/    for TensorBoard
@@ -51,30 +50,12 @@ class RunFolder:
     quarantine.add(self.path)
     self.checkpoints = self.path / "checkpoints"
 
-  def extend(self, steps: int):
-    """Write down a larger budget, unless it is the same."""
+  def extend(self, config: config_lib.Config):
+    """Write down the budget of a config, and those that there were before."""
     path = self.path / "config.yaml"
-    config = config_lib.load(path.read_text(), str(path))
-    if steps != config.steps:
-      budgets = dict.fromkeys([*self.budgets(), config.steps])
-      _write(self.path / "budgets.yaml", yaml.safe_dump(list(budgets)))
-      _write(path, config_lib.dump(config.override({"steps": steps})))
-
-  def budgets(self) -> list[int]:
-    """Return the budgets that there were before this one.
-
-    Schedules follow the budget, so this is no run like those that have had it
-    from the beginning.
-
-    Raises:
-      ConfigError: If they can't be read.
-    """
-    path = self.path / "budgets.yaml"
-    try:
-      return plain.convert(
-          list[int], plain.parse(path.read_text()), str(path))
-    except FileNotFoundError:
-      return []
+    own = config_lib.load(path.read_text(), str(path))
+    _write(path, config_lib.dump(own.override({
+        "steps": config.steps, "extended_from": config.extended_from})))
 
   def remove(self):
     """Delete the folder, of a run that could not begin."""
@@ -150,7 +131,10 @@ def unfinished(logdir: str | os.PathLike, config: config_lib.Config
 
 
 def _complete(folder: RunFolder) -> bool:
-  known = checkpoint.facts(checkpoint.newest_whole(folder.checkpoints))
+  try:
+    _, known = checkpoint.load_newest(folder.checkpoints)
+  except checkpoint.CheckpointError:
+    return True  # Nobody can go on with it.
   return facts.complete(known["step"], known["done"], folder.config.steps)
 
 
@@ -170,9 +154,9 @@ def _alike(logdir: str | os.PathLike, config: config_lib.Config
   return found
 
 
-def _begun(run: pathlib.Path) -> tuple[str, int]:
-  """Return when a run began; its name begins with the second."""
-  return run.name[:15], (run / "config.yaml").stat().st_mtime_ns
+def _begun(run: pathlib.Path) -> tuple[str, int, str]:
+  """Return when a run began, to sort by; its name begins with the second."""
+  return run.name[:15], (run / "config.yaml").stat().st_mtime_ns, run.name
 
 
 def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:

@@ -348,7 +348,7 @@ class Trainer:
     """Be told that no more is asked.
 
     Args:
-      finished: Whether the budget is used up.
+      finished: Whether the budget is used up, and what came of it evaluated.
     """
 
   def close(self):

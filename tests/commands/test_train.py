@@ -200,7 +200,9 @@ def test_resume_extends_a_finished_run(finished, tmp_path):
   after = command.rows(copy)
   assert after[:len(before)] == before
   assert after[-1]["phase"] == "eval" and after[-1]["step"] == 2600
-  assert yaml.safe_load((copy / "config.yaml").read_text())["steps"] == 2600
+  config = yaml.safe_load((copy / "config.yaml").read_text())
+  assert config["steps"] == 2600
+  assert config["extended_from"] == [command.SMALL_STEPS]
 
 
 def _stop(args, signum, tmp_path):

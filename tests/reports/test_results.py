@@ -76,12 +76,9 @@ def test_labels_tell_groups_of_a_task_apart(tmp_path):
 
 
 def test_extended_runs_are_no_runs_with_the_larger_budget(tmp_path):
-  paths = [folders.make(tmp_path / f"{seed}-cheetah", [1.0, 2.0],
-                        {"seed": seed}) for seed in range(2)]
-  (paths[0] / "budgets.yaml").write_text("[100]")
-  groups = results.group([results.read(path) for path in paths])
+  groups = _group(tmp_path, cheetah={}, cheetah_b={"extended_from": [50]})
   assert [group.label for group in groups] == [
-      "cheetah", "cheetah, extended_from=100"]
+      "cheetah, extended_from=[50]", "cheetah, extended_from=[]"]
 
 
 def test_a_run_is_complete_once_its_budget_is_evaluated(tmp_path):

@@ -23,24 +23,11 @@ def test_never_reuses_a_folder(tmp_path):
   assert {path.name.partition("-")[2] for path in paths} == {"some"}
 
 
-def test_budget_is_extended(tmp_path):
+def test_budget_is_extended_and_nothing_else(tmp_path):
   folder = run_folder.create(str(tmp_path), "some", CONFIG)
-  folder.extend(5_000_000)
-  assert run_folder.RunFolder(folder.path).config == CONFIG.override(
-      {"steps": 5_000_000})
-  assert folder.budgets() == [CONFIG.steps]
-  folder.extend(5_000_000)
-  assert folder.budgets() == [CONFIG.steps]
-  folder.extend(7_000_000)
-  assert folder.budgets() == [CONFIG.steps, 5_000_000]
-
-
-def test_budgets_that_can_not_be_read_are_told(tmp_path):
-  folder = run_folder.create(str(tmp_path), "some", CONFIG)
-  assert folder.budgets() == []
-  (folder.path / "budgets.yaml").write_text("[many]")
-  with pytest.raises(config_lib.ConfigError, match="budgets.yaml"):
-    folder.budgets()
+  budget = {"steps": 5_000_000, "extended_from": [CONFIG.steps]}
+  folder.extend(CONFIG.override({**budget, "device": "gpu"}))
+  assert run_folder.RunFolder(folder.path).config == CONFIG.override(budget)
 
 
 def test_one_trainer_at_a_time(tmp_path):
@@ -156,6 +143,11 @@ def test_the_newest_that_is_not_finished_can_be_gone_on_with(tmp_path):
   assert run_folder.unfinished(tmp_path, CONFIG) is None
   last = run(CONFIG, CONFIG.steps, evaluated=CONFIG.steps - 10)
   assert run_folder.unfinished(tmp_path, CONFIG).path == last.path
+  checkpoint.newest(last.checkpoints).write_bytes(b"")
+  assert run_folder.unfinished(tmp_path, CONFIG).path == last.path
+  checkpoint.newest(last.checkpoints).unlink()
+  checkpoint.newest(last.checkpoints).write_bytes(b"")
+  assert run_folder.unfinished(tmp_path, CONFIG) is None  # Nobody can.
   run(CONFIG, CONFIG.steps - 1)
   newest = run(CONFIG, 100)
   assert run_folder.unfinished(tmp_path, CONFIG).path == newest.path
