@@ -238,7 +238,8 @@ def _train(folder: run_folder.RunFolder, resume: bool,
       from agents.training import leading
       from agents.training import loop as loop_lib
     try:
-      build.setup(config)
+      with quiet.quiet_imports():
+        build.setup(config)
       trainer = build.trainer(config, workers, *([machines] if machines else []
                                                  ))
     except Exception:

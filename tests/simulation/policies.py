@@ -19,5 +19,6 @@ def make(batch):
   rng = np.random.default_rng(0)
   for name, variable in algorithm.variables().items():
     if name.startswith("policy/") and name.endswith("kernel"):
-      variable.assign(rng.normal(size=variable.shape))
+      variable.assign(rng.normal(size=variable.shape) / np.sqrt(
+          variable.shape[0]))
   return algorithm
