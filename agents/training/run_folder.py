@@ -108,11 +108,8 @@ def find(path: str | os.PathLike) -> RunFolder:
   """
   folder = pathlib.Path(path).expanduser()
   if not (folder / "config.yaml").exists():
-    runs = sorted((config.parent for config in folder.glob("*/config.yaml")),
-                  key=_begun)
-    saved = [run for run in runs if checkpoint.paths(run / "checkpoints")]
-    if runs:
-      folder = (saved or runs)[-1]
+    if runs := _runs(folder):
+      folder = ([run for run in runs if _saved(run)] or runs)[-1]
   return RunFolder(folder)
 
 
@@ -143,10 +140,8 @@ def _alike(logdir: str | os.PathLike, config: config_lib.Config
   """Return the runs with this very config that have checkpoints, the oldest
   first."""
   found = []
-  runs = [path.parent for path in
-          pathlib.Path(logdir).expanduser().glob("*/config.yaml")]
-  for run in sorted(runs, key=_begun):
-    if checkpoint.paths(run / "checkpoints"):
+  for run in _runs(pathlib.Path(logdir).expanduser()):
+    if _saved(run):
       with contextlib.suppress(config_lib.ConfigError):  # Of another version.
         folder = RunFolder(run)
         if folder.config == config:
@@ -154,9 +149,16 @@ def _alike(logdir: str | os.PathLike, config: config_lib.Config
   return found
 
 
-def _begun(run: pathlib.Path) -> tuple[str, int, str]:
-  """Return when a run began, to sort by; its name begins with the second."""
-  return run.name[:15], (run / "config.yaml").stat().st_mtime_ns, run.name
+def _runs(logdir: pathlib.Path) -> list[pathlib.Path]:
+  """Return all runs in a folder, the oldest first."""
+  def begun(run):  # Names begin with the second.
+    return run.name[:15], (run / "config.yaml").stat().st_mtime_ns, run.name
+  return sorted(
+      (path.parent for path in logdir.glob("*/config.yaml")), key=begun)
+
+
+def _saved(run: pathlib.Path) -> bool:
+  return bool(checkpoint.paths(run / "checkpoints"))
 
 
 def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
