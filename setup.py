@@ -23,8 +23,10 @@ setuptools.setup(
         pathlib.Path(__file__).parent / "README.md").read_text(),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
-    # `agents/configs` is a link to `configs`, so wheels have them inside.
-    packages=setuptools.find_packages(include=["agents", "agents.*"]),
+    packages=[*setuptools.find_packages(include=["agents", "agents.*"]),
+              "agents.configs", "agents.configs.presets"],
+    # Wheels contain `configs/` as `agents/configs`.
+    package_dir={"agents.configs": "configs"},
     entry_points={"console_scripts": ["batch-ppo = agents.__main__:main"]},
     python_requires=">=3.10",
     install_requires=[

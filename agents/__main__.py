@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from agents.commands import check
+from agents.commands import cli
 from agents.commands import export
-from agents.commands import program
 from agents.commands import replay
 from agents.commands import report
 from agents.commands import sweep
@@ -32,7 +32,7 @@ usage: {name} COMMAND ...
 
 
 def main() -> int:
-  name = program.name()
+  name = cli.name()
   if len(sys.argv) > 1 and sys.argv[1] in _COMMANDS:
     return _COMMANDS[sys.argv[1]].main(sys.argv[2:])
   asked = sys.argv[1:] in (["--help"], ["-h"])

@@ -13,31 +13,31 @@ from typing import Any
 import gymnasium
 import tensorflow as tf
 
-from agents import cluster as cluster_lib
+from agents import class_loader
 from agents import config as config_lib
-from agents import costs
-from agents import named
 from agents import spaces
 from agents.algorithms import models
 from agents.algorithms import on_device
 from agents.algorithms import ppo
-from agents.algorithms import shared_ppo
-from agents.environments import backend
+from agents.distributed import cluster as cluster_lib
+from agents.distributed import collectives
+from agents.distributed import coordinator
+from agents.distributed import shared_updates
 from agents.environments import batch_env
-from agents.environments import block
-from agents.environments import incidents as incidents_lib
-from agents.environments import make
-from agents.environments import pool_block
-from agents.environments import workers as workers_lib
+from agents.environments.blocks import backend
+from agents.environments.blocks import envpool_block
+from agents.environments.blocks import gymnasium_block
+from agents.environments.data import failure_budget
+from agents.environments.making import make as make_lib
+from agents.environments.workers import pool
+from agents.networks import composite
 from agents.networks import convolutional
-from agents.networks import core as core_lib
 from agents.networks import feed_forward
-from agents.networks import heads
-from agents.ops import exchange
+from agents.networks import torso
 from agents.ops import random
-from agents.parts import memory as memory_lib
 from agents.simulation import in_graph_batch_env
-from agents.training import leading
+from agents.simulation import rollout
+from agents.training import cost_model
 from agents.training import trainer as trainer_lib
 
 _MOST_EVAL_ENVS = 10
@@ -69,7 +69,7 @@ def setup(config: config_lib.Config):
     tf.config.set_visible_devices([], "GPU")
 
 
-def machines(cluster: cluster_lib.Cluster) -> exchange.Machines:
+def machines(cluster: cluster_lib.Cluster) -> collectives.Communicator:
   """Connect the machines of a cluster, before anything else is built.
 
   Raises:
@@ -82,7 +82,7 @@ def machines(cluster: cluster_lib.Cluster) -> exchange.Machines:
         tf.distribute.cluster_resolver.SimpleClusterResolver(
             tf.train.ClusterSpec({"worker": list(cluster.addresses)}),
             task_type="worker", task_id=cluster.task, rpc_layer="grpc"))
-    connected = exchange.Machines(
+    connected = collectives.Communicator(
         cluster.task, len(cluster.addresses), _MACHINE_TIMEOUT)
     connected.hear(None)
   return connected
@@ -104,7 +104,7 @@ def algorithm_class(config: config_lib.Algorithm) -> Callable[..., Any]:
   """Return what is built as `BatchPPO` is."""
   if config.type == "ppo":
     return ppo.BatchPPO
-  return functools.partial(named.find_class(
+  return functools.partial(class_loader.find_class(
       "algorithm.type", config.type, methods=_METHODS,
       arguments=config.kwargs), **config.kwargs)
 
@@ -112,36 +112,37 @@ def algorithm_class(config: config_lib.Algorithm) -> Callable[..., Any]:
 def block_class(config: config_lib.Config) -> Callable[..., Any]:
   """Return what is built as `Block` is, to step environments of training."""
   if config.env.backend == "gymnasium":
-    return block.Block
+    return gymnasium_block.Block
   if config.env.backend == "envpool":
     return functools.partial(
-        pool_block.PoolBlock, threads=config.workers(workers_lib.cores()))
+        envpool_block.EnvPoolBlock, threads=config.workers(pool.cores()))
   return backend.find(config.env.backend)
 
 
 def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
               action_space: gymnasium.Space,
-              machines: exchange.Machines = exchange.ALONE
+              machines: collectives.Communicator = collectives.LOCAL
               ) -> trainer_lib.Algorithm:
   """Build networks and algorithm for the spaces of an environment."""
   policy = feed_forward.Policy(
-      heads.make(action_space, config.network), config.network,
+      composite.make(action_space, config.network), config.network,
       random.stream(config.seed, "policy"))
   value = feed_forward.feed_forward_value(
       config.network, random.stream(config.seed, "value"))
   cores = [core(config, observation_space, name) for name in (
       ["core"] if config.network.share_core else ["policy", "value"])]
-  make = algorithm_class(config.algorithm)
+  algorithm_type = algorithm_class(config.algorithm)
   if config.data_parallel and machines.amount > 1:
-    make = functools.partial(shared_ppo.SharedPPO, machines=machines)
-  return make(
+    algorithm_type = functools.partial(
+        shared_updates.SharedUpdatesPPO, machines=machines)
+  return algorithm_type(
       config.algorithm, observation_space,
       models.Networks(policy, value, cores[0], cores[-1]), config.seed,
       config.network.frame_stack)
 
 
 def core(config: config_lib.Config, observation_space: gymnasium.Space,
-         name: str) -> core_lib.Core:
+         name: str) -> torso.Torso:
   """Build what stands between observations and a network's layers."""
   network, cell = config.network, None
   encoders = [convolutional.make(
@@ -150,20 +151,21 @@ def core(config: config_lib.Config, observation_space: gymnasium.Space,
               for index, leaf in enumerate(spaces.leaves(observation_space))
               if leaf.is_image]
   if network.recurrent:
-    cell = core_lib.cell(
+    cell = torso.cell(
         network.recurrent, network.recurrent_units,
         random.stream(config.seed, f"{name} cell"), f"{name}_cell")
-  return core_lib.Core(encoders, cell)
+  return torso.Torso(encoders, cell)
 
 
 def learner(config: config_lib.Config, observation_space: gymnasium.Space,
             action_space: gymnasium.Space, device: str,
-            machines: exchange.Machines = exchange.ALONE
+            machines: collectives.Communicator = collectives.LOCAL
             ) -> trainer_lib.Algorithm:
   """Build an algorithm that learns on a device, and acts on the CPU."""
-  make = functools.partial(
+  make_algorithm = functools.partial(
       algorithm, config, observation_space, action_space, machines)
-  return make() if device == "CPU:0" else on_device.OnDevice(make, device)
+  return (make_algorithm() if device == "CPU:0" else
+          on_device.OnDevice(make_algorithm, device))
 
 
 def learning_device(config: config_lib.Config,
@@ -172,14 +174,14 @@ def learning_device(config: config_lib.Config,
   gpus = tf.config.list_physical_devices("GPU")
   if config.device == "cpu" or not gpus:
     return "CPU:0"
-  if config.device == "gpu" or costs.gpu_pays(
+  if config.device == "gpu" or cost_model.gpu_pays(
       config, observation_space, memory(config).rows):
     return "GPU:0"
   return "CPU:0"
 
 
-def trainer(config: config_lib.Config, workers: workers_lib.Workers | None,
-            machines: exchange.Machines = exchange.ALONE
+def trainer(config: config_lib.Config, workers: pool.WorkerPool | None,
+            machines: collectives.Communicator = collectives.LOCAL
             ) -> trainer_lib.Trainer:
   """Build environments, networks and algorithm, ready for the first epoch.
 
@@ -188,12 +190,12 @@ def trainer(config: config_lib.Config, workers: workers_lib.Workers | None,
     workers: Processes to step environments in; None steps them in this one.
     machines: That train together, each with its share of the environments.
   """
-  constructor = make.MakeEnv(config.env)
+  constructor = make_lib.MakeEnv(config.env)
   constructors = [constructor] * config.num_envs
   if config.stagger and config.algorithm.segment_length:
-    constructors = make.staggered(config.env, config.num_envs, config.seed)
+    constructors = make_lib.staggered(config.env, config.num_envs, config.seed)
   incidents = (workers.incidents if workers else
-               incidents_lib.Incidents(config.most_incidents))
+               failure_budget.FailureBudget(config.most_incidents))
   stepped_by_workers = config.env.backend == "gymnasium"
   train_env = batch_env.BatchEnv(
       constructors, workers if stepped_by_workers else None, config.seed,
@@ -212,7 +214,7 @@ def trainer(config: config_lib.Config, workers: workers_lib.Workers | None,
     tf.config.set_visible_devices(gpu, "GPU")
     tf.config.experimental.set_memory_growth(gpu, True)
   leads = machines.amount > 1 and machines.index == 0
-  return (leading.Leader if leads else trainer_lib.Trainer)(
+  return (coordinator.Coordinator if leads else trainer_lib.Trainer)(
       learner(config, train_env.observation_space, train_env.action_space,
               device, machines),
       in_graph_batch_env.InGraphBatchEnv(train_env, machines), eval_env,
@@ -220,7 +222,7 @@ def trainer(config: config_lib.Config, workers: workers_lib.Workers | None,
 
 
 def groups(config: config_lib.Config,
-           machines: exchange.Machines = exchange.ALONE) -> int:
+           machines: collectives.Communicator = collectives.LOCAL) -> int:
   """Return 2 if half of the environments step while the others act.
 
   It only saves time: with more than some 50 us a step, as nobody waits for the
@@ -235,17 +237,17 @@ def groups(config: config_lib.Config,
 def learns_in_parts(config: config_lib.Config,
                     observation_space: gymnasium.Space) -> bool:
   """Whether an update takes so long that it has to be stopped in its middle."""
-  return costs.learning_seconds(
+  return cost_model.learning_seconds(
       config, observation_space, memory(config).rows) > 1
 
 
-def memory(config: config_lib.Config) -> memory_lib.Memory:
+def memory(config: config_lib.Config) -> rollout.Memory:
   """Return what one update learns from."""
   if length := config.algorithm.segment_length:
-    return memory_lib.segments(
+    return rollout.segments(
         config.num_envs, length, in_place=bool(config.network.recurrent),
-        brief=(make.stated_length(config.env) or _NOT_BRIEF) < _NOT_BRIEF)
+        brief=(make_lib.stated_length(config.env) or _NOT_BRIEF) < _NOT_BRIEF)
   assert config.algorithm.update_every is not None
-  return memory_lib.episodes(
+  return rollout.episodes(
       config.num_envs, config.algorithm.update_every,
-      make.max_length(config.env))
+      make_lib.max_length(config.env))

@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
-from agents import plain
+from agents import config_parsing
 
-ConfigError = plain.ConfigError
+ConfigError = config_parsing.ConfigError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -257,20 +257,20 @@ class Config:
 
   def override(self, changes: dict[str, Any]) -> Config:
     """Return a copy with dotted keys such as "env.id" set to new values."""
-    data = plain.to_data(self)
+    data = config_parsing.to_data(self)
     for key, value in changes.items():
       *parents, leaf = key.split(".")
       place: Any = data
       kind: Any = Config
       for part in parents:
         if dataclasses.is_dataclass(kind):
-          plain.check_known(kind, part, key)
+          config_parsing.check_known(kind, part, key)
           kind = typing.get_type_hints(kind)[part]
         place = place.setdefault(part, {})
         if not isinstance(place, dict):
           raise ConfigError(f"{key}: '{part}' has no fields of its own.")
       if dataclasses.is_dataclass(kind):
-        plain.check_known(kind, leaf, key)
+        config_parsing.check_known(kind, leaf, key)
       place[leaf] = value
     return from_data(data)
 
@@ -285,25 +285,25 @@ def flat(config: Config) -> dict[str, bool | int | float | str]:
       else:
         scalar = isinstance(value, (bool, int, float, str))
         values[f"{prefix}{key}"] = value if scalar else json.dumps(value)
-  add(plain.to_data(config), "")
+  add(config_parsing.to_data(config), "")
   return values
 
 
 def from_data(data: Any) -> Config:
   """Build a config from plain data, checking every name, type and value."""
-  return plain.convert(Config, data, "")
+  return config_parsing.convert(Config, data, "")
 
 
 def dump(config: Config) -> str:
   """Return the YAML text that `load` reads back."""
-  return yaml.safe_dump(plain.to_data(config), sort_keys=False)
+  return yaml.safe_dump(config_parsing.to_data(config), sort_keys=False)
 
 
 def load(text: str, source: str) -> Config:
   """Parse the text of a `config.yaml`; `source` names it in errors."""
   try:
-    config = from_data(plain.parse(text))
-    plain.to_data(config)
+    config = from_data(config_parsing.parse(text))
+    config_parsing.to_data(config)
     return config
   except ConfigError as error:
     raise ConfigError(f"{source}: {error}") from None
@@ -316,7 +316,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
     raise ConfigError(
         f"--set {text}: expected key=value, such as num_envs=32.")
   try:
-    return key, plain.parse(value)
+    return key, config_parsing.parse(value)
   except ConfigError as error:
     raise ConfigError(f"--set {text}: the value can't be read: {error}"
                       ) from None
@@ -347,7 +347,7 @@ def _require_named(config: Any, setting: str, *choices: str):
     raise ConfigError(
         f"`{setting}` must be one of {', '.join(choices)}, or name a class of "
         f"your own as `module:Class`. Received: {value!r}."
-        f"{plain.did_you_mean(value, choices)}")
+        f"{config_parsing.did_you_mean(value, choices)}")
 
 
 def _require_no_kwargs(config: Any, setting: str, builtin: bool):

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from agents import configs
-from agents.environments import incidents
-from agents.environments import workers as workers_lib
+from agents.environments.data import failure_budget
+from agents.environments.workers import pool
 from benchmarks import machine
 from benchmarks import tables
 
@@ -33,9 +33,9 @@ def measure(name: str, rounds: int, seconds: float) -> list[dict[str, float]]:
   _, config = configs.load(name)
   build.setup(config)
   with contextlib.ExitStack() as stack:
-    workers = stack.enter_context(workers_lib.Workers(
-        config.workers(workers_lib.cores()),
-        incidents=incidents.Incidents(config.most_incidents)))
+    workers = stack.enter_context(pool.WorkerPool(
+        config.workers(pool.cores()),
+        incidents=failure_budget.FailureBudget(config.most_incidents)))
     trainers = {}
     for backend in _BACKENDS:
       trainers[backend] = build.trainer(

@@ -23,10 +23,10 @@ from typing import NamedTuple
 import numpy as np
 
 from agents import config as config_lib
-from agents.environments import make
-from agents.training import checkpoint
-from agents.training import quiet
-from agents.training import run_folder
+from agents.environments.making import make
+from agents.training.monitoring import quiet_imports
+from agents.training.run_folder import checkpoint
+from agents.training.run_folder import run_folder
 from benchmarks import machine
 from benchmarks import runs
 from benchmarks import tables
@@ -139,13 +139,13 @@ def measure(task: Task, logdir: pathlib.Path) -> dict[str, Any]:
 
 def evaluate(folder: run_folder.RunFolder, episodes: int) -> dict[str, Any]:
   """Let the first and the last policy of a run play the same episodes."""
-  with quiet.quiet_imports():
+  with quiet_imports.quiet_imports():
     from agents import build
-    from agents import play
+    from agents.commands import rollout_policy
   build.setup(folder.config)
   first, *_, last = checkpoint.paths(folder.checkpoints)
   found: dict[str, Any] = {"episodes": episodes}
-  for name, played in zip(("untrained", "trained"), play.play(
+  for name, played in zip(("untrained", "trained"), rollout_policy.play(
       folder, [first, last], episodes, _SIDE_BY_SIDE, explore=True),
                           strict=True):
     scores = [episode.score for episode in played.episodes]

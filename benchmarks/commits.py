@@ -67,13 +67,13 @@ class Trainer:
 def _serve(name: str):
   """Answer each line of the standard input by what an update was."""
   from agents import build
-  from agents.environments import incidents
-  from agents.environments import workers as workers_lib
+  from agents.environments.data import failure_budget
+  from agents.environments.workers import pool
   _, config = configs.load(name)
   build.setup(config)
-  with workers_lib.Workers(
-      config.workers(workers_lib.cores()),
-      incidents=incidents.Incidents(config.most_incidents)) as workers:
+  with pool.WorkerPool(
+      config.workers(pool.cores()),
+      incidents=failure_budget.FailureBudget(config.most_incidents)) as workers:
     trainer = build.trainer(config, workers)
     trainer.start()
     for _ in sys.stdin:

@@ -13,9 +13,9 @@ import json
 
 import numpy as np
 
-from agents.training import checkpoint
-from agents.training import quiet
-from agents.training import run_folder
+from agents.training.monitoring import quiet_imports
+from agents.training.run_folder import checkpoint
+from agents.training.run_folder import run_folder
 
 _SIDE_BY_SIDE = 50  # Episodes at once, if there are to be as many.
 
@@ -27,14 +27,14 @@ def evaluate(folder: run_folder.RunFolder, episodes: int
   Seeds are those of evaluation during training, continued; neither training
   nor any choice between policies has seen them.
   """
-  with quiet.quiet_imports():
+  with quiet_imports.quiet_imports():
     from agents import build
-    from agents import play
+    from agents.commands import rollout_policy
   build.setup(folder.config)
   newest = checkpoint.newest(folder.checkpoints)
   found = {}
   for name, explore in (("mean_action", False), ("sampled", True)):
-    played, = play.play(folder, [newest], episodes, _SIDE_BY_SIDE, explore)
+    played, = rollout_policy.play(folder, [newest], episodes, _SIDE_BY_SIDE, explore)
     scores = [episode.score for episode in played.episodes]
     found[name] = {"mean": float(np.mean(scores)), "std": float(np.std(scores))}
   return found

@@ -15,7 +15,7 @@ import statistics
 import sys
 import tempfile
 
-from agents.training import ledger
+from agents.training.monitoring import time_budget
 from benchmarks import machine
 
 
@@ -51,7 +51,7 @@ def steps_per_second(config: str, steps: int, *args: str) -> tuple[float, int]:
     folder, = pathlib.Path(logdir).iterdir()
     rows = [json.loads(line) for line in
             (folder / "metrics.jsonl").read_text().splitlines()]
-    speed = ledger.total([row for row in rows if row["phase"] == "train"])[
+    speed = time_budget.total([row for row in rows if row["phase"] == "train"])[
         "steps_per_second"]
     assert speed is not None, "Too few steps to time any."
     return speed, len(list(folder.glob("videos/*.mp4")))

@@ -15,7 +15,7 @@ import pathlib
 
 from agents import config as config_lib
 from agents import configs
-from agents.environments import workers as workers_lib
+from agents.environments.workers import pool
 from benchmarks import runs
 
 _RESULTS = pathlib.Path(__file__).parent.parent / "docs" / "results"
@@ -31,7 +31,7 @@ def options(description: str, configs_default: str, results: str
                       help="names, with commas between them")
   parser.add_argument("--steps", type=float, help="budget; None: the config's")
   parser.add_argument("--seeds", default="0-4", help="such as 0-4 or 1,3")
-  parser.add_argument("--at_once", type=int, default=workers_lib.cores(),
+  parser.add_argument("--at_once", type=int, default=pool.cores(),
                       help="runs side by side, each with a core of its own; 1 "
                       "has all cores")
   parser.add_argument("--episodes", type=int, default=100,

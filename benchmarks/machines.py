@@ -27,8 +27,8 @@ from collections.abc import Sequence
 from typing import Any
 from typing import NamedTuple
 
-from agents.training import checkpoint
-from agents.training import ledger
+from agents.training.monitoring import time_budget
+from agents.training.run_folder import checkpoint
 from benchmarks import machine
 from benchmarks import tables
 
@@ -116,7 +116,7 @@ def read(folder: pathlib.Path) -> Run:
   """Return what a run folder tells."""
   rows = [json.loads(line) for line in
           (folder / "metrics.jsonl").read_text().splitlines()]
-  total: dict[str, Any] = ledger.total(
+  total: dict[str, Any] = time_budget.total(
       [row for row in rows if row["phase"] == "train"])
   training = 1 - total["evaluation_share"] - total["compiling_share"]
   arrays, _ = checkpoint.load(checkpoint.newest(folder / "checkpoints"))

@@ -24,12 +24,12 @@ def main():
   args = parser.parse_args()
   import numpy as np
   import tensorflow as tf
+  from agents.configs import presets
 
   from agents import build
   from agents import configs
-  from agents import structs
-  from agents.configs import presets
-  from agents.environments import make
+  from agents import types
+  from agents.environments.making import make
   _, config = configs.load("hopper")
   config = presets.apply("paper", config)
   build.setup(config)
@@ -51,7 +51,7 @@ def main():
       return numbers.normal(size=(steps, batch, *shape)).astype(np.float32)
     ended = np.zeros((steps, batch), bool)
     ended[length - 1::length] = True
-    transitions = structs.Transition(*map(tf.constant, (
+    transitions = types.Transition(*map(tf.constant, (
         draw(*env.observation_space.shape), draw(*env.action_space.shape),
         draw(), ended, np.zeros_like(ended),
         draw(*env.observation_space.shape), np.ones_like(ended))))

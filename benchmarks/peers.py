@@ -12,8 +12,8 @@ import gymnasium
 import numpy as np
 
 from agents import config as config_lib
-from agents.environments import make
-from agents.environments import vector_env as vector_env_lib
+from agents.environments.adapters import vector_env as vector_env_lib
+from agents.environments.making import make
 from benchmarks import changed
 from benchmarks import stretch as stretch_lib
 
@@ -65,10 +65,10 @@ def envpool(config: config_lib.Config, stretch: stretch_lib.Stretch
   """
   import envpool as envpool_lib
 
-  from agents.environments import workers
+  from agents.environments.workers import pool
   env = envpool_lib.make(
       config.env.id, env_type="gymnasium", num_envs=config.num_envs,
-      num_threads=workers.cores())
+      num_threads=pool.cores())
   low, high = env.action_space.low, env.action_space.high
   actions = [np.clip(action, -1, 1) * (high - low) / 2 + (high + low) / 2
              for action in stretch.action.astype(np.float64)]

@@ -22,7 +22,7 @@ import tempfile
 from typing import NamedTuple
 
 from agents import configs
-from agents.environments import workers as workers_lib
+from agents.environments.workers import pool
 from benchmarks import machine
 from benchmarks import pictures
 from benchmarks import tables
@@ -65,7 +65,7 @@ def main(argv: list[str] | None = None):
   out = pathlib.Path(args.out)
   write_csv(curves, out.with_suffix(".csv"))
   caption = CAPTION.format(
-      steps=config.steps, seed=config.seed, cores=workers_lib.cores())
+      steps=config.steps, seed=config.seed, cores=pool.cores())
   pictures.race({name: curve.points for name, curve in curves.items()},
                 f"{config.env.id} ({name})", caption, out)
   print(f"Written: {out}, {out.with_suffix('.csv')}")

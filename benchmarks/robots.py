@@ -23,11 +23,11 @@ import numpy as np
 
 from agents import config as config_lib
 from agents import configs
-from agents.environments import at_once
-from agents.environments import block as block_lib
-from agents.environments import episodes
-from agents.environments import layout
-from agents.environments import make
+from agents.environments.blocks import gymnasium_block
+from agents.environments.blocks import mujoco_block
+from agents.environments.data import buffer_layout
+from agents.environments.data import episodes
+from agents.environments.making import make
 from benchmarks import machine
 from benchmarks import stretch as stretch_lib
 from benchmarks import tables
@@ -40,9 +40,9 @@ class _Block:
                alone: bool):
     size = stretch.action.shape[1]
     spaces = env.observation_space, env.action_space
-    buffer = np.zeros(layout.batch_bytes(size, *spaces), np.uint8)
-    self._arrays = layout.batch_views(buffer, size, *spaces)
-    self._block = block_lib.Block(
+    buffer = np.zeros(buffer_layout.batch_bytes(size, *spaces), np.uint8)
+    self._arrays = buffer_layout.batch_views(buffer, size, *spaces)
+    self._block = gymnasium_block.Block(
         [make.MakeEnv(stretch.config)] * size, 0, spaces, self._arrays,
         stretch.run_seed)
     self._actions = stretch.action
@@ -96,7 +96,7 @@ def main(argv: list[str] | None = None):
   for name in args.configs.split(","):
     config = configs.load(name)[1].env
     env = make.MakeEnv(config)()
-    if not at_once.of([env]):
+    if not mujoco_block.of([env]):
       parser.error(
           f"--configs {name}: {config.id} is not stepped at once, so there is "
           "nothing to compare. Choose of cheetah, walker, hopper, ant, "

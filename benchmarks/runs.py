@@ -25,7 +25,7 @@ from agents import config as config_lib
 from agents.commands import settings as settings_lib
 from agents.reports import published
 from agents.reports import results as results_lib
-from agents.training import run_folder
+from agents.training.run_folder import run_folder
 from benchmarks import machine
 from benchmarks import tables
 

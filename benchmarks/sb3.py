@@ -21,7 +21,7 @@ import numpy as np
 
 from agents import config as config_lib
 from agents import configs
-from agents.environments import make
+from agents.environments.making import make
 
 ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU"}
 

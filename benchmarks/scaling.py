@@ -21,7 +21,7 @@ from collections.abc import Iterable
 import tqdm
 
 from agents import configs
-from agents.environments import workers as workers_lib
+from agents.environments.workers import pool
 from benchmarks import findings
 from benchmarks import machine
 from benchmarks import pictures
@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None):
   args = _parser().parse_args(argv)
   machine.warn_if_busy()
   _, config = configs.load(args.config)
-  cores = workers_lib.cores()
+  cores = pool.cores()
   sweeps = {name: points for name, points in points_lib.sweeps(
       config, cores, args.quick).items() if name in args.only}
   pairs = points_lib.memory(config, cores) if "memory" in args.only else {}

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.training import checkpoint
+from agents.training.run_folder import checkpoint
 from benchmarks import faulty
 from benchmarks import machine
 from benchmarks import soaked_run

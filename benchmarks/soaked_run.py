@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.commands import settings
-from agents.training import checkpoint
+from agents.training.run_folder import checkpoint
 from benchmarks import machine
 
 _ROOT = pathlib.Path(__file__).parent.parent

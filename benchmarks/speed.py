@@ -17,9 +17,9 @@ import time
 from typing import NamedTuple
 
 from agents import config as config_lib
-from agents.environments import incidents
-from agents.environments import make
-from agents.environments import workers as workers_lib
+from agents.environments.data import failure_budget
+from agents.environments.making import make
+from agents.environments.workers import pool
 from benchmarks import changed
 from benchmarks import machine
 
@@ -39,9 +39,9 @@ def training(config: config_lib.Config, steps: int = 0,
   with contextlib.ExitStack() as stack:
     workers = None
     if config.env_processes:
-      workers = stack.enter_context(workers_lib.Workers(
-          config.workers(workers_lib.cores()),
-          incidents=incidents.Incidents(config.most_incidents),
+      workers = stack.enter_context(pool.WorkerPool(
+          config.workers(pool.cores()),
+          incidents=failure_budget.FailureBudget(config.most_incidents),
           timeout=config.env_timeout))
     trainer = build.trainer(config, workers)
     stack.callback(trainer.close)

@@ -16,7 +16,7 @@ import statistics
 import time
 
 from agents import configs
-from agents.environments import workers as workers_lib
+from agents.environments.workers import pool
 from benchmarks import machine
 from benchmarks import tables
 
@@ -51,8 +51,8 @@ def main(argv: list[str] | None = None):
 def measure(name: str) -> dict[str, float]:
   """Start a run and return the seconds until each of COLUMNS."""
   _, config = configs.load(name)
-  amount = config.workers(workers_lib.cores())
-  with workers_lib.Workers(amount) as workers:  # They start meanwhile.
+  amount = config.workers(pool.cores())
+  with pool.WorkerPool(amount) as workers:  # They start meanwhile.
     start = time.perf_counter()
     from agents import build
     seconds = {"imports": time.perf_counter() - start}

@@ -19,9 +19,9 @@ import gymnasium
 import numpy as np
 
 from agents import config as config_lib
-from agents.environments import conversion
-from agents.environments import episodes
-from agents.environments import make
+from agents.environments.data import episodes
+from agents.environments.making import action_scaling
+from agents.environments.making import make
 
 
 class Stretch(NamedTuple):
@@ -40,7 +40,7 @@ class Loop:
     self._range = range(first, last)
     constructor = make.MakeEnv(stretch.config)
     self._envs = [constructor() for _ in self._range]
-    convert = conversion.action_converter(self._envs[0].action_space)
+    convert = action_scaling.action_converter(self._envs[0].action_space)
     self._actions = [convert(action[first:last]) for action in stretch.action]
 
   def play(self) -> float:
@@ -67,7 +67,7 @@ def play_vector_env(env: gymnasium.vector.VectorEnv, stretch: Stretch
 
   It begins as the recorded episodes did; those that follow have other seeds.
   """
-  convert = conversion.action_converter(env.single_action_space)
+  convert = action_scaling.action_converter(env.single_action_space)
   actions = [np.array(convert(action)) for action in stretch.action]
   env.reset(seed=[episodes.episode_seed(stretch.run_seed, index, 0)
                   for index in range(env.num_envs)])

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from agents import config as config_lib
-from agents.environments import workers as workers_lib
+from agents.environments.workers import pool
 from benchmarks import changed
 from benchmarks import machine
 from benchmarks import peers as peers_lib
@@ -86,7 +86,7 @@ def main():
     return
   machine.warn_if_busy()
   report: dict[str, Any] = {
-      "cores": workers_lib.cores(), "load": os.getloadavg()[0], "configs": {}}
+      "cores": pool.cores(), "load": os.getloadavg()[0], "configs": {}}
   for name in names:
     # A process of its own, as every run of training has.
     output = machine.python(
@@ -107,8 +107,8 @@ def measure(name: str, settings: list[str], peers: list[str], rounds: int,
   from agents import build
   config = changed.load(name, settings)
   build.setup(config)
-  amount = config.workers(workers_lib.cores())
-  with workers_lib.Workers(amount) as workers:
+  amount = config.workers(pool.cores())
+  with pool.WorkerPool(amount) as workers:
     trainer = build.trainer(config, workers)
     ours = Ours(trainer, config)
     ours.train(steps)
@@ -117,7 +117,7 @@ def measure(name: str, settings: list[str], peers: list[str], rounds: int,
       stretch_lib.save(ours.record(), path)
       raw = [
           stretch_lib.Child("benchmarks.stretch", path, str(first), str(last))
-          for first, last in workers_lib.shares(config.num_envs, len(workers))]
+          for first, last in pool.shares(config.num_envs, len(workers))]
       children = {"raw": raw}
       for peer in peers:
         for what in peers_lib.PEERS[peer][1]:

@@ -11,9 +11,10 @@ does for each step of that loop. Imports and compilation are not counted.
 
 from __future__ import annotations
 
+from agents.configs import presets
+
 from agents import config as config_lib
 from agents import configs
-from agents.configs import presets
 from benchmarks import speed
 from benchmarks import turns
 

@@ -15,7 +15,7 @@ import traceback
 from typing import NamedTuple
 
 from agents import config as config_lib
-from agents import plain
+from agents import config_parsing
 
 
 class Expected(NamedTuple):
@@ -69,7 +69,7 @@ def load(name: str) -> tuple[str, config_lib.Config]:
     module = importlib.import_module(f"{__name__}.{name}")
     path = str(module.__file__)
   else:
-    hint = plain.did_you_mean(name, names())
+    hint = config_parsing.did_you_mean(name, names())
     raise config_lib.ConfigError(
         f"--config {name}: no such config.{hint} There are: "
         f"{', '.join(names())}; or give the path of your own file.")

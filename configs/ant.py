@@ -6,8 +6,9 @@ environments and segments of 8 steps were tried, with a linear schedule, and
 made 1660.
 """
 
-from agents import configs
 from agents.configs import short_segments
+
+from agents import configs
 
 CONFIG = short_segments.CONFIG.override({
     "env.id": "Ant-v5",

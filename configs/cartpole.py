@@ -4,8 +4,9 @@ Few environments, so that a small budget has many updates, and these may be
 large ones: it is an easy task.
 """
 
-from agents import configs
 from agents.configs import default
+
+from agents import configs
 
 CONFIG = default.CONFIG.override({
     "env.id": "CartPole-v1",

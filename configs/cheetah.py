@@ -7,8 +7,9 @@ docs/results.md has all trials. The first whole episodes of training end after
 513,000 steps; until then evaluations say what is learned.
 """
 
-from agents import configs
 from agents.configs import default
+
+from agents import configs
 
 CONFIG = default.CONFIG.override({
     "env.id": "HalfCheetah-v5",

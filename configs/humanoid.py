@@ -6,8 +6,9 @@ environments and segments of 32 steps, one seed made 3200 after 1M steps, and
 to the seed. The shape of the batch is Ant's, and was not varied here.
 """
 
-from agents import configs
 from agents.configs import short_segments
+
+from agents import configs
 
 CONFIG = short_segments.CONFIG.override({
     "env.id": "Humanoid-v5",

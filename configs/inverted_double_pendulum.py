@@ -5,8 +5,9 @@ ten that leans far. With observations as they are, large updates, a step size
 that follows the KL divergence and some randomness left, they hardly do.
 """
 
-from agents import configs
 from agents.configs import default
+
+from agents import configs
 
 CONFIG = default.CONFIG.override({
     "env.id": "InvertedDoublePendulum-v5",

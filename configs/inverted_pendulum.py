@@ -1,7 +1,8 @@
 """InvertedPendulum-v5: balance one pole on a cart."""
 
-from agents import configs
 from agents.configs import default
+
+from agents import configs
 
 CONFIG = default.CONFIG.override({
     "env.id": "InvertedPendulum-v5",

@@ -3,8 +3,9 @@
 Rewards arrive within a second, so look less far ahead, and few steps are
 needed, so learn faster."""
 
-from agents import configs
 from agents.configs import default
+
+from agents import configs
 
 CONFIG = default.CONFIG.override({
     "env.id": "Pendulum-v1",

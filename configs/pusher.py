@@ -1,7 +1,8 @@
 """Pusher-v5: a seven-joint arm; episodes of 100 steps."""
 
-from agents import configs
 from agents.configs import default
+
+from agents import configs
 
 CONFIG = default.CONFIG.override({
     "env.id": "Pusher-v5",

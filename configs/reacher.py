@@ -7,8 +7,9 @@ steps, and advantages by returns of all of a segment, discounted as in 2017:
 64, these made -3.8.
 """
 
-from agents import configs
 from agents.configs import default
+
+from agents import configs
 
 CONFIG = default.CONFIG.override({
     "env.id": "Reacher-v5",

@@ -6,8 +6,9 @@ which there are fewer, so by longer steps. A tuning seed that makes 312 stays at
 ahead, with a discount of 0.9999, some seeds never find out how to swim.
 """
 
-from agents import configs
 from agents.configs import default
+
+from agents import configs
 
 CONFIG = default.CONFIG.override({
     "env.id": "Swimmer-v5",

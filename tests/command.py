@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from agents.training import checkpoint
+from agents.training.run_folder import checkpoint
 
 ROOT = pathlib.Path(__file__).parent.parent
 

@@ -17,7 +17,7 @@ def _compiled(function):
 
 
 # Parametrizes `prepare`, which a test applies to the function it calls.
-both = pytest.mark.parametrize(
+policy_and_value = pytest.mark.parametrize(
     "prepare", [_as_it_is, _compiled], ids=["eager", "compiled"])
 
 

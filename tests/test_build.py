@@ -12,10 +12,10 @@ from agents import build
 from agents import config as config_lib
 from agents import configs
 from agents.commands import settings
-from agents.environments import make
-from agents.environments import workers as workers_lib
+from agents.environments.making import make
+from agents.environments.workers import pool
 from tests import command
-from tests import shipped
+from tests import config_fixtures
 
 # Prints this process's memory in MB after each of many epochs.
 EPOCHS = """
@@ -39,7 +39,7 @@ with workers_lib.Workers(2) as workers:
 @pytest.mark.parametrize(
     "name", [name for name in configs.names() if configs.load(name)[1].env.id])
 def test_every_config_is_built(name):
-  config = shipped.config(name)
+  config = config_fixtures.config(name)
   size = 2 * config.algorithm.segment_length
   trainer = build.trainer(config.override({
       "num_envs": 2, "eval_episodes": 2, "algorithm.minibatch_size": size}),
@@ -108,7 +108,7 @@ def test_device_that_learns(device, changes, pays, monkeypatch):
     ("humanoid", "paper", True), ("ant", "paper", True),
     ("pendulum", "paper", False)])
 def test_only_long_updates_are_learned_in_parts(name, preset, expected):
-  shipped.config(name)
+  config_fixtures.config(name)
   config = settings.of_new_run(name, preset, {}).config
   space = make.MakeEnv(config.env)().observation_space
   assert build.learns_in_parts(config, space) == expected
@@ -167,7 +167,7 @@ def test_cut_episodes_are_continued_from_a_checkpoint():
 @pytest.mark.slow
 def test_cut_episodes_are_the_same_in_workers_and_halves():
   epochs = []
-  with workers_lib.Workers(2) as workers:
+  with pool.WorkerPool(2) as workers:
     for processes, halves in (
         (None, False), (workers, False), (workers, True)):
       trainer = _pendulums(processes, double_buffering=halves)

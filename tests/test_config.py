@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from agents import config as config_lib
-from agents import plain
+from agents import config_parsing
 
 # The keys that users meet in commands and in documentation.
 _KEYS = """
@@ -78,13 +78,13 @@ def config():
 
 @pytest.mark.parametrize("key", _KEYS)
 def test_keys_are_there(key):
-  _look_up(plain.to_data(config_lib.Config()), key)
+  _look_up(config_parsing.to_data(config_lib.Config()), key)
 
 
 def test_fixture_differs_everywhere(config):
-  default = plain.to_data(config_lib.Config())
+  default = config_parsing.to_data(config_lib.Config())
   same = [key for key, value in _leaves(default)
-          if _look_up(plain.to_data(config), key) == value]
+          if _look_up(config_parsing.to_data(config), key) == value]
   # These go with segments and with PPO only, which the fixture does without.
   assert same == ["network.frame_stack", "network.recurrent", "data_parallel"]
 
@@ -94,7 +94,7 @@ def test_fixture_differs_everywhere(config):
 def test_what_remembers_makes_the_round_trip(changes):
   config = config_lib.Config().override(changes)
   assert config != config_lib.Config()
-  assert config_lib.from_data(plain.to_data(config)) == config
+  assert config_lib.from_data(config_parsing.to_data(config)) == config
 
 
 @pytest.mark.parametrize("changes", [
@@ -117,7 +117,7 @@ def test_minibatches_of_a_recurrent_policy_are_of_whole_segments():
 
 def test_round_trips(config):
   for original in (config, config_lib.Config()):
-    data = plain.to_data(original)
+    data = config_parsing.to_data(original)
     assert config_lib.from_data(data) == original
     text = config_lib.dump(original)
     assert config_lib.load(text, "here") == original
@@ -128,7 +128,7 @@ def test_round_trips(config):
 
 
 def test_data_is_complete_and_plain(config):
-  data = plain.to_data(config)
+  data = config_parsing.to_data(config)
   def check(kind, part):
     assert list(part) == [field.name for field in dataclasses.fields(kind)]
   check(config_lib.Config, data)
@@ -187,7 +187,7 @@ def test_override_changes_what_it_names_and_nothing_else(config):
   changed = config.override({
       "steps": 100, "env.id": "Hopper-v5", "env.kwargs.a": 5,
       "env.kwargs.new": [1], "algorithm.discount": 0.75})
-  before, after = (dict(_leaves(plain.to_data(x)))
+  before, after = (dict(_leaves(config_parsing.to_data(x)))
                    for x in (config, changed))
   assert config.steps == 12 and "new" not in config.env.kwargs
   assert {key: value for key, value in after.items()

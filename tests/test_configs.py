@@ -12,8 +12,8 @@ import pytest
 from agents import config as config_lib
 from agents import configs
 from agents import spaces
-from agents.environments import make
-from tests import shipped
+from agents.environments.making import make
+from tests import config_fixtures
 
 _ENVS = {
     "ant": "Ant-v5", "breakout": "ALE/Breakout-v5", "cartpole": "CartPole-v1",
@@ -48,14 +48,14 @@ def test_names():
 def test_environment_can_be_built(name):
   assert configs.load(name)[0] == name
   assert configs.load(name)[1].env.id == _ENVS[name]
-  config = shipped.config(name)
+  config = config_fixtures.config(name)
   # No notes either: all episodes end.
   assert make.check(config.env) == []
 
 
 @pytest.mark.parametrize("name", _ENVS)
 def test_spaces_fit(name):
-  config = shipped.config(name)
+  config = config_fixtures.config(name)
   env = make.MakeEnv(config.env)()
   try:
     spaces.check(env.observation_space, env.action_space)
@@ -121,7 +121,7 @@ def test_no_tensorflow_is_needed():
           "for name in configs.names():\n"
           "  presets.apply('paper', configs.load(name)[1])\n"
           "print('tensorflow' in sys.modules, 'mujoco' in sys.modules)")
-  root = pathlib.Path(configs.__file__).parents[2]
+  root = pathlib.Path(configs.__file__).parents[1]
   result = subprocess.run(
       [sys.executable, "-c", code], cwd=root, capture_output=True, text=True,
       check=True)

@@ -4,15 +4,15 @@ import dataclasses
 
 import numpy as np
 import pytest
+from agents.configs import presets
 
 from agents import build
 from agents import config as config_lib
+from agents import config_parsing
 from agents import configs
-from agents import plain
-from agents.configs import presets
-from agents.environments import families
+from agents.environments.making import third_party
+from tests import config_fixtures
 from tests import modes
-from tests import shipped
 
 # What the source of 2017 says, in the words of `agents/config.py`.
 _ALGORITHM = {
@@ -88,7 +88,7 @@ def _paper(name):
 
 def test_every_config_is_here():
   assert {*_TASKS, "atari", "default", "dm_control", "short_segments"} == {
-      name for name in configs.names() if not families.find(
+      name for name in configs.names() if not third_party.find(
           configs.load(name)[1].env.id)}
   assert presets.names() == ["paper", "recurrent"]
 
@@ -101,7 +101,7 @@ def test_every_setting_is_here():
 
 @pytest.mark.parametrize("name", _TASKS)
 def test_settings_of_2017(name):
-  data = plain.to_data(_paper(name))
+  data = config_parsing.to_data(_paper(name))
   assert data["algorithm"] == {**_ALGORITHM, **_TASKS[name]}
   assert data["network"] == _NETWORK
   assert data["num_envs"] == 30
@@ -113,8 +113,8 @@ def test_all_else_is_left_alone(name):
          "env.max_length": 77, "env.kwargs.width": 4, "env.frame_delta": True}
   _, config = configs.load(name)
   for before in (config, config.override(own)):
-    after = plain.to_data(presets.apply("paper", before))
-    expected = plain.to_data(before)
+    after = config_parsing.to_data(presets.apply("paper", before))
+    expected = config_parsing.to_data(before)
     for key in ("algorithm", "network", "num_envs"):
       expected[key] = after[key]
     assert after == expected
@@ -135,7 +135,7 @@ def test_text_alone_rebuilds_it(name):
 def test_tasks_are_known_by_their_name_in_any_version(env_id, special):
   config = presets.apply(
       "paper", config_lib.Config(env=config_lib.Env(env_id)))
-  assert plain.to_data(config)["algorithm"] == {**_ALGORITHM, **special}
+  assert config_parsing.to_data(config)["algorithm"] == {**_ALGORITHM, **special}
 
 
 def test_settings_of_a_config_do_not_shine_through():
@@ -172,7 +172,7 @@ def test_unknown_names(name, message):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _TASKS)
 def test_every_config_learns_by_it(name):
-  shipped.config(name)
+  config_fixtures.config(name)
   """One update; with two environments and short episodes, to be quick."""
   config = _paper(name).override({
       "num_envs": 2, "eval_episodes": 1, "algorithm.update_every": 3,

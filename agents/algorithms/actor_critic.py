@@ -10,15 +10,15 @@ import numpy as np
 import tensorflow as tf
 
 from agents import config as config_lib
-from agents import structs
+from agents import types
+from agents.algorithms import chunks
+from agents.algorithms import minibatches
 from agents.algorithms import models
+from agents.networks import observation_encoder
 from agents.ops import loops
 from agents.ops import masked
 from agents.ops import random
-from agents.parts import chunks
-from agents.parts import features
-from agents.parts import frames
-from agents.parts import minibatches
+from agents.simulation import frame_stack as frame_stack_lib
 
 
 class ActorCritic:
@@ -39,7 +39,7 @@ class ActorCritic:
                seed: int, frame_stack: int = 1):
     self.config = config
     self.head = networks.policy.head
-    self.features = features.Features(
+    self.features = observation_encoder.ObservationEncoder(
         observation_space, config.normalize_observ, config.observ_clip,
         frame_stack, by_frames=bool(config.segment_length))
     self.model = models.make(self.features, networks)
@@ -58,16 +58,16 @@ class ActorCritic:
     """
     return self.head.noise(amount, random.key(self._act_seed, clock))
 
-  def initial_state(self, amount: int) -> structs.Remembered:
+  def initial_state(self, amount: int) -> types.PolicyState:
     """What is remembered where `amount` episodes begin: zeros or nothing."""
     stack, size = self.features.stack, self.model.size
-    return structs.Remembered(
-        frames.nothing(self.features.example, amount, stack)
+    return types.PolicyState(
+        frame_stack_lib.nothing(self.features.example, amount, stack)
         if stack else (),
         tf.zeros([amount, size]) if size else ())
 
-  def act(self, observ: tf.Tensor, state: structs.Remembered,
-          noise: tf.Tensor | None) -> tuple[tf.Tensor, structs.Remembered]:
+  def act(self, observ: tf.Tensor, state: types.PolicyState,
+          noise: tf.Tensor | None) -> tuple[tf.Tensor, types.PolicyState]:
     """Choose actions.
 
     Args:
@@ -79,14 +79,14 @@ class ActorCritic:
     """
     recent, cell = state
     if recent:
-      observ, recent = frames.stack(observ, recent)
+      observ, recent = frame_stack_lib.stack(observ, recent)
     parameters, cell = self.model.act(observ, cell)
-    state = structs.Remembered(recent, cell)
+    state = types.PolicyState(recent, cell)
     if noise is None:
       return self.head.mode(parameters), state
     return self.head.sample(parameters, noise), state
 
-  def learn_in_parts(self, memory: structs.Experience, clock: tf.Tensor,
+  def learn_in_parts(self, memory: types.Experience, clock: tf.Tensor,
                      progress: tf.Tensor) -> Iterator[
                          tuple[dict[str, tf.Tensor], tf.Tensor] | None]:
     """Learn in one part, unless an algorithm has several graph calls for it.
@@ -98,7 +98,7 @@ class ActorCritic:
     """
     yield self.learn(memory, clock, progress)  # type: ignore[attr-defined]
 
-  def values(self, memory: structs.Experience) -> tuple[tf.Tensor, tf.Tensor]:
+  def values(self, memory: types.Experience) -> tuple[tf.Tensor, tf.Tensor]:
     """Return the values of each step's state and of its true successor, [N].
     """
     value, final_value = self.model.values(memory)
@@ -107,7 +107,7 @@ class ActorCritic:
         tf.roll(value, -1, 0))
     return value, next_value
 
-  def update_features(self, memory: structs.Experience
+  def update_features(self, memory: types.Experience
                       ) -> dict[str, tf.Tensor]:
     """Add a memory's observations to the moments, and say what these are."""
     moments = self.features.moments

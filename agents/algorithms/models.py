@@ -13,13 +13,13 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from agents import structs
-from agents.networks import core as core_lib
+from agents import types
+from agents.algorithms import chunks
+from agents.algorithms import minibatches
 from agents.networks import feed_forward
+from agents.networks import observation_encoder
+from agents.networks import torso
 from agents.ops import masked
-from agents.parts import chunks
-from agents.parts import features as features_lib
-from agents.parts import minibatches
 
 Batches = minibatches.Minibatches | minibatches.FullBatch
 
@@ -29,8 +29,8 @@ class Networks(NamedTuple):
 
   policy: feed_forward.Policy  # From a core's outputs to parameters.
   value: keras.Model  # From a core's outputs to values, [N, 1].
-  policy_core: core_lib.Core = core_lib.Core()
-  value_core: core_lib.Core = policy_core  # The same one, if they share it.
+  policy_core: torso.Torso = torso.Torso()
+  value_core: torso.Torso = policy_core  # The same one, if they share it.
 
   @property
   def weights(self) -> list[Any]:
@@ -50,16 +50,16 @@ class FeedForward:
 
   size = 0  # Of what is remembered.
 
-  def __init__(self, features: features_lib.Features, networks: Networks):
+  def __init__(self, features: observation_encoder.ObservationEncoder, networks: Networks):
     self.features = features
     self._networks = networks
-    self.both(_example(features), ())  # Builds the variables.
+    self.policy_and_value(_example(features), ())  # Builds the variables.
 
   def act(self, observ: tf.Tensor, state: Any) -> tuple[tf.Tensor, Any]:
     """Return parameters of the policy, [N, P], and the next state."""
     return self._policy(observ), state
 
-  def both(self, observ: tf.Tensor, context: Any
+  def policy_and_value(self, observ: tf.Tensor, context: Any
            ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return parameters of the policy, [N, P], and values, [N].
 
@@ -75,13 +75,13 @@ class FeedForward:
       codes = value_core.encode(inputs)
     return parameters, self._networks.value(codes)[:, 0]
 
-  def policy(self, memory: structs.Experience, width: int) -> tf.Tensor:
+  def policy(self, memory: types.Experience, width: int) -> tf.Tensor:
     """Return the policy's parameters for all rows, [N, width]."""
     see = look(memory)
     return _rows(lambda rows: self._policy(see(rows)), memory.observ, width,
                  masked.extent(memory.valid))
 
-  def values(self, memory: structs.Experience) -> tuple[tf.Tensor, tf.Tensor]:
+  def values(self, memory: types.Experience) -> tuple[tf.Tensor, tf.Tensor]:
     """Return values of all rows, [N], and of what came after the last step of
     each sequence, [S]."""
     see = look(memory)
@@ -91,13 +91,13 @@ class FeedForward:
             _rows(value, memory.final_observ, 1,
                   tf.reduce_max(memory.sequence) + 1)[:, 0])
 
-  def deal(self, samples: Any, memory: structs.Experience, size: int | None,
+  def deal(self, samples: Any, memory: types.Experience, size: int | None,
            key: tf.Tensor) -> _Dealt:
     """Deal samples of all rows into minibatches of `size` steps."""
     return self.dealt(
         minibatches.deal(samples, memory.valid, size, key), memory)
 
-  def dealt(self, batches: Batches, memory: structs.Experience) -> _Dealt:
+  def dealt(self, batches: Batches, memory: types.Experience) -> _Dealt:
     """Return what `deal` has returned, of its `batches`."""
     return _Dealt(batches, look(memory))
 
@@ -122,7 +122,7 @@ class Recurrent:
     networks: Of which at least the policy's core has a cell.
   """
 
-  def __init__(self, features: features_lib.Features, networks: Networks):
+  def __init__(self, features: observation_encoder.ObservationEncoder, networks: Networks):
     self.features = features
     self._networks = networks
     cores = dict.fromkeys((networks.policy_core, networks.value_core))
@@ -133,7 +133,7 @@ class Recurrent:
       self.size += core.size
     state = tf.zeros([1, self.size])
     self.act(_example(features), state)
-    self.both(_example(features), structs.Segments(
+    self.policy_and_value(_example(features), types.Segments(
         tf.constant([[False]]), state))
 
   def act(self, observ: tf.Tensor, state: tf.Tensor
@@ -147,7 +147,7 @@ class Recurrent:
     return self._networks.policy(outputs), tf.concat(
         [state for _, state in steps.values()], -1)
 
-  def both(self, observ: tf.Tensor, context: structs.Segments
+  def policy_and_value(self, observ: tf.Tensor, context: types.Segments
            ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return parameters of the policy, [N, P], and values, [N].
 
@@ -161,14 +161,14 @@ class Recurrent:
     return (self._networks.policy(outputs[self._networks.policy_core]),
             self._networks.value(outputs[self._networks.value_core])[:, 0])
 
-  def policy(self, memory: structs.Experience, width: int) -> tf.Tensor:
+  def policy(self, memory: types.Experience, width: int) -> tf.Tensor:
     """Return the policy's parameters for all rows, [N, width]."""
     outputs, _ = self._remember(self._networks.policy_core, memory)
     parameters = self._networks.policy(outputs)
     return tf.pad(parameters, [
         [0, memory.valid.shape[0] - parameters.shape[0]], [0, 0]])
 
-  def values(self, memory: structs.Experience) -> tuple[tf.Tensor, tf.Tensor]:
+  def values(self, memory: types.Experience) -> tuple[tf.Tensor, tf.Tensor]:
     """Return values of all rows, [N], and of what came after the last step of
     each sequence, [S]."""
     core, value = self._networks.value_core, self._networks.value
@@ -185,7 +185,7 @@ class Recurrent:
     return (tf.pad(value(outputs)[:, 0], [[0, rows - steps]]),
             value(after)[:, 0])
 
-  def deal(self, samples: Any, memory: structs.Experience, size: int | None,
+  def deal(self, samples: Any, memory: types.Experience, size: int | None,
            key: tf.Tensor) -> _DealtSegments:
     """Deal whole segments into minibatches of about `size` steps."""
     amount, steps = memory.segments.first.shape
@@ -197,12 +197,12 @@ class Recurrent:
         (*split, memory.segments), tf.ones([amount], tf.bool),
         amount if size is None else size // steps, key), memory)
 
-  def dealt(self, batches: Batches, memory: structs.Experience
+  def dealt(self, batches: Batches, memory: types.Experience
             ) -> _DealtSegments:
     """Return what `deal` has returned, of its `batches`."""
     return _DealtSegments(batches, look(memory))
 
-  def _remember(self, core: core_lib.Core, memory: structs.Experience
+  def _remember(self, core: torso.Torso, memory: types.Experience
                 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return a core's outputs and states for all steps, one after the other."""
     amount, steps = memory.segments.first.shape
@@ -210,15 +210,15 @@ class Recurrent:
         core, memory, memory.observ, masked.extent(memory.valid))
     return self._unroll(core, codes[:amount * steps], memory.segments)
 
-  def _codes(self, core: core_lib.Core, memory: structs.Experience,
+  def _codes(self, core: torso.Torso, memory: types.Experience,
              observ: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
     def encode(observ):
       return core.encode(self.features.inputs(observ))
     see, width = look(memory), encode(_example(self.features)).shape[-1]
     return _rows(lambda rows: encode(see(rows)), observ, width, count)
 
-  def _unroll(self, core: core_lib.Core, codes: tf.Tensor,
-              context: structs.Segments) -> tuple[tf.Tensor, tf.Tensor]:
+  def _unroll(self, core: torso.Torso, codes: tf.Tensor,
+              context: types.Segments) -> tuple[tf.Tensor, tf.Tensor]:
     outputs, states = core.unroll(
         tf.reshape(codes, [*context.first.shape, codes.shape[-1]]),
         context.first, context.state[:, self._parts[core]])
@@ -259,21 +259,21 @@ class _DealtSegments(_Dealt):
     return minibatches.Batch(data, weight, tf.constant(1))
 
 
-def make(features: features_lib.Features, networks: Networks
+def make(features: observation_encoder.ObservationEncoder, networks: Networks
          ) -> FeedForward | Recurrent:
   """Return the model that networks need."""
   recurrent = networks.policy_core.size + networks.value_core.size
   return (Recurrent if recurrent else FeedForward)(features, networks)
 
 
-def look(memory: structs.Experience) -> Callable[[tf.Tensor], tf.Tensor]:
+def look(memory: types.Experience) -> Callable[[tf.Tensor], tf.Tensor]:
   """Return the function from rows of a memory to what they observe."""
   if isinstance(memory.frames, tuple):
     return lambda rows: rows
   return lambda rows: tf.gather(memory.frames, rows)
 
 
-def _example(features: features_lib.Features) -> tf.Tensor:
+def _example(features: observation_encoder.ObservationEncoder) -> tf.Tensor:
   """Return an observation as networks see it, [1, ...]."""
   if not features.stack:
     return features.example

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from agents import structs
+from agents import types
 
 
 class OnDevice:
@@ -49,7 +49,7 @@ class OnDevice:
     """See `trainer.Algorithm.act`."""
     return self._actor.act(observ, state, noise)
 
-  def learn(self, memory: structs.Experience, clock: tf.Tensor,
+  def learn(self, memory: types.Experience, clock: tf.Tensor,
             progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """See `trainer.Algorithm.learn`."""
     with tf.device(self._device):
@@ -58,7 +58,7 @@ class OnDevice:
       self._follow()
     return metrics, advantage
 
-  def learn_in_parts(self, memory: structs.Experience, clock: tf.Tensor,
+  def learn_in_parts(self, memory: types.Experience, clock: tf.Tensor,
                      progress: tf.Tensor) -> Iterator[
                          tuple[dict[str, tf.Tensor], tf.Tensor] | None]:
     """See `trainer.Algorithm.learn_in_parts`."""

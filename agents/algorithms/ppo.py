@@ -10,19 +10,19 @@ import keras
 import tensorflow as tf
 
 from agents import config as config_lib
-from agents import structs
+from agents import types
 from agents.algorithms import actor_critic
+from agents.algorithms import chunks
+from agents.algorithms import kl_penalty
+from agents.algorithms import loss as loss_lib
+from agents.algorithms import lr_schedule
+from agents.algorithms import minibatches
 from agents.algorithms import models
-from agents.algorithms import objective
+from agents.algorithms import reward_scale
+from agents.ops import gae
 from agents.ops import loops
 from agents.ops import masked
 from agents.ops import random
-from agents.ops import returns
-from agents.parts import chunks
-from agents.parts import kl_penalty
-from agents.parts import minibatches
-from agents.parts import reward_scale
-from agents.parts import step_size
 
 _COUNTS = "gradient_steps", "finite_steps"
 
@@ -38,7 +38,7 @@ class _Passed(NamedTuple):
 class _Begun(NamedTuple):
   """An update before its first pass."""
 
-  samples: objective.Samples
+  samples: loss_lib.Samples
   metrics: dict[str, tf.Tensor]
   passed: _Passed
 
@@ -53,10 +53,10 @@ class BatchPPO(actor_critic.ActorCritic):
                observation_space: gymnasium.Space, networks: models.Networks,
                seed: int, frame_stack: int = 1):
     super().__init__(config, observation_space, networks, seed, frame_stack)
-    self._objective = objective.Objective(config, self.head, self.model)
+    self._objective = loss_lib.PPOLoss(config, self.head, self.model)
     self._reward_scale = reward_scale.RewardScale(
         config.reward_scale, config.reward_clip)
-    self._step_size = step_size.StepSize(
+    self._step_size = lr_schedule.LearningRateSchedule(
         config.lr_schedule, config.learning_rate, config.kl_target)
     self._shuffle_seed = random.stream(seed, "shuffle")
     self._optimizer = keras.optimizers.Adam(
@@ -70,7 +70,7 @@ class BatchPPO(actor_critic.ActorCritic):
         for part in (self._begin, self._pass, self._end)]
 
   @tf.function(jit_compile=True, autograph=False)
-  def learn(self, memory: structs.Experience, clock: tf.Tensor,
+  def learn(self, memory: types.Experience, clock: tf.Tensor,
             progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """Improve policy and value by all of a memory, for several epochs.
 
@@ -88,7 +88,7 @@ class BatchPPO(actor_critic.ActorCritic):
             memory, begun.samples, clock, epoch, passed), begun.passed)
     return self._end(memory, begun, passed)
 
-  def learn_in_parts(self, memory: structs.Experience, clock: tf.Tensor,
+  def learn_in_parts(self, memory: types.Experience, clock: tf.Tensor,
                      progress: tf.Tensor) -> Iterator[
                          tuple[dict[str, tf.Tensor], tf.Tensor] | None]:
     """The same in one graph call for each epoch, where an update takes long.
@@ -107,14 +107,14 @@ class BatchPPO(actor_critic.ActorCritic):
     yield None
     yield end(memory, begun, passed)
 
-  def _begin(self, memory: structs.Experience, progress: tf.Tensor) -> _Begun:
+  def _begin(self, memory: types.Experience, progress: tf.Tensor) -> _Begun:
     rate = self._step_size.rate(progress)
     self._optimizer.learning_rate.assign(rate)
     self._reward_scale.before_learning(memory.reward, memory.valid)
     # Neither weights nor moments have changed since the actions were taken.
     policy = self.model.policy(memory, self.head.size)
     value, advantage = self._estimate(memory)
-    samples = objective.Samples(
+    samples = loss_lib.Samples(
         memory.observ, memory.action, policy,
         self.head.log_prob(policy, memory.action), value, advantage,
         value + advantage, memory.sequence)
@@ -130,7 +130,7 @@ class BatchPPO(actor_critic.ActorCritic):
     sums = {name: tf.constant(0.0) for name in [*self._loss_names, *_COUNTS]}
     return _Begun(samples, metrics, _Passed(advantage, value, sums))
 
-  def _pass(self, memory: structs.Experience, samples: objective.Samples,
+  def _pass(self, memory: types.Experience, samples: loss_lib.Samples,
             clock: tf.Tensor, epoch: tf.Tensor, passed: _Passed) -> _Passed:
     """Learn from all samples once."""
     advantage, value, batches = self._deal(
@@ -140,7 +140,7 @@ class BatchPPO(actor_critic.ActorCritic):
     sums = loops.repeat(batches.amount, learn_batch, passed.sums)
     return _Passed(advantage, value, sums)
 
-  def _deal(self, memory: structs.Experience, samples: objective.Samples,
+  def _deal(self, memory: types.Experience, samples: loss_lib.Samples,
             clock: tf.Tensor, epoch: tf.Tensor, passed: _Passed):
     """Return advantages and values to learn from, and minibatches."""
     config = self.config
@@ -153,7 +153,7 @@ class BatchPPO(actor_critic.ActorCritic):
         samples._replace(advantage=advantage, value_target=value + advantage),
         memory, config.minibatch_size, key)
 
-  def _end(self, memory: structs.Experience, begun: _Begun, passed: _Passed
+  def _end(self, memory: types.Experience, begun: _Begun, passed: _Passed
            ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """Adapt all that depends on the whole update, and return as `learn`."""
     advantage, value, sums = passed
@@ -172,7 +172,7 @@ class BatchPPO(actor_critic.ActorCritic):
     metrics["reward_scale"] = self._reward_scale.std
     return {**metrics, **self.update_features(memory)}, advantage
 
-  def _estimate(self, memory: structs.Experience
+  def _estimate(self, memory: types.Experience
                 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return values and advantages of shape [N], in units of scaled reward."""
     config = self.config
@@ -180,7 +180,7 @@ class BatchPPO(actor_critic.ActorCritic):
     terminated = memory.terminated
     if not config.bootstrap_truncation:
       terminated |= memory.truncated
-    advantage = returns.generalized_advantage(
+    advantage = gae.generalized_advantage(
         self._reward_scale(memory.reward), value, next_value, terminated,
         memory.last, config.discount, config.gae_lambda)
     return value, advantage
@@ -190,14 +190,14 @@ class BatchPPO(actor_critic.ActorCritic):
     cutoff = ["kl_cutoff"] if self.config.kl_cutoff_coef else []
     return [*self._objective.names, "grad_norm", *cutoff]
 
-  def _update(self, memory: structs.Experience, batch: minibatches.Batch
+  def _update(self, memory: types.Experience, batch: minibatches.Batch
               ) -> dict[str, tf.Tensor]:
     """Take one gradient step."""
     batch, losses, slope = self._prepare(memory, batch)
     gradients, parts = self._gradients(batch, slope)
     return {**losses, **parts, **self._apply(gradients)}
 
-  def _prepare(self, memory: structs.Experience, batch: minibatches.Batch):
+  def _prepare(self, memory: types.Experience, batch: minibatches.Batch):
     """Return what takes all of a minibatch to know: its normalized advantages,
     and the slope of the KL cutoff."""
     config = self.config

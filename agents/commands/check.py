@@ -8,10 +8,10 @@ import sys
 
 from agents import config as config_lib
 from agents import configs
-from agents.commands import program
-from agents.environments import check
-from agents.environments import make
-from agents.training import quiet
+from agents.commands import cli
+from agents.commands import environment_checker
+from agents.environments.making import make
+from agents.training.monitoring import quiet_imports
 
 _EXAMPLES = """\
 examples:
@@ -22,7 +22,7 @@ examples:
 
 
 def main(argv: list[str] | None = None) -> int:
-  name = program.command("check")
+  name = cli.command("check")
   parser = argparse.ArgumentParser(
       prog=name, allow_abbrev=False, epilog=_EXAMPLES.format(name),
       description="See whether an environment can be trained in: it is played, "
@@ -37,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
       help="change a setting of the config, such as env.max_length=500")
   args = parser.parse_args(argv)
   sys.path.append(os.getcwd())  # Where users keep their own environments.
-  with program.errors_told(parser):
+  with cli.errors_told(parser):
     config = _config(args.name).override(
         dict(config_lib.parse_setting(text) for text in args.set))
     return _check(config)
@@ -53,19 +53,19 @@ def _check(config: config_lib.Config) -> int:
   """Print what all checks find and return the exit code."""
   constructor = make.MakeEnv(config.env)
   found = []
-  for finding in check.examine(constructor):
+  for finding in environment_checker.examine(constructor):
     _tell(finding)
     found += finding.problems
   if all(problem.harmless for problem in found):
-    with quiet.quiet_imports():
+    with quiet_imports.quiet_imports():
       from agents import build
-      from agents import rehearsal
+      from agents.commands import smoke_test
       build.setup(config)
-    finding = check.Finding(
-        "trains, saves, loads and goes on", _rehearse(rehearsal, config))
+    finding = environment_checker.Finding(
+        "trains, saves, loads and goes on", _rehearse(smoke_test, config))
     _tell(finding)
     found += finding.problems
-    print(f"{'':8}{check.steps_per_second(constructor):,.0f} steps/s in one "
+    print(f"{'':8}{environment_checker.steps_per_second(constructor):,.0f} steps/s in one "
           "process")
   wrong = sum(not problem.harmless for problem in found)
   if wrong:
@@ -75,19 +75,19 @@ def _check(config: config_lib.Config) -> int:
   return 0
 
 
-def _rehearse(rehearsal, config: config_lib.Config) -> list[check.Problem]:
+def _rehearse(smoke_test, config: config_lib.Config) -> list[environment_checker.Problem]:
   try:
-    problem = rehearsal.rehearse(config)
+    problem = smoke_test.run_smoke_test(config)
   except config_lib.ConfigError:
     raise
   except Exception as error:
-    return [check.Problem(
+    return [environment_checker.Problem(
         f"{type(error).__name__}: {error}", "If this is not the environment's "
         "own error, please report it.")]
-  return [check.Problem(problem, "Please report this.")] if problem else []
+  return [environment_checker.Problem(problem, "Please report this.")] if problem else []
 
 
-def _tell(finding: check.Finding):
+def _tell(finding: environment_checker.Finding):
   harmless = all(problem.harmless for problem in finding.problems)
   word = "PROBLEM" if not harmless else "note" if finding.problems else "ok"
   print(f"{word:8}{finding.check}", flush=True)

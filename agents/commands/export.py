@@ -8,11 +8,11 @@ import pathlib
 import sys
 
 from agents import config as config_lib
-from agents.commands import program
-from agents.environments import make
-from agents.training import checkpoint
-from agents.training import quiet
-from agents.training import run_folder
+from agents.commands import cli
+from agents.environments.making import make
+from agents.training.monitoring import quiet_imports
+from agents.training.run_folder import checkpoint
+from agents.training.run_folder import run_folder
 
 _FORMATS = "savedmodel", "tflite", "onnx", "npz"
 _EXAMPLES = """\
@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> int:
   parser = _parser()
   args = parser.parse_args(argv)
   sys.path.append(os.getcwd())  # Where users keep their own environments.
-  with program.errors_told(parser):
+  with cli.errors_told(parser):
     folder = run_folder.find(args.run)
     out = args.out.expanduser()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
     make.check(folder.config.env)
     path = (checkpoint.named(folder.checkpoints, args.checkpoint)
             if args.checkpoint else checkpoint.newest_whole(folder.checkpoints))
-    with quiet.quiet_imports():
+    with quiet_imports.quiet_imports():
       from agents import build
       from agents.export import write
       build.setup(folder.config.override({"device": "cpu"}))
@@ -46,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-  name = program.command("export")
+  name = cli.command("export")
   parser = argparse.ArgumentParser(
       prog=name, description="Write a learned policy as one function, from raw "
       "observations to the environment's own actions, that runs without this "

@@ -12,14 +12,14 @@ import numpy as np
 
 from agents import config as config_lib
 from agents import errors
-from agents.commands import program
+from agents.commands import cli
 from agents.environments import batch_env
-from agents.environments import episodes
-from agents.environments import incidents
-from agents.environments import make
-from agents.films import film as film_lib
-from agents.films import recording
-from agents.training import crashes
+from agents.environments.data import episodes
+from agents.environments.data import failure_budget
+from agents.environments.making import make
+from agents.training.faults import crash_folder
+from agents.videos import recording
+from agents.videos import video
 
 _EXAMPLES = """\
 examples:
@@ -30,7 +30,7 @@ examples:
 
 
 def main(argv: list[str] | None = None) -> int:
-  name = program.command("replay")
+  name = cli.command("replay")
   parser = argparse.ArgumentParser(
       prog=name, allow_abbrev=False, epilog=_EXAMPLES.format(name),
       description="Repeat the episodes that something failed in, in this "
@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
   sys.path.append(os.getcwd())  # Where users keep their own environments.
   faulthandler.enable(sys.__stderr__ or 2)  # Says where native code crashes.
   try:
-    crash = crashes.load(args.crash.expanduser())
+    crash = crash_folder.load(args.crash.expanduser())
     if not crash.config.env.repeats:
       raise config_lib.ConfigError(
           f"{args.crash}: there is no repeating what happened, as env.backend "
@@ -69,7 +69,7 @@ def main(argv: list[str] | None = None) -> int:
   return 0
 
 
-def _repeat(crash: crashes.Crash):
+def _repeat(crash: crash_folder.Crash):
   for broken in crash.incident.broken:
     print(f"Environment {broken.environment}, seed {broken.seed}: "
           f"{len(broken.action)} steps", flush=True)
@@ -78,19 +78,19 @@ def _repeat(crash: crashes.Crash):
         "on more than seeds and actions.")
 
 
-def _film(crash: crashes.Crash, path: pathlib.Path):
+def _film(crash: crash_folder.Crash, path: pathlib.Path):
   tiles = []
   for broken in crash.incident.broken:
     before = broken._replace(action=broken.action[:-1])
-    tiles.append(film_lib.Tile(
+    tiles.append(video.Tile(
         episodes.Episode(broken.seed, before.action,
                          _play(crash.config, before), {}),
         f"environment {broken.environment}"))
   path.parent.mkdir(parents=True, exist_ok=True)
-  recording.record([film_lib.Film(str(path), tuple(tiles))], crash.config.env)
+  recording.record([video.Film(str(path), tuple(tiles))], crash.config.env)
 
 
-def _play(config: config_lib.Config, broken: incidents.Broken) -> float:
+def _play(config: config_lib.Config, broken: failure_budget.FailedEpisode) -> float:
   """Play an episode as far as it was played, and return its rewards' sum."""
   score = np.float32(0)
   with batch_env.BatchEnv([make.MakeEnv(config.env)]) as batch:

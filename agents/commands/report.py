@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 from agents import config as config_lib
-from agents.commands import program
+from agents.commands import cli
 from agents.reports import results
 
 _EXAMPLES = """\
@@ -18,7 +18,7 @@ examples:
 
 
 def main(argv: list[str] | None = None) -> int:
-  name = program.command("report")
+  name = cli.command("report")
   parser = argparse.ArgumentParser(
       prog=name, description="Report on runs: return against steps and hours, "
       "over seeds and beside what is published, speed, and settings. Writes "
@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
   if out.suffix == ".csv":
     parser.error(f"--out {out}: name the HTML file; the points stand beside "
                  "it, as CSV.")
-  with program.errors_told(parser):
+  with cli.errors_told(parser):
     _report(results.find(args.runs), out)
   return 0
 

@@ -11,11 +11,11 @@ import sys
 from typing import Any
 
 from agents import config as config_lib
-from agents.commands import program
+from agents.commands import cli
 from agents.commands import settings as settings_lib
-from agents.environments import make
-from agents.environments import workers
-from agents.training import interrupts as interrupts_lib
+from agents.environments.making import make
+from agents.environments.workers import pool
+from agents.training.faults import interrupts as interrupts_lib
 
 _EXAMPLES = """\
 example of a space, in YAML:
@@ -34,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
   parser = _parser()
   args = parser.parse_args(argv)
   sys.path.append(os.getcwd())  # Where users keep their own environments.
-  with program.errors_told(parser):
+  with cli.errors_told(parser):
     if not importlib.util.find_spec("optuna"):
       raise config_lib.ConfigError(
           "a sweep needs optuna: pip install 'batch-ppo[sweep]'.")
@@ -43,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-  name = program.command("sweep")
+  name = cli.command("sweep")
   parser = argparse.ArgumentParser(
       prog=name, description="Search for the settings with which a config "
       "learns best: by many runs, each with settings suggested by what came of "
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
       help="where the study's folder with all runs is made (default: "
       "~/logdir/sweeps)")
   parser.add_argument(
-      "--at_once", metavar="N", type=int, default=workers.cores(),
+      "--at_once", metavar="N", type=int, default=pool.cores(),
       help="runs side by side, each with a core of its own; 1 has all cores "
       "(default: as many as there are cores)")
   parser.add_argument(
@@ -139,7 +139,7 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
   if interrupts():
     print(f"Stopped. {interrupts.farewell}")
     return interrupts.exit_code
-  print(f"To compare: {program.command('report')} "
+  print(f"To compare: {cli.command('report')} "
         f"{shlex.quote(str(folder))}",
         f"To watch: tensorboard --logdir {shlex.quote(str(folder))}", sep="\n")
   return 0
@@ -166,4 +166,4 @@ def _summarize(study: Any):
     print(f"  {trial.value:>12,.6g}  trial {trial.number}: {_params(trial)}")
   if best:
     arguments = shlex.join(best[0].user_attrs["arguments"])
-    print(f"To train with the best: {program.command('train')} {arguments}")
+    print(f"To train with the best: {cli.command('train')} {arguments}")

@@ -9,26 +9,26 @@ import sys
 import traceback
 from typing import Any
 
-from agents import cluster as cluster_lib
 from agents import config as config_lib
 from agents import configs
 from agents import errors
-from agents.commands import listing
-from agents.commands import opening
-from agents.commands import program
+from agents.commands import cli
+from agents.commands import config_table
+from agents.commands import open_run
 from agents.commands import settings as settings_lib
-from agents.commands import stepping
-from agents.commands import together
 from agents.configs import presets
-from agents.environments import backend
-from agents.environments import make
-from agents.environments import members
-from agents.environments import pool_block
-from agents.films import studio
-from agents.training import checkpoint
-from agents.training import interrupts as interrupts_lib
-from agents.training import quiet
-from agents.training import run_folder
+from agents.distributed import cluster as cluster_lib
+from agents.distributed import cluster_run
+from agents.environments.blocks import backend
+from agents.environments.blocks import base
+from agents.environments.blocks import envpool_block
+from agents.environments.making import make
+from agents.environments.workers import start_workers
+from agents.training.faults import interrupts as interrupts_lib
+from agents.training.monitoring import quiet_imports
+from agents.training.run_folder import checkpoint
+from agents.training.run_folder import run_folder
+from agents.videos import render_pool
 
 _EXAMPLES = """\
 examples:
@@ -43,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
   args = parser.parse_args(argv)
   sys.path.append(os.getcwd())  # Where users keep their own environments.
   if args.config == "list":
-    print(listing.table())
+    print(config_table.table())
     return 0
   cluster = None
   with interrupts_lib.Interrupts() as interrupts:
@@ -57,12 +57,12 @@ def main(argv: list[str] | None = None) -> int:
         return 0
       _check(settings.config)
       if cluster:
-        together.check(settings.config, cluster)
+        cluster_run.check(settings.config, cluster)
       if cluster and not cluster.leads:
         return _follow(args, cluster, settings.config, interrupts)
       try:
         drawing = _drawing(settings.config)
-      except studio.DrawingFailed as error:
+      except render_pool.RenderingFailed as error:
         if not args.resume:
           raise
         print(f"Note: No films: {error}", file=sys.stderr)
@@ -71,9 +71,9 @@ def main(argv: list[str] | None = None) -> int:
         drawing = {}
       machines = None
       if cluster:
-        machines = together.meet(
+        machines = cluster_run.meet(
             cluster, None if args.resume else settings.config, interrupts)
-        folder = folder or opening.begun(
+        folder = folder or open_run.begun(
             args.logdir or "~/logdir", settings.config)
       resume = bool(folder)
       folder = folder or run_folder.create(
@@ -84,7 +84,7 @@ def main(argv: list[str] | None = None) -> int:
       interrupts.farewell = _again(folder)
       with folder.locked():
         if cluster:
-          together.share(cluster, machines, together.Run(
+          cluster_run.share(cluster, machines, cluster_run.Run(
               folder.path.resolve(), folder.path.name.partition("-")[2],
               settings.config))
         return _train(folder, resume, interrupts, drawing, machines)
@@ -101,7 +101,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-  name = program.command("train")
+  name = cli.command("train")
   parser = argparse.ArgumentParser(
       prog=name, description="Train BatchPPO on batches of Gymnasium "
       "environments.", epilog=_EXAMPLES.format(name), allow_abbrev=False,
@@ -128,28 +128,28 @@ def _parser() -> argparse.ArgumentParser:
   old.add_argument(
       "--resume", metavar="RUN_DIR", help="go on from its newest checkpoint; a "
       "folder of runs stands for its newest one with a checkpoint (no default)")
-  both = parser.add_argument_group("both")
-  both.add_argument(
+  policy_and_value = parser.add_argument_group("both")
+  policy_and_value.add_argument(
       "--steps", metavar="N", help="budget in environment steps, such as 1e6; "
       "a larger one extends a run (default: the config's)")
-  both.add_argument(
+  policy_and_value.add_argument(
       "--device", choices=("auto", "cpu", "gpu"), help="where to learn "
       "(default: auto, a GPU if there is one and the updates are large)")
-  both.add_argument(
+  policy_and_value.add_argument(
       "--video_every", metavar="N", help="film an episode of training every N "
       "environment steps, or as soon as the film before is done, which takes "
       "minutes while training goes on (default: never)")
-  both.add_argument(
+  policy_and_value.add_argument(
       "--noenv_processes", action="store_true", help="step environments in "
       "this process, for debugging (default: in a process a core)")
-  both.add_argument(
+  policy_and_value.add_argument(
       "--cluster", metavar="HOST:PORT,...", help="train on several machines, "
       "each of which is told all of their addresses (default: TF_CONFIG's, or "
       "this machine alone)")
-  both.add_argument(
+  policy_and_value.add_argument(
       "--task", metavar="N", help="which machine of the cluster this is; 0 has "
       "the run folder (no default)")
-  both.add_argument(
+  policy_and_value.add_argument(
       "--print_config", action="store_true", help="print all settings and who "
       "set each of them, and train nothing")
   return parser
@@ -178,16 +178,16 @@ def _old(args: argparse.Namespace
       raise config_lib.ConfigError(
           f"--{flag} can't change a run that has begun; --resume takes "
           "--steps, --device, --video_every and --noenv_processes.")
-  return opening.named(
+  return open_run.named(
       args.resume, _changes(args, "steps", "device", "video_every"))
 
 
 def _check(config: config_lib.Config):
   warnings = make.check(config.env, filmed=config.video_every is not None)
   if config.env.backend == "envpool":
-    warnings += pool_block.check(config)
+    warnings += envpool_block.check(config)
   elif config.env.backend != "gymnasium":
-    with quiet.quiet_imports():
+    with quiet_imports.quiet_imports():
       kind = backend.find(config.env.backend)
     warnings += backend.check(config, kind)
   if config.algorithm.update_every:
@@ -195,7 +195,7 @@ def _check(config: config_lib.Config):
   for warning in warnings:
     print(f"Note: {warning}", file=sys.stderr)
   if config.names_classes:
-    with quiet.quiet_imports():  # Which they import, too.
+    with quiet_imports.quiet_imports():  # Which they import, too.
       from agents import build
     build.check(config)
 
@@ -204,15 +204,15 @@ def _drawing(config: config_lib.Config) -> dict[str, str]:
   """Return environment variables to draw films with, if there are to be any."""
   if not config.video_every:
     return {}
-  return studio.backend(make.MakeEnv(config.env, render_mode="rgb_array"))
+  return render_pool.backend(make.MakeEnv(config.env, render_mode="rgb_array"))
 
 
 def _follow(args: argparse.Namespace, cluster: cluster_lib.Cluster,
             config: config_lib.Config | None,
             interrupts: interrupts_lib.Interrupts) -> int:
   """Train as another machine says, and return the exit code."""
-  machines = together.meet(cluster, config, interrupts)
-  return together.follow(cluster, machines, args.logdir or "~/logdir",
+  machines = cluster_run.meet(cluster, config, interrupts)
+  return cluster_run.follow(cluster, machines, args.logdir or "~/logdir",
                          args.noenv_processes, interrupts)
 
 
@@ -231,14 +231,14 @@ def _train(folder: run_folder.RunFolder, resume: bool,
   config = folder.config
   workers = trainer = None
   try:
-    workers = stepping.workers(config, interrupts)  # While TensorFlow loads.
-    with quiet.quiet_imports():
+    workers = start_workers.workers(config, interrupts)  # While TensorFlow loads.
+    with quiet_imports.quiet_imports():
       from agents import build
-      from agents.commands import summary
-      from agents.training import leading
+      from agents.distributed import coordinator
       from agents.training import loop as loop_lib
+      from agents.training.monitoring import summary
     try:
-      with quiet.quiet_imports():
+      with quiet_imports.quiet_imports():
         build.setup(config)
       trainer = build.trainer(config, workers, *([machines] if machines else []
                                                  ))
@@ -249,7 +249,7 @@ def _train(folder: run_folder.RunFolder, resume: bool,
     def stop():
       return interrupts() or trainer.stop_elsewhere
     loop = loop_lib.Loop(trainer, folder, stop, drawing)
-    if isinstance(trainer, leading.Leader):
+    if isinstance(trainer, coordinator.Coordinator):
       trainer.facts = loop.facts
     if resume:
       loop.resume()
@@ -276,25 +276,25 @@ def _train(folder: run_folder.RunFolder, resume: bool,
   path, logdir = (
       shlex.quote(str(path)) for path in (folder.path, folder.path.parent))
   print(_again(folder, f" --steps {2 * config.steps}"),
-        f"To watch: {program.command('visualize')} --logdir {path}",
+        f"To watch: {cli.command('visualize')} --logdir {path}",
         f"To compare: tensorboard --logdir {logdir}", sep="\n")
   return 0
 
 
 def _again(folder: run_folder.RunFolder, more: str = "") -> str:
-  return (f"To {'extend' if more else 'resume'}: {program.command('train')} "
+  return (f"To {'extend' if more else 'resume'}: {cli.command('train')} "
           f"--resume {shlex.quote(str(folder.path))}{more}")
 
 
 def _explain(error: Exception, in_process: bool):
   """Print what failed; our own traceback only where it could help."""
-  if isinstance(error.__cause__, members.EnvironmentFailure):
+  if isinstance(error.__cause__, base.EnvironmentFailure):
     error = error.__cause__
   if isinstance(error, (errors.RunError, OSError)):
     print(f"\n{type(error).__name__}: {error}", file=sys.stderr)
   else:
     traceback.print_exception(error)
-  if isinstance(error, members.EnvironmentFailure) and not in_process:
+  if isinstance(error, base.EnvironmentFailure) and not in_process:
     print("Run with --noenv_processes to debug it in this process.",
           file=sys.stderr)
 

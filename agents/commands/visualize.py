@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents import config as config_lib
-from agents.commands import program
-from agents.environments import make
-from agents.films import film as film_lib
-from agents.films import recording
-from agents.training import checkpoint
-from agents.training import quiet
-from agents.training import recorded
-from agents.training import run_folder
+from agents.commands import cli
+from agents.environments.making import make
+from agents.training.monitoring import episode_recorder
+from agents.training.monitoring import quiet_imports
+from agents.training.run_folder import checkpoint
+from agents.training.run_folder import run_folder
+from agents.videos import recording
+from agents.videos import video
 
 _EXAMPLES = """\
 examples:
@@ -42,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
   if args.checkpoint == "all" and args.grid:
     parser.error("--checkpoint all makes a grid of its own, without --grid.")
   sys.path.append(os.getcwd())  # Where users keep their own environments.
-  with program.errors_told(parser):
+  with cli.errors_told(parser):
     folder = run_folder.find(args.logdir)
     if args.episode is not None and not folder.config.env.repeats:
       raise config_lib.ConfigError(
@@ -53,14 +53,14 @@ def main(argv: list[str] | None = None) -> int:
     make.check(folder.config.env, filmed=True)
     outdir.mkdir(parents=True, exist_ok=True)
     films = (_played(folder, outdir, args) if args.episode is None else
-             [recorded.film(recorded.find(
+             [episode_recorder.film(episode_recorder.find(
                  folder.checkpoints, args.episode), outdir)])
     _record(folder, films, args.size, outdir)
   return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-  name = program.command("visualize")
+  name = cli.command("visualize")
   parser = argparse.ArgumentParser(
       prog=name, description="Film the policy of a run: an MP4 of one picture "
       "an environment step.", epilog=_EXAMPLES.format(name), allow_abbrev=False,
@@ -102,31 +102,31 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _played(folder: run_folder.RunFolder, outdir: pathlib.Path,
-            args: argparse.Namespace) -> list[film_lib.Film]:
+            args: argparse.Namespace) -> list[video.Film]:
   """Let the policy play and return what to film of it."""
   together = args.checkpoint == "all"
   paths = (_milestones(folder) if together else [
       checkpoint.named(folder.checkpoints, args.checkpoint)
       if args.checkpoint else checkpoint.newest_whole(folder.checkpoints)])
-  with quiet.quiet_imports():
+  with quiet_imports.quiet_imports():
     from agents import build
-    from agents import play
+    from agents.commands import rollout_policy
     # What learned it does not matter here.
     build.setup(folder.config.override({"device": "cpu"}))
   amount = args.num_episodes or (1 if together else 5)
-  played = play.play(
+  played = rollout_policy.play(
       folder, paths, amount, args.num_agents or 1, args.policy == "sampled")
-  tiles = [[film_lib.Tile(episode, f"after {step:,} steps")
+  tiles = [[video.Tile(episode, f"after {step:,} steps")
             for episode in episodes] for step, episodes in played]
   sampled = "-sampled" if args.policy == "sampled" else ""
   if together:
     stem = str(outdir / f"timeline{sampled}-episode")
-    return [film_lib.Film(f"{stem}-{number}.mp4", row)
+    return [video.Film(f"{stem}-{number}.mp4", row)
             for number, row in enumerate(zip(*tiles, strict=True))]
   stem = str(outdir / f"step-{played[0].step}{sampled}")
   if args.grid:
-    return [film_lib.Film(f"{stem}-grid.mp4", tuple(tiles[0]))]
-  return [film_lib.Film(f"{stem}-episode-{number}.mp4", (tile,))
+    return [video.Film(f"{stem}-grid.mp4", tuple(tiles[0]))]
+  return [video.Film(f"{stem}-episode-{number}.mp4", (tile,))
           for number, tile in enumerate(tiles[0])]
 
 
@@ -135,7 +135,7 @@ def _milestones(folder: run_folder.RunFolder) -> Sequence[pathlib.Path]:
   return paths or [checkpoint.newest(folder.checkpoints)]  # Which says why not.
 
 
-def _record(folder: run_folder.RunFolder, films: list[film_lib.Film],
+def _record(folder: run_folder.RunFolder, films: list[video.Film],
             size: int | None, outdir: pathlib.Path):
   """Write the films, tell about each, and write episodes.json."""
   path = outdir / "episodes.json"

@@ -10,18 +10,18 @@ from typing import NamedTuple
 import numpy as np
 
 from agents import spaces
-from agents.environments import block as block_lib
 from agents.environments import chosen as chosen_lib
-from agents.environments import episode_log
-from agents.environments import episodes
 from agents.environments import group as group_lib
-from agents.environments import incidents as incidents_lib
-from agents.environments import layout
-from agents.environments import members
-from agents.environments import mujoco_log
-from agents.environments import outcomes as outcomes_lib
 from agents.environments import turns as turns_lib
-from agents.environments import workers as workers_lib
+from agents.environments.blocks import base
+from agents.environments.blocks import gymnasium_block
+from agents.environments.data import buffer_layout
+from agents.environments.data import episode_log
+from agents.environments.data import episode_statistics
+from agents.environments.data import episodes
+from agents.environments.data import failure_budget
+from agents.environments.data import mujoco_warnings
+from agents.environments.workers import pool
 
 
 class Step(NamedTuple):
@@ -82,12 +82,12 @@ class BatchEnv:
       all. Others are stepped elsewhere; `snapshot` wants to be told of them.
   """
 
-  def __init__(self, constructors: Sequence[members.Constructor],
-               workers: workers_lib.Workers | None = None, seed: int = 0,
+  def __init__(self, constructors: Sequence[base.Constructor],
+               workers: pool.WorkerPool | None = None, seed: int = 0,
                groups: int = 1,
-               incidents: incidents_lib.Incidents | None = None,
+               incidents: failure_budget.FailureBudget | None = None,
                infos: bool = False, lazy: bool = False,
-               block: Callable[..., Any] = block_lib.Block,
+               block: Callable[..., Any] = gymnasium_block.Block,
                rows: slice | None = None):
     self.rows = rows or slice(0, len(constructors))
     self._size = self.rows.stop - self.rows.start
@@ -97,7 +97,7 @@ class BatchEnv:
       raise ValueError(f"{self._size} environments can't be divided "
                        f"into {groups} groups of equal size.")
     self.whole = len(constructors)  # Environments, here and elsewhere.
-    mujoco_log.capture()
+    mujoco_warnings.capture()
     probe = constructors[0]()
     try:
       self.observation_space = probe.observation_space
@@ -108,13 +108,13 @@ class BatchEnv:
     self.groups = groups
     size = self._size // groups
     # Of one group.
-    self.action_layout = layout.action_layout(size, self.action_space)
-    self.step_layout = layout.step_layout(size, self.observation_space)
+    self.action_layout = buffer_layout.action_layout(size, self.action_space)
+    self.step_layout = buffer_layout.step_layout(size, self.observation_space)
     # How many of them step at the same time.
     self.parallel = 1 if workers is None else min(len(workers), self._size)
     if workers is not None:
       incidents = workers.incidents  # Of all batches together.
-    self.incidents = incidents or incidents_lib.Incidents()
+    self.incidents = incidents or failure_budget.FailureBudget()
     self.is_closed = False
     self._constructors = list(constructors)
     self._workers = workers
@@ -122,7 +122,7 @@ class BatchEnv:
     # Of blocks: seed, whether to survive failures, whether to report infos.
     self._options = seed, self.incidents.most > 0, infos
     self._log = episode_log.EpisodeLog(seed, self.whole, self.rows)
-    self._outcomes = outcomes_lib.Outcomes(
+    self._outcomes = episode_statistics.Outcomes(
         self._log, self.incidents, self.whole, self.parallel, infos)
     self._turns = turns_lib.Turns(self._log, self._outcomes)
     if not lazy:
@@ -264,7 +264,7 @@ class BatchEnv:
     return self._log.part(self._opened.observ)
 
   def snapshot(self, elsewhere: Sequence[episodes.Part] = (),
-               actions: np.ndarray | None = None) -> episodes.Running:
+               actions: np.ndarray | None = None) -> episodes.EpisodeState:
     """Return seeds and actions of the running episodes.
 
     Args:
@@ -289,7 +289,7 @@ class BatchEnv:
       observ[part.rows] = part.observ
     return self._log.snapshot(observ)
 
-  def restore(self, running: episodes.Running) -> bool:
+  def restore(self, running: episodes.EpisodeState) -> bool:
     """Rebuild running episodes by replaying them.
 
     Returns:

@@ -11,18 +11,18 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from agents.environments import backend
-from agents.environments import block as block_lib
-from agents.environments import episode_log
-from agents.environments import incidents
-from agents.environments import layout
-from agents.environments import members
-from agents.environments import memory
-from agents.environments import remote_block
-from agents.environments import workers as workers_lib
+from agents.environments.blocks import backend
+from agents.environments.blocks import base
+from agents.environments.blocks import gymnasium_block
+from agents.environments.data import buffer_layout
+from agents.environments.data import episode_log
+from agents.environments.data import failure_budget
+from agents.environments.workers import pool
+from agents.environments.workers import remote_block
+from agents.environments.workers import shared_memory
 
 
-class ReplayError(members.EnvironmentFailure):
+class ReplayError(base.EnvironmentFailure):
   """Replaying an episode's actions did not lead to its state again."""
 
 
@@ -36,7 +36,7 @@ class Group:
   arrays: dict[str, np.ndarray]  # Fields of `layout.batch_views`.
   answers: np.ndarray  # Bytes of `layout.step_layout` among them.
   observ: np.ndarray | None = None  # [N, ...], the latest that were received.
-  block: (block_lib.Block | remote_block.RemoteBlock
+  block: (gymnasium_block.Block | remote_block.RemoteBlock
           | backend.Backend) = dataclasses.field(init=False)
   stepping: bool = False  # Whether a step has begun whose end nobody has seen.
 
@@ -50,7 +50,7 @@ class Group:
     return numbers, seeds, [
         taken if len(taken) else nothing for taken in actions]
 
-  def episodes(self, here: slice, stepping: bool) -> list[incidents.Broken]:
+  def episodes(self, here: slice, stepping: bool) -> list[failure_budget.FailedEpisode]:
     """Return running episodes.
 
     Args:
@@ -66,12 +66,12 @@ class Group:
       action = actions[offset]
       if stepping and self.arrays["active"][offset]:
         action = np.concatenate([action, self.arrays["action"][offset][None]])
-      found.append(incidents.Broken(
+      found.append(failure_budget.FailedEpisode(
           self.rows.start + offset, seeds[offset], action))
     return found
 
-  def incident(self, failure: members.EnvironmentFailure, stepping: bool
-               ) -> incidents.Incident:
+  def incident(self, failure: base.EnvironmentFailure, stepping: bool
+               ) -> failure_budget.Failure:
     """Return what an environment failed in, with its episode if it is here.
 
     Args:
@@ -81,13 +81,13 @@ class Group:
     index, seed = failure.environment, failure.seed
     if index is None or seed is None or not (
         self.rows.start <= index < self.rows.stop):
-      return incidents.Incident(str(failure))
+      return failure_budget.Failure(str(failure))
     offset = index - self.rows.start
     found = self.episodes(slice(offset, offset + 1), stepping)
     # The step may have ended that one, and it failed to begin the next.
-    broken = [one if one.seed == seed else incidents.Broken(
+    broken = [one if one.seed == seed else failure_budget.FailedEpisode(
         index, seed, one.action[:0]) for one in found]
-    return incidents.Incident(str(failure), tuple(broken))
+    return failure_budget.Failure(str(failure), tuple(broken))
 
   def check_active(self, active: np.ndarray):
     """Raise ValueError for a wrong choice of whom to step, [N]."""
@@ -125,9 +125,9 @@ class Group:
             self.rows.start + offset, seeds[offset])
 
 
-def open_group(name: str, constructors: Sequence[members.Constructor],
+def open_group(name: str, constructors: Sequence[base.Constructor],
                first: int, spaces: tuple[gymnasium.Space, gymnasium.Space],
-               log: episode_log.EpisodeLog, workers: workers_lib.Workers | None,
+               log: episode_log.EpisodeLog, workers: pool.WorkerPool | None,
                block: Callable[..., Any], options: tuple[int, bool, bool]
                ) -> Group:
   """Build the environments of a group, and the memory for all it says.
@@ -144,19 +144,19 @@ def open_group(name: str, constructors: Sequence[members.Constructor],
       report infos.
   """
   size = len(constructors)
-  begin = layout.action_layout(size, spaces[1]).num_bytes
-  end = begin + layout.step_layout(size, spaces[0]).num_bytes
-  descriptor = memory.create(layout.batch_bytes(size, *spaces))
+  begin = buffer_layout.action_layout(size, spaces[1]).num_bytes
+  end = begin + buffer_layout.step_layout(size, spaces[0]).num_bytes
+  descriptor = shared_memory.create(buffer_layout.batch_bytes(size, *spaces))
   try:
-    buffer = memory.attach(os.dup(descriptor))
-    arrays = layout.batch_views(buffer, size, *spaces)
+    buffer = shared_memory.attach(os.dup(descriptor))
+    arrays = buffer_layout.batch_views(buffer, size, *spaces)
     group = Group(
         name, slice(first, first + size), log, arrays, buffer[begin:end])
     if workers is None:
       group.block = block(constructors, first, spaces, arrays, *options)
     else:
       group.block = workers.open(
-          block_lib.Block, constructors, first, spaces, descriptor, group,
+          gymnasium_block.Block, constructors, first, spaces, descriptor, group,
           *options)
     return group
   finally:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from agents import spaces
-from agents.environments import episode_log
-from agents.environments import episodes
 from agents.environments import group as group_lib
-from agents.environments import outcomes as outcomes_lib
-from agents.environments import process as process_lib
+from agents.environments.data import episode_log
+from agents.environments.data import episode_statistics
+from agents.environments.data import episodes
+from agents.environments.workers import process
 
 
 class Turns:
@@ -26,7 +26,7 @@ class Turns:
   """
 
   def __init__(self, log: episode_log.EpisodeLog,
-               outcomes: outcomes_lib.Outcomes):
+               outcomes: episode_statistics.Outcomes):
     self.groups: list[group_lib.Group] = []  # Of equal size; to be appended.
     self._log = log
     self._outcomes = outcomes
@@ -128,7 +128,7 @@ class Turns:
     self._halfway = False
     return self.observ
 
-  def restore(self, running: episodes.Running) -> bool:
+  def restore(self, running: episodes.EpisodeState) -> bool:
     """Rebuild running episodes, whatever is stepping; see `BatchEnv.restore`.
     """
     self._abandon_step()
@@ -157,7 +157,7 @@ class Turns:
 
   def close(self):
     """Close all groups. Can be repeated."""
-    self._abandon_step(process_lib.SECONDS_TO_CLOSE)
+    self._abandon_step(process.SECONDS_TO_CLOSE)
     groups, self.groups = self.groups, []
     with contextlib.ExitStack() as stack:
       for group in reversed(groups):

@@ -18,15 +18,15 @@ from tensorflow.python.framework import convert_to_constants
 
 from agents import build
 from agents import config as config_lib
-from agents import play
 from agents import spaces
-from agents import structs
-from agents.environments import make
+from agents import types
+from agents.commands import rollout_policy
+from agents.environments.making import make
 from agents.ops import packing
-from agents.parts import frames
-from agents.training import checkpoint
-from agents.training import run_folder
+from agents.simulation import frame_stack
 from agents.training import trainer
+from agents.training.run_folder import checkpoint
+from agents.training.run_folder import run_folder
 
 Arrays = dict[str, np.ndarray]
 
@@ -41,7 +41,7 @@ class Field(NamedTuple):
   path: tuple[str, ...] = ()  # Keys and indices that lead to a part.
   low: Any = None  # One bound for all numbers, or one for each; None: without.
   high: Any = None
-  # What noise is drawn from, one after the other, see `Head.noise_kinds`.
+  # What noise is drawn from, one after the other, see `ActionDistribution.noise_kinds`.
   drawn: tuple[tuple[str, int], ...] = ()
 
 
@@ -101,20 +101,20 @@ class Policy:
   def remembered(self, observ: tf.Tensor, given: dict[str, Any]) -> Any:
     """Return the algorithm's state for observations [N, ...], see `by_name`."""
     state = self.algorithm.initial_state(1)
-    if not isinstance(state, structs.Remembered):
+    if not isinstance(state, types.PolicyState):
       return tf.nest.pack_sequence_as(
           state, [given[name] for name in self.states])
     recent = state.recent
     if recent:
       nothing = observ[:, None][:, :0], tf.zeros(tf.shape(observ)[:1], tf.bool)
-      recent = frames.Recent(given.get("frames", nothing[0]),
+      recent = frame_stack.Recent(given.get("frames", nothing[0]),
                              given.get("frames_begun", nothing[1]))
-    return structs.Remembered(recent, given.get("memory", ()))
+    return types.PolicyState(recent, given.get("memory", ()))
 
 
 def by_name(state: Any) -> dict[str, tf.Tensor]:
   """Return what there is in an algorithm's state."""
-  if not isinstance(state, structs.Remembered):
+  if not isinstance(state, types.PolicyState):
     return {f"state_{index}": tensor
             for index, tensor in enumerate(tf.nest.flatten(state))}
   found = {}
@@ -143,7 +143,7 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
   env.close()
   algorithm = build.algorithm(config, observation_space, action_space)
   step = checkpoint.step_of(path)
-  play.load(algorithm, step, checkpoint.load(path)[0])
+  rollout_policy.load(algorithm, step, checkpoint.load(path)[0])
   inputs: dict[str, Field] = {}
   outputs: dict[str, Field] = {}
   _add(inputs, "observation", spaces.leaves(observation_space))

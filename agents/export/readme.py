@@ -7,7 +7,7 @@ from typing import Any
 from agents import config as config_lib
 from agents.export import formats
 from agents.export import policy as policy_lib
-from agents.training import provenance
+from agents.training.run_folder import provenance
 
 
 def text(policy: policy_lib.Policy, names: list[str]) -> str:

@@ -15,9 +15,9 @@ import tensorflow as tf
 
 from agents import errors
 from agents import spaces
-from agents.environments import conversion
-from agents.environments import episodes
-from agents.environments import make
+from agents.environments.data import episodes
+from agents.environments.making import action_scaling
+from agents.environments.making import make
 from agents.export import formats
 from agents.export import player
 from agents.export import policy as policy_lib
@@ -74,7 +74,7 @@ def in_training(policy: policy_lib.Policy) -> formats.Run:
   algorithm, action_space = policy.algorithm, policy.action_space
   kind, _ = spaces.dtype(action_space, acting=True)
   observed, _ = spaces.dtype(policy.observation_space)
-  convert = conversion.action_converter(action_space)
+  convert = action_scaling.action_converter(action_space)
   act = tf.function(algorithm.act, autograph=False)
   actions = [name for name, field in policy.outputs.items()
              if field.role == "action"]

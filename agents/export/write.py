@@ -16,8 +16,8 @@ from agents.export import formats
 from agents.export import policy as policy_lib
 from agents.export import readme
 from agents.export import verify
-from agents.training import quiet
-from agents.training import run_folder
+from agents.training.monitoring import quiet_imports
+from agents.training.run_folder import run_folder
 
 
 def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
@@ -71,7 +71,7 @@ def _write(policy: policy_lib.Policy, one: formats.Format,
   """Write one format, tell how it differs, and return whether it doesn't."""
   folder.mkdir()
   try:
-    with quiet.quiet_imports():
+    with quiet_imports.quiet_imports():
       one.write(policy, folder / one.file)
       run = one.load(folder / one.file)
     found = verify.examine(policy, run, steps)

@@ -15,7 +15,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from agents import config as config_lib
-from agents.networks import head
+from agents.networks import action_distribution
 from agents.ops import random
 
 tfb = tfp.bijectors
@@ -29,7 +29,7 @@ _WEIGHTS /= math.sqrt(2 * math.pi)
 _TRIES = 4  # Of which one in twenty fails, at most.
 
 
-class Gaussian(head.Head):
+class Gaussian(action_distribution.ActionDistribution):
   """Independent normal distributions; parameters are means and log stds.
 
   Args:
@@ -131,7 +131,7 @@ class SquashedGaussian(Gaussian):
     return tf.reduce_sum(function(points) * _WEIGHTS.astype(np.float32), -1)
 
 
-class Beta(head.Head):
+class Beta(action_distribution.ActionDistribution):
   """Beta distributions, stretched to [-1, 1] (Chou et al. 2017).
 
   Parameters are two for each dimension, of which `1 + softplus` is the

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from agents.networks import head
+from agents.networks import action_distribution
 from agents.ops import random
 
 tfd = tfp.distributions
@@ -21,7 +21,7 @@ tfd = tfp.distributions
 _NEVER = -1e9  # A logit. Infinite ones have gradients that aren't finite.
 
 
-class Categorical(head.Head):
+class Categorical(action_distribution.ActionDistribution):
   """One of `space.n` choices.
 
   Args:
@@ -51,7 +51,7 @@ class Categorical(head.Head):
     return tf.reduce_mean(tf.sqrt(probability * (1 - probability)), -1)
 
 
-class MultiCategorical(head.Head):
+class MultiCategorical(action_distribution.ActionDistribution):
   """Several independent choices, each with as many logits as the widest.
 
   Args:
@@ -92,7 +92,7 @@ class MultiCategorical(head.Head):
     return tf.where(self._possible, tf.reshape(parameters, shape), _NEVER)
 
 
-class Bernoulli(head.Head):
+class Bernoulli(action_distribution.ActionDistribution):
   """Independent choices of 0 or 1.
 
   Args:

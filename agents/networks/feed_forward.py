@@ -6,9 +6,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from agents import class_loader
 from agents import config as config_lib
-from agents import named
-from agents.networks import head as head_lib
+from agents.networks import action_distribution
 
 
 class FeedForward(keras.Model):
@@ -57,7 +57,7 @@ class Policy(FeedForward):
     seed: Seed of the initial weights.
   """
 
-  def __init__(self, head: head_lib.Head, config: config_lib.Network,
+  def __init__(self, head: action_distribution.ActionDistribution, config: config_lib.Network,
                seed: int):
     super().__init__(
         config.policy_layers, config, policy_output(config, seed),
@@ -90,7 +90,7 @@ def own_hidden(config: config_lib.Network) -> type[keras.Model]:
   Raises:
     ConfigError: If there is none, or it does not take its arguments.
   """
-  return named.find_class(
+  return class_loader.find_class(
       "network.hidden", config.hidden, keras.Model,
       arguments=["seed", "name", *config.hidden_kwargs])
 

@@ -17,7 +17,7 @@ from agents.reports import curves
 from agents.reports import figures
 from agents.reports import published
 from agents.reports import results
-from agents.training import ledger
+from agents.training.monitoring import time_budget
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -147,7 +147,7 @@ def _speed(groups: Sequence[results.Group]) -> str:
   """Return a table of steps a second and where the time went."""
   rows = []
   for group in groups:
-    totals = [ledger.total(train) for run in group.runs if (
+    totals = [time_budget.total(train) for run in group.runs if (
         train := [row for row in run.rows if row["phase"] == "train"])]
     def mean(name, form, totals=totals):
       values = [total[name] for total in totals if total[name] is not None]
@@ -156,11 +156,11 @@ def _speed(groups: Sequence[results.Group]) -> str:
         html.escape(f"{group.task}: {group.label}"),
         mean("steps_per_second", ",.0f"), mean("step_limit", ",.0f"),
         mean("limit_share", ".2f"),
-        *(mean(f"{part}_share", ".0%") for part in ledger.PARTS)])
+        *(mean(f"{part}_share", ".0%") for part in time_budget.PARTS)])
   return ("<h2>Speed</h2>\n<p>Steps a second without evaluation and "
           "compilation; what the workers could do at most; and the shares of "
           "all time.</p>\n" + _table([
-              "", "steps/s", "limit", "share", *ledger.PARTS], rows))
+              "", "steps/s", "limit", "share", *time_budget.PARTS], rows))
 
 
 def _differences(groups: Sequence[results.Group]) -> str:

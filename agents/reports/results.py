@@ -11,7 +11,7 @@ from typing import Any
 from typing import NamedTuple
 
 from agents import config as config_lib
-from agents.training import run_folder
+from agents.training.run_folder import run_folder
 
 # What changes neither scores nor what an update learns from.
 _INCIDENTAL = (

@@ -11,8 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from agents import spaces
+from agents.distributed import collectives
 from agents.environments import batch_env as batch_env_lib
-from agents.ops import exchange
 from agents.ops import packing
 
 
@@ -43,7 +43,7 @@ class InGraphBatchEnv:
   news: Callable[[], bytes] = bytes
 
   def __init__(self, batch_env: batch_env_lib.BatchEnv,
-               machines: exchange.Machines = exchange.ALONE):
+               machines: collectives.Communicator = collectives.LOCAL):
     self.batch_env = batch_env
     self.machines = machines
     self.whole = len(batch_env)  # Environments of which simulations tell.

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from agents import spaces
-from agents import structs
+from agents import types
 from agents.simulation import in_graph_batch_env
 
 
@@ -36,8 +36,8 @@ class Actor(Protocol):
 class Simulation(NamedTuple):
   """What happened in T steps of all environments."""
 
-  carry: structs.Carry  # To continue from.
-  transitions: structs.Transition  # [T, B, ...]
+  carry: types.Carry  # To continue from.
+  transitions: types.Transition  # [T, B, ...]
   left: tf.Tensor  # [N] int32, episodes of the quota still to play here.
   env_seconds: tf.Tensor  # [] float64, in the environments and getting there.
   exchange_seconds: tf.Tensor  # [] float64, with other machines.
@@ -45,8 +45,8 @@ class Simulation(NamedTuple):
 
 
 def initial_carry(observ: np.ndarray, clock: Any = 0,
-                  state: Any = structs.NOTHING
-                  ) -> structs.Carry:
+                  state: Any = types.NOTHING
+                  ) -> types.Carry:
   """Begin with all episodes at their first observation.
 
   Args:
@@ -54,12 +54,12 @@ def initial_carry(observ: np.ndarray, clock: Any = 0,
     clock: To count random numbers from.
     state: From `Actor.initial_state`.
   """
-  return structs.Carry(tf.constant(spaces.as_bytes(np.asarray(observ))),
+  return types.Carry(tf.constant(spaces.as_bytes(np.asarray(observ))),
                        tf.constant(clock, tf.int64), state)
 
 
 def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
-             carry: structs.Carry, steps: int, explore: bool,
+             carry: types.Carry, steps: int, explore: bool,
              quota: tf.Tensor | None = None) -> Simulation:
   """Step all environments `steps` times, or until they have done their quota.
 
@@ -169,13 +169,13 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
       told, quota is not None)[:4]
   clock = carry.clock + tf.shape(action, tf.int64)[0]
   observ = tf.concat([carry.observ[None], answers.observ], 0)
-  transitions = structs.Transition(
+  transitions = types.Transition(
       observ[:-1], action, answers.reward, answers.terminated,
       answers.truncated, in_graph_batch_env.successors(answers, final),
       answers.valid, final)
   with tf.control_dependencies([final]):
     # The next simulation must not begin before these have been taken.
-    carry = structs.Carry(tf.identity(observ[-1]), clock, state)
+    carry = types.Carry(tf.identity(observ[-1]), clock, state)
   return Simulation(carry, transitions, left, env_seconds + seconds,
                     exchange_seconds, [part.news for part in told])
 

@@ -11,7 +11,7 @@ from typing import Any
 import optuna
 
 from agents import config as config_lib
-from agents import plain
+from agents import config_parsing
 
 _MOST_DRAWS = 100  # To find a config that goes together with a value.
 _EXAMPLE = ("algorithm.learning_rate: {low: 1e-5, high: 1e-3, log: true}, or "
@@ -42,7 +42,7 @@ class _Range:
   """Numbers between two bounds; integers if all that is said of it are."""
 
   def __init__(self, data: dict[str, Any], key: str):
-    bounds = plain.convert(_Bounds, data, key)
+    bounds = config_parsing.convert(_Bounds, data, key)
     numbers = [data[name] for name in ("low", "high", "step") if name in data]
     self._whole = all(isinstance(number, int) for number in numbers)
     self._bounds = bounds
@@ -91,7 +91,7 @@ class Space:
 
   def __init__(self, text: str, source: str):
     try:
-      self.data = plain.parse(text)
+      self.data = config_parsing.parse(text)
       if not (isinstance(self.data, dict) and self.data):
         raise config_lib.ConfigError(f"expected lines such as {_EXAMPLE}.")
       self._dimensions = {

@@ -16,10 +16,10 @@ import optuna
 
 from agents import config as config_lib
 from agents import errors
-from agents.environments import workers
+from agents.environments.workers import pool
 from agents.reports import results
 from agents.sweeps import space as space_lib
-from agents.training import run_folder
+from agents.training.run_folder import run_folder
 
 _MOST_KILLS = 3  # Of one trial's process.
 _SECONDS_TO_LOOK = 0.5
@@ -167,7 +167,7 @@ def _cores(at_once: int) -> list[str]:
   if at_once == 1:
     return ["all"]
   cores = (sorted(os.sched_getaffinity(0))
-           if hasattr(os, "sched_getaffinity") else range(workers.cores()))
+           if hasattr(os, "sched_getaffinity") else range(pool.cores()))
   return [str(cores[number % len(cores)]) for number in range(at_once)]
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from agents import errors
-from agents.training import epoch as epoch_lib
+from agents.training import epoch_result
 from agents.training import trainer
 
 
-def check(epoch: epoch_lib.Epoch, step: int, algorithm: trainer.Algorithm):
+def check(epoch: epoch_result.Epoch, step: int, algorithm: trainer.Algorithm):
   """Look at all that an epoch reports, and at what it has led to.
 
   Args:

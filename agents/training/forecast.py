@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from agents import config as config_lib
-from agents import costs
-from agents.environments import make
-from agents.environments import workers as workers_lib
-from agents.training import epoch as epoch_lib
+from agents.environments.making import make
+from agents.environments.workers import pool
+from agents.training import cost_model
+from agents.training import epoch_result
 from agents.training import trainer as trainer_lib
 
 
 def minutes(config: config_lib.Config, trainer: trainer_lib.Trainer,
-            epoch: epoch_lib.Epoch, steps: int) -> float:
+            epoch: epoch_result.Epoch, steps: int) -> float:
   """Return roughly how many minutes some steps will take, evaluations and all.
 
   Args:
@@ -27,7 +27,7 @@ def minutes(config: config_lib.Config, trainer: trainer_lib.Trainer,
     length = make.max_length(config.env)
   except config_lib.ConfigError:
     length = 0  # Nobody knows.
-  return costs.training_seconds(
+  return cost_model.training_seconds(
       config, env.observation_space, trainer.memory.rows,
-      max(0, steps), speed, min(env.parallel, workers_lib.cores()),
+      max(0, steps), speed, min(env.parallel, pool.cores()),
       length) / 60

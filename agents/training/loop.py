@@ -13,25 +13,25 @@ import gymnasium
 import tensorflow as tf
 
 from agents import config as config_lib
+from agents import config_parsing
 from agents import errors
-from agents import plain
 from agents import spaces
-from agents.training import checkpoint
 from agents.training import divergence
-from agents.training import epoch as epoch_lib
-from agents.training import facts as facts_lib
-from agents.training import failures
-from agents.training import filming
+from agents.training import epoch_result
 from agents.training import forecast
-from agents.training import health as health_lib
-from agents.training import ledger as ledger_lib
-from agents.training import metrics as metrics_lib
-from agents.training import progress as progress_lib
-from agents.training import provenance
-from agents.training import recorded
-from agents.training import run_folder
-from agents.training import tally
 from agents.training import trainer as trainer_lib
+from agents.training import training_statistics
+from agents.training.faults import crash_recorder
+from agents.training.monitoring import diagnostics
+from agents.training.monitoring import episode_recorder
+from agents.training.monitoring import metrics
+from agents.training.monitoring import progress
+from agents.training.monitoring import time_budget
+from agents.training.monitoring import video_recorder
+from agents.training.run_folder import checkpoint
+from agents.training.run_folder import checkpoint_metadata
+from agents.training.run_folder import provenance
+from agents.training.run_folder import run_folder
 
 _MOST_FALLBACKS = 3  # From one checkpoint.
 
@@ -61,15 +61,15 @@ class Loop:
     self.step = 0  # Of all environments together.
     self._done = {"report_every": 0, "eval_every": 0, "checkpoint_every": -1,
                   "video_every": 0}
-    self._tally = tally.Tally()
-    self._failures = failures.Failures(
+    self._tally = training_statistics.TrainingStatistics()
+    self._failures = crash_recorder.Failures(
         folder, self._config, trainer.incidents)
-    self._recorder = recorded.Recorder()
+    self._recorder = episode_recorder.Recorder()
     actions = spaces.leaves(
         trainer.train_env.batch_env.action_space, acting=True)
-    self._health = health_lib.Health(self._config, any(
+    self._health = diagnostics.Diagnostics(self._config, any(
         isinstance(leaf.space, gymnasium.spaces.Box) for leaf in actions))
-    self._filming = filming.Filming(folder, drawing or {})
+    self._filming = video_recorder.VideoRecorder(folder, drawing or {})
     self._fallbacks = 0  # To the last checkpoint.
     self._compiled = False  # A process's first epoch compiles; it isn't timed.
     self._seconds = 0.0  # Of the run, up to the checkpoint it resumed from.
@@ -77,13 +77,13 @@ class Loop:
   @property
   def complete(self) -> bool:
     """Whether the budget is used up and what came of it evaluated."""
-    return facts_lib.complete(self.step, self._done, self._config.steps)
+    return checkpoint_metadata.complete(self.step, self._done, self._config.steps)
 
   def start(self):
     """Begin a new run."""
     with self._failures_kept():
       self._trainer.start()
-    self._metrics = metrics_lib.Metrics(self._folder.path)
+    self._metrics = metrics.Metrics(self._folder.path)
     self._metrics.describe({
         "about/steps": (
             f"The x-axis counts decisions of the agent in all "
@@ -100,10 +100,10 @@ class Loop:
   def _load(self):
     arrays, data = checkpoint.load_newest(self._folder.checkpoints)
     try:
-      facts = plain.convert(facts_lib.Facts, data, "facts")
+      facts = config_parsing.convert(checkpoint_metadata.CheckpointMetadata, data, "facts")
       self._trainer.load(arrays)
       self._load_facts(facts)
-      self._recorder.load(recorded.recorded_arrays(arrays))
+      self._recorder.load(episode_recorder.recorded_arrays(arrays))
     except KeyError as error:
       raise config_lib.ConfigError(
           f"The checkpoint lacks {error}; another version of this program "
@@ -114,13 +114,13 @@ class Loop:
         raise  # An environment's own, while its episode was replayed.
       raise config_lib.ConfigError(
           f"config.yaml and checkpoint do not fit: {error}") from error
-    self._metrics = metrics_lib.Metrics(self._folder.path, facts.files)
+    self._metrics = metrics.Metrics(self._folder.path, facts.files)
 
-  def _load_facts(self, facts: facts_lib.Facts):
+  def _load_facts(self, facts: checkpoint_metadata.CheckpointMetadata):
     """Go on from what `_save` knew."""
     self.step = facts.step
     self._done |= facts.done
-    self._tally = tally.Tally(facts.scores, facts.lengths, facts.reward_parts)
+    self._tally = training_statistics.TrainingStatistics(facts.scores, facts.lengths, facts.reward_parts)
     self._health.state = facts.health
     self._seconds = facts.seconds
     self._failures.count = facts.restarts
@@ -137,8 +137,8 @@ class Loop:
         again.
     """
     self._start = time.monotonic()
-    self._progress = progress_lib.Progress(self._config.steps, self.step)
-    self._ledger = ledger_lib.Ledger()
+    self._progress = progress.Progress(self._config.steps, self.step)
+    self._ledger = time_budget.TimeBudget()
     try:
       self._train()
       if self._stop():
@@ -148,7 +148,7 @@ class Loop:
     except Exception as error:
       # Where environments failed, or hang and the user has stopped waiting,
       # the trainer still holds the end of the last epoch.
-      if not failures.of_environments(error):
+      if not crash_recorder.of_environments(error):
         raise
       try:
         self._tell_restarts()
@@ -200,7 +200,7 @@ class Loop:
         before < 0 or self.step // every > before // every
         or self.step >= self._config.steps)
 
-  def _add(self, epoch: epoch_lib.Epoch, seconds: float):
+  def _add(self, epoch: epoch_result.Epoch, seconds: float):
     self._tell_restarts()
     self.step += epoch.steps
     self._progress.advance(self.step)
@@ -235,19 +235,19 @@ class Loop:
       ) from None
     self._seconds, self._failures.count = seconds, restarts  # These go on.
     self._trainer.change_random_numbers(self._fallbacks)
-    self._ledger = ledger_lib.Ledger()
+    self._ledger = time_budget.TimeBudget()
     self._progress.warn(
         f"{error} Going on from the checkpoint of step {self.step:,}, with "
         "other random numbers.")
 
-  def _report(self, epoch: epoch_lib.Epoch):
+  def _report(self, epoch: epoch_result.Epoch):
     """Write a row of training."""
     time_spent = self._ledger.row()
-    self._ledger = ledger_lib.Ledger()
+    self._ledger = time_budget.TimeBudget()
     warnings = self._health.examine(epoch.metrics)
     row = {**self._row("train", self._tally.row()), **time_spent,
            "warnings": warnings, "restarts": self._failures.count}
-    scalars = metrics_lib.grouped(epoch.metrics)
+    scalars = metrics.grouped(epoch.metrics)
     scalars["reliability/restarts"] = self._failures.count
     for name, value in time_spent.items():
       if value is not None:
@@ -260,17 +260,17 @@ class Loop:
     if warnings:  # As one, as TensorBoard keeps one text a step.
       self._metrics.write_text(
           "health/warnings", "\n\n".join(warnings), self.step)
-    self._tally = tally.Tally()
+    self._tally = training_statistics.TrainingStatistics()
     self._done["report_every"] = self.step
 
-  def _evaluate(self, epoch: epoch_lib.Epoch | None):
+  def _evaluate(self, epoch: epoch_result.Epoch | None):
     """Evaluate and write a row, unless interrupted."""
     self._progress.phase("eval")
     start = time.monotonic()
     played = self._trainer.evaluate(self._config.eval_episodes, self._stop)
     self._tell_restarts()
     if played:
-      self._write(self._row("eval", tally.summarize(*played)), {})
+      self._write(self._row("eval", training_statistics.summarize(*played)), {})
       self._done["eval_every"] = self.step
       if self._config.histograms and epoch:
         self._metrics.write_histograms(
@@ -294,7 +294,7 @@ class Loop:
   def _keep_fatal(self, error: Exception):
     """Keep what environments failed in, unless the user has stopped waiting."""
     lost = isinstance(error, errors.MachineLost)
-    if failures.of_environments(error) and not (lost or self._stop()):
+    if crash_recorder.of_environments(error) and not (lost or self._stop()):
       self._failures.keep_fatal(self.step, error)
 
   def _film(self):
@@ -339,7 +339,7 @@ class Loop:
 
   def facts(self) -> dict[str, Any]:
     """Return what a checkpoint of now knows beside its arrays."""
-    return dataclasses.asdict(facts_lib.Facts(
+    return dataclasses.asdict(checkpoint_metadata.CheckpointMetadata(
         self.step, self._done, **dataclasses.asdict(self._tally),
         health=self._health.state, seconds=self._elapsed(),
         files=self._metrics.lengths(), restarts=self._failures.count,

@@ -16,16 +16,16 @@ import tensorflow as tf
 
 from agents import errors
 from agents import spaces
-from agents import structs
-from agents.environments import episodes as episodes_lib
-from agents.environments import incidents as incidents_lib
-from agents.parts import frames
-from agents.parts import memory as memory_lib
+from agents import types
+from agents.distributed import rollout_status
+from agents.environments.data import episodes
+from agents.environments.data import failure_budget
+from agents.simulation import evaluator
+from agents.simulation import frame_stack
 from agents.simulation import in_graph_batch_env
+from agents.simulation import rollout
 from agents.simulation import simulate
-from agents.training import epoch as epoch_lib
-from agents.training import news
-from agents.training import player
+from agents.training import epoch_result
 
 _MANY_STEPS = 2 ** 40  # More than any run takes.
 _NOTHING = "No environment has made a single step that can be learned from."
@@ -44,7 +44,7 @@ class Algorithm(simulate.Actor, Protocol):
   def assign(self, values: dict[str, np.ndarray]):
     """Set all variables."""
 
-  def learn(self, memory: structs.Experience, clock: tf.Tensor,
+  def learn(self, memory: types.Experience, clock: tf.Tensor,
             progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """Learn from all of a memory.
 
@@ -53,7 +53,7 @@ class Algorithm(simulate.Actor, Protocol):
       "finite_steps", and the advantages, of shape [N].
     """
 
-  def learn_in_parts(self, memory: structs.Experience, clock: tf.Tensor,
+  def learn_in_parts(self, memory: types.Experience, clock: tf.Tensor,
                      progress: tf.Tensor) -> Iterator[
                          tuple[dict[str, tf.Tensor], tf.Tensor] | None]:
     """Yield None between graph calls of an update that takes long, and at last
@@ -77,11 +77,11 @@ class Trainer:
   def __init__(self, algorithm: Algorithm,
                train_env: in_graph_batch_env.InGraphBatchEnv,
                eval_env: in_graph_batch_env.InGraphBatchEnv | None,
-               memory: memory_lib.Memory, in_parts: bool = False):
+               memory: rollout.Memory, in_parts: bool = False):
     self.algorithm = algorithm
     self.train_env = train_env
     self._eval_env = eval_env
-    self._player = player.Player(
+    self._player = evaluator.Evaluator(
         eval_env, algorithm, explore=False, machines=train_env.machines)
     self.memory = memory
     self._in_parts = in_parts
@@ -92,8 +92,8 @@ class Trainer:
     self._began = 0.0  # Of the epoch.
     self.collecting_seconds: list[float] = []  # Of each machine, last time.
     self.stop_elsewhere = False  # Whether another machine was asked to.
-    self._carry: structs.Carry | None = None
-    self._running: episodes_lib.Running | None = None
+    self._carry: types.Carry | None = None
+    self._running: episodes.EpisodeState | None = None
 
   def start(self):
     """Begin all training episodes."""
@@ -105,7 +105,7 @@ class Trainer:
           state=self.algorithm.initial_state(self.train_env.whole))
 
   def epoch(self, progress: float, stop: Callable[[], bool] = lambda: False
-            ) -> epoch_lib.Epoch | None:
+            ) -> epoch_result.Epoch | None:
     """Fill the memory and learn from it.
 
     Args:
@@ -135,7 +135,7 @@ class Trainer:
             self.algorithm.variables(), before, strict=True)))
       raise
     except tf.errors.InvalidArgumentError as error:
-      for text in (_NOTHING, frames.FULL):
+      for text in (_NOTHING, frame_stack.FULL):
         if text in error.message:
           raise errors.EnvironmentsError(text) from None
       raise
@@ -152,7 +152,7 @@ class Trainer:
     self.fingerprint = np.array([*numbers.values()]).tobytes()
     steps, finite = (int(numbers.pop(name)) for name in (
         "gradient_steps", "finite_steps"))
-    return epoch_lib.Epoch(
+    return epoch_result.Epoch(
         numbers, steps, finite, heard.finished,
         int(np.count_nonzero(samples.valid.numpy())), {
             "stepping": stepping, "crossing": in_env - stepping,
@@ -160,26 +160,26 @@ class Trainer:
             "exchange": exchanging, "learning": learning},
         env.least_seconds - least, samples)
 
-  def _news(self) -> news.News:
-    return news.latest(self.train_env.batch_env, self._machines, self._stop(),
+  def _news(self) -> rollout_status.RolloutStatus:
+    return rollout_status.latest(self.train_env.batch_env, self._machines, self._stop(),
                        time.perf_counter() - self._began)
 
-  def _heard(self, told: list[news.News],
-             samples: epoch_lib.Samples | None = None) -> news.Heard:
+  def _heard(self, told: list[rollout_status.RolloutStatus],
+             samples: epoch_result.Samples | None = None) -> rollout_status.Heard:
     """Return what all machines together know.
 
     Args:
       told: By each of them; by this one alone if it is.
       samples: Of what has been done since they told the last time.
     """
-    heard = news.heard(
+    heard = rollout_status.heard(
         self.train_env.batch_env, self._machines, told, samples)
     self.stop_elsewhere |= heard.stop
     self.collecting_seconds = heard.seconds
     return heard
 
   @tf.function(autograph=False)
-  def train_epoch(self, carry: structs.Carry, progress: tf.Tensor):
+  def train_epoch(self, carry: types.Carry, progress: tf.Tensor):
     """Simulate, then learn: one graph, and no way back to Python between."""
     with tf.device("CPU:0"):  # Where the environments are.
       collected, memory, start, middle = self._collect(carry)
@@ -190,7 +190,7 @@ class Trainer:
       seconds = tf.stack([collected.env_seconds, collected.exchange_seconds,
                           middle - start, end - middle])
       return (collected.carry, metrics,
-              epoch_lib.samples(collected, memory, advantage), seconds,
+              epoch_result.samples(collected, memory, advantage), seconds,
               collected.news)
 
   def _epoch_in_parts(self, progress: tf.Tensor, stop: Callable[[], bool]):
@@ -208,15 +208,15 @@ class Trainer:
     seconds = tf.stack([collected.env_seconds, collected.exchange_seconds,
                         middle - start, tf.timestamp() - middle])
     return (collected.carry, metrics,
-            epoch_lib.samples(collected, memory, advantage), seconds,
+            epoch_result.samples(collected, memory, advantage), seconds,
             collected.news)
 
   @tf.function(autograph=False)
-  def _collect_alone(self, carry: structs.Carry):
+  def _collect_alone(self, carry: types.Carry):
     with tf.device("CPU:0"):
       return self._collect(carry)
 
-  def _collect(self, carry: structs.Carry):
+  def _collect(self, carry: types.Carry):
     """Simulate, and return what came of it, also as a memory, and when it
     began and ended."""
     start = tf.timestamp()
@@ -238,7 +238,7 @@ class Trainer:
         transitions._replace(valid=valid), carry.state, collected.carry.observ)
     return collected, memory, start, middle
 
-  def histograms(self, samples: epoch_lib.Samples) -> dict[str, np.ndarray]:
+  def histograms(self, samples: epoch_result.Samples) -> dict[str, np.ndarray]:
     """Return numbers whose distribution is worth seeing, by name."""
     observ, action, valid, _, advantage, learned = samples
     seen = self.algorithm.features(tf.boolean_mask(observ, valid)).numpy()
@@ -265,12 +265,12 @@ class Trainer:
     told = self._machines.hear((
         [(episode.score, episode.length) for episode in played],
         self.checksum() if self._machines.amount > 1 else 0))
-    news.check_equal([checksum for _, checksum in told])
+    rollout_status.check_equal([checksum for _, checksum in told])
     results = sorted(itertools.chain(*(part for part, _ in told)))
     return [score for score, _ in results], [length for _, length in results]
 
   @property
-  def incidents(self) -> incidents_lib.Incidents:
+  def incidents(self) -> failure_budget.FailureBudget:
     """What has failed in the environments, of training and of evaluation."""
     return self.train_env.batch_env.incidents
 
@@ -329,7 +329,7 @@ class Trainer:
             "episodes/", "variable/", "recorded/", "state/")))]
     if others:
       raise ValueError(f"Nobody knows what {', '.join(others)} would be.")
-    running = episodes_lib.Running.from_arrays({
+    running = episodes.EpisodeState.from_arrays({
         name.removeprefix("episodes/"): array
         for name, array in arrays.items() if name.startswith("episodes/")})
     clock = arrays["clock"]

@@ -10,7 +10,7 @@ import importlib
 import pkgutil
 
 from agents import config as config_lib
-from agents import plain
+from agents import config_parsing
 
 
 def names() -> list[str]:
@@ -25,7 +25,7 @@ def apply(name: str, config: config_lib.Config) -> config_lib.Config:
     ConfigError: If there is no such preset.
   """
   if name not in names():
-    hint = plain.did_you_mean(name, names())
+    hint = config_parsing.did_you_mean(name, names())
     raise config_lib.ConfigError(
         f"--preset {name}: no such preset.{hint} There are: "
         f"{', '.join(names())}.")

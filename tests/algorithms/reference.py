@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from agents import config as config_lib
-from agents import structs
+from agents import types
 
 
 class Gaussian:
@@ -133,7 +133,7 @@ class Sequence(NamedTuple):
   final_observ: np.ndarray  # [...]
 
 
-def sequences(transitions: structs.Transition) -> list[Sequence]:
+def sequences(transitions: types.Transition) -> list[Sequence]:
   """Return what is in arrays of shape [T, B, ...], by environment and time."""
   found, rows = [], []
   steps, batch = transitions.valid.shape

@@ -8,9 +8,9 @@ import tensorflow as tf
 
 from agents import build
 from agents import config as config_lib
-from agents import structs
+from agents import types
 from agents.environments import batch_env
-from agents.environments import incidents
+from agents.environments.data import failure_budget
 from agents.simulation import in_graph_batch_env
 from agents.simulation import simulate
 from tests import toy
@@ -49,7 +49,7 @@ def _batch(groups=1, broken=False):
               (1, False), (2, True), (3, False), (4, True), (9, True))]
   envs.append(functools.partial(_Breaks if broken else toy.Counter, 5))
   return batch_env.BatchEnv(
-      envs, seed=3, groups=groups, incidents=incidents.Incidents(1000))
+      envs, seed=3, groups=groups, incidents=failure_budget.FailureBudget(1000))
 
 
 def _algorithm(config, batch):
@@ -112,7 +112,7 @@ def test_values_of_true_successors_follow_from_what_is_remembered(kind):
     model = algorithm.model
     for transitions, memory, _ in _collections(algorithm, config, batch):
       values, finals = model.values(memory)
-      _, expected = model.both(_seen(algorithm, memory.observ, memory),
+      _, expected = model.policy_and_value(_seen(algorithm, memory.observ, memory),
                                memory.segments)
       np.testing.assert_allclose(values, expected, atol=1e-5)
       # A sequence with its true successor as one more step.
@@ -134,10 +134,10 @@ def test_values_of_true_successors_follow_from_what_is_remembered(kind):
           context = ()
           if config.network.recurrent:
             state = memory.segments.state[env][None]
-            context = structs.Segments(
+            context = types.Segments(
                 tf.zeros([1, len(rows) + 1], tf.bool),
                 state if begin == 0 else tf.zeros_like(state))
-          _, expected = model.both(_seen(algorithm, observ, memory), context)
+          _, expected = model.policy_and_value(_seen(algorithm, observ, memory), context)
           np.testing.assert_allclose(finals[number], expected[-1], atol=1e-5)
           row += 1
       assert row > 3

@@ -8,17 +8,17 @@ import gymnasium
 import numpy as np
 import pytest
 import tensorflow as tf
+from agents.configs.presets import paper
 
 from agents import config as config_lib
-from agents import structs
+from agents import types
+from agents.algorithms import chunks
 from agents.algorithms import models
 from agents.algorithms import ppo
-from agents.configs.presets import paper
+from agents.networks import composite
 from agents.networks import feed_forward
-from agents.networks import heads
 from agents.ops import random
-from agents.parts import chunks
-from agents.parts import memory as memory_lib
+from agents.simulation import rollout
 from tests import modes
 from tests.algorithms import reference
 
@@ -62,7 +62,7 @@ _each_shared = pytest.mark.parametrize("settings, policy", [
 
 def _algorithm(config=_MODERN, action_space=_SPACES["gaussian"],
                observation_space=_OBSERV, network=_NETWORK, seed=11):
-  policy = feed_forward.Policy(heads.make(action_space, network), network, seed)
+  policy = feed_forward.Policy(composite.make(action_space, network), network, seed)
   algorithm = ppo.BatchPPO(
       config, observation_space, models.Networks(
           policy, feed_forward.feed_forward_value(network, seed + 1)), seed)
@@ -121,7 +121,7 @@ def _transitions(seed, action_space=_SPACES["gaussian"],
   terminated, truncated = np.zeros((2, *shape), bool)
   terminated[1, 0] = truncated[1, 1] = truncated[2, 0] = True
   terminated[4, 2] = True
-  return structs.Transition(
+  return types.Transition(
       observ=_draw(rng, observation_space, shape),
       action=_draw(rng, action_space, shape),
       reward=(1 + 3 * rng.normal(size=shape)).astype(np.float32),
@@ -134,8 +134,8 @@ def _transitions(seed, action_space=_SPACES["gaussian"],
 def _experience(transitions, rows=_ROWS):
   """Line up transitions in a memory that has room for so many steps."""
   room = chunks.whole(rows)
-  memory = memory_lib.Memory(_STEPS, None, room, room)
-  return memory.arrange(structs.Transition(*map(tf.constant, transitions)))
+  memory = rollout.Memory(_STEPS, None, room, room)
+  return memory.arrange(types.Transition(*map(tf.constant, transitions)))
 
 
 def _learn(algorithm, transitions, clock=0, progress=0.25, rows=_ROWS):
@@ -501,7 +501,7 @@ def test_every_step_counts_the_same_in_episodes_of_unequal_length():
 def _act(algorithm, observ, clock=0, explore=True):
   noise = algorithm.noise(tf.constant(clock, tf.int64), len(observ))
   action, _ = algorithm.act(
-      tf.constant(observ), structs.NOTHING, noise if explore else None)
+      tf.constant(observ), types.NOTHING, noise if explore else None)
   return action.numpy()
 
 
@@ -539,7 +539,7 @@ def test_exploring_leaves_the_action_space_where_the_noise_does():
   np.testing.assert_allclose(noise.std(), 3.0, rtol=0.1)
 
 
-@modes.both
+@modes.policy_and_value
 def test_acting_changes_no_variable(prepare):
   algorithm = _algorithm()
   before = _state(algorithm)
@@ -547,7 +547,7 @@ def test_acting_changes_no_variable(prepare):
       tf.constant(0, tf.int64))
   for chance in (noise, None):
     act = prepare(functools.partial(
-        algorithm.act, state=structs.NOTHING, noise=chance))
+        algorithm.act, state=types.NOTHING, noise=chance))
     act(tf.fill([5, 2], 9.0))
   for name, value in _state(algorithm).items():
     np.testing.assert_array_equal(value, before[name], err_msg=name)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agents import build
-from agents.environments import families
+from agents.environments.making import third_party
 from benchmarks import breadth
 from benchmarks import echo
 
@@ -18,8 +18,8 @@ def test_there_are_tasks_of_all_families():
   names = [task.name for task in breadth.TASKS]
   assert len(set(names)) == len(names)
   assert len({task.env_id for task in breadth.TASKS}) >= 25
-  extras = {families.find(task.env_id).extra for task in breadth.TASKS
-            if families.find(task.env_id)}
+  extras = {third_party.find(task.env_id).extra for task in breadth.TASKS
+            if third_party.find(task.env_id)}
   assert extras == {"atari", "box2d", "dm-control", "robotics"}
   for task in breadth.TASKS:
     config = task.job.config

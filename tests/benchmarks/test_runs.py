@@ -3,7 +3,7 @@ import signal
 
 import pytest
 
-from agents.training import run_folder
+from agents.training.run_folder import run_folder
 from benchmarks import machine
 from benchmarks import runs
 from tests import command

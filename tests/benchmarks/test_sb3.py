@@ -4,9 +4,9 @@ import math
 import gymnasium
 import numpy as np
 import pytest
+from agents.configs import presets
 
 from agents import config as config_lib
-from agents.configs import presets
 from benchmarks import machine
 from benchmarks import sb3
 

@@ -6,7 +6,7 @@ import pytest
 
 from agents import config as config_lib
 from agents.environments import batch_env
-from agents.environments import make
+from agents.environments.making import make
 from benchmarks import stretch as stretch_lib
 
 ENV = config_lib.Env(id="CartPole-v1")

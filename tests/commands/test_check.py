@@ -30,7 +30,7 @@ def test_what_passes_trains_in_miniature(args):
 
 
 def test_what_does_not_is_told_with_its_fix():
-  done = _check("tests.environments.test_check:Unrepeatable")
+  done = _check("tests.commands.test_environment_checker:Unrepeatable")
   assert done.returncode == 1
   lines = done.stdout.splitlines()
   assert "PROBLEM repeats by seed" in lines

@@ -10,30 +10,30 @@ import pytest
 
 from agents import config as config_lib
 from agents.commands import replay
-from agents.environments import incidents
-from agents.training import crashes
+from agents.environments.data import failure_budget
+from agents.training.faults import crash_folder
 from tests import toy
-from tests.environments import odd
-from tests.films import canvas
-from tests.films import decoding
+from tests.environments import faulty_envs
+from tests.videos import canvas
+from tests.videos import decoding
 
 _SEED = next(seed for seed in range(1000) if (
-    odd.Breaks.breaks_at(seed) == 2 and toy.Uneven.lasts(seed, 7) > 2))
+    faulty_envs.Breaks.breaks_at(seed) == 2 and toy.Uneven.lasts(seed, 7) > 2))
 
 
 def _crash(folder, how, broken=(), text="Environment 3 ('Breaks') failed"):
-  return _save(folder, "tests.environments.odd:Breaks", {"how": how}, broken,
+  return _save(folder, "tests.environments.faulty_envs:Breaks", {"how": how}, broken,
                text)
 
 
 def _save(folder, env, kwargs, broken, text="Worker 0 died"):
   config = config_lib.Config().override({"env.id": env, "env.kwargs": kwargs})
-  return str(crashes.save(folder, 5, incidents.Incident(text, broken), config))
+  return str(crash_folder.save(folder, 5, failure_budget.Failure(text, broken), config))
 
 
 def _broken(*steps):
   """Return one episode for each number of steps."""
-  return tuple(incidents.Broken(
+  return tuple(failure_budget.FailedEpisode(
       3, _SEED, np.zeros((number, 1), np.float32)) for number in steps or (2,))
 
 
@@ -66,7 +66,7 @@ def test_where_nothing_was_under_way_that_is_said(tmp_path, capsys):
 
 
 def test_native_code_crashes_again(tmp_path):
-  folder = _save(tmp_path, "tests.environments.odd:Ends",
+  folder = _save(tmp_path, "tests.environments.faulty_envs:Ends",
                  {"signum": int(signal.SIGSEGV)}, _broken(1, 2))
   done = subprocess.run(
       [sys.executable, "-m", "agents", "replay", folder], text=True,
@@ -88,7 +88,7 @@ def test_a_debugger_stops_where_it_failed(tmp_path):
 @pytest.mark.parametrize("amount", [1, 3])
 def test_what_came_before_is_filmed(amount, tmp_path, capsys):
   path = tmp_path / "films" / "crash.mp4"
-  folder = _save(tmp_path, "tests.films.canvas:Canvas", {}, _broken(
+  folder = _save(tmp_path, "tests.videos.canvas:Canvas", {}, _broken(
       *[9] * amount))
   assert replay.main([folder, "--film", str(path)]) == 0
   frames, _ = decoding.decode(path)
@@ -101,7 +101,7 @@ def test_what_came_before_is_filmed(amount, tmp_path, capsys):
 
 
 def test_a_film_that_cannot_be_is_told(tmp_path, capsys):
-  folder = _save(tmp_path, "tests.films.canvas:Canvas", {"broken": "error"},
+  folder = _save(tmp_path, "tests.videos.canvas:Canvas", {"broken": "error"},
                  _broken(9))
   for name, reason in (("a.gif", "must end in .mp4"),
                        ("a.mp4", "No paint left")):
@@ -132,7 +132,7 @@ def test_crashes_of_one_step_have_folders_of_their_own(tmp_path):
   folders = [_crash(tmp_path, "raise", _broken(2, 0, 4)) for _ in range(3)]
   assert len(set(folders)) == 3
   for folder in folders:
-    crash = crashes.load(pathlib.Path(folder))
+    crash = crash_folder.load(pathlib.Path(folder))
     assert crash.config.env.kwargs == {"how": "raise"}
     for broken, steps in zip(crash.incident.broken, (2, 0, 4), strict=True):
       assert (broken.environment, broken.seed) == (3, _SEED)

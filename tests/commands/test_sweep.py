@@ -13,8 +13,8 @@ import pytest
 from tensorboard.backend.event_processing import event_accumulator
 
 from agents.commands import sweep
-from agents.training import checkpoint
-from agents.training import run_folder
+from agents.training.run_folder import checkpoint
+from agents.training.run_folder import run_folder
 from tests import command
 
 SPACE = """\

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from tensorboard.backend.event_processing import event_accumulator
 
-from agents.training import checkpoint
+from agents.training.run_folder import checkpoint
 from tests import command
 
 STEPS = command.SMALL_STEPS

@@ -10,12 +10,12 @@ import pytest
 
 from agents import config as config_lib
 from agents.commands import replay
-from agents.training import checkpoint
-from agents.training import recorded
-from agents.training import run_folder
+from agents.training.monitoring import episode_recorder
+from agents.training.run_folder import checkpoint
+from agents.training.run_folder import run_folder
 from tests import command
-from tests.films import decoding
-from tests.films import drawing
+from tests.videos import decoding
+from tests.videos import drawing
 
 
 def check_film(path, length):
@@ -114,18 +114,18 @@ def test_timeline_shows_the_policy_of_each_checkpoint(finished, tmp_path):
   assert frames.shape == (200, 960, 960, 3)
   # The same episode for all, and the last policy is the newest one's.
   check_seen(finished[0], told[-1])
-  both, _ = _visualize(finished[0], tmp_path, "--checkpoint", str(steps[2]),
+  policy_and_value, _ = _visualize(finished[0], tmp_path, "--checkpoint", str(steps[2]),
                        "--num_episodes", "1", "--size", "64")
   # What was told of other films stays.
-  assert both[:-1] == told and both[-1]["return"] == told[2]["return"]
-  assert both[-1]["file"] == f"step-{steps[2]}-episode-0.mp4"
+  assert policy_and_value[:-1] == told and policy_and_value[-1]["return"] == told[2]["return"]
+  assert policy_and_value[-1]["file"] == f"step-{steps[2]}-episode-0.mp4"
 
 
 @pytest.mark.slow
 def test_episode_of_training_is_filmed_after_the_fact(finished, tmp_path):
   folder = finished[0]
   told, output = _visualize(folder, tmp_path, "--episode", "-1", "--size", "64")
-  last = recorded.find(folder / "checkpoints", -1)
+  last = episode_recorder.find(folder / "checkpoints", -1)
   episode, = told
   assert episode == {
       "file": f"training-episode-{last.number}.mp4", "length": 200,
@@ -137,7 +137,7 @@ def test_episode_of_training_is_filmed_after_the_fact(finished, tmp_path):
   # Training has told of the same episodes.
   rows = [row for row in command.rows(folder) if row["phase"] == "train"]
   assert last.number + 1 == sum(row["episodes"] for row in rows)
-  scores = [recorded.find(folder / "checkpoints", number).episode.score
+  scores = [episode_recorder.find(folder / "checkpoints", number).episode.score
             for number in range(last.number - 3, last.number + 1)]
   row = [row for row in rows if row["episodes"]][-1]
   assert np.mean(scores) == pytest.approx(row["return_mean"])
@@ -192,7 +192,7 @@ def test_nested_actions_and_a_memory_are_filmed_and_played_again(tmp_path):
   done = command.run(
       "train.py", "--config", "default", "--preset", "recurrent", "--logdir",
       tmp_path / "logdir", "--steps", "8000", "--video_every", "4000", "--set",
-      "env.id=tests.films.painted:Painted", "--set", "num_envs=16", "--set",
+      "env.id=tests.videos.painted:Painted", "--set", "num_envs=16", "--set",
       "network.frame_stack=2", "--set", "max_env_restarts=1000", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
   folder = command.run_folder(tmp_path / "logdir")
@@ -200,7 +200,7 @@ def test_nested_actions_and_a_memory_are_filmed_and_played_again(tmp_path):
   played, _ = _visualize(folder, tmp_path, "--num_episodes", "2")
   check_seen(folder, played[0])
   told, output = _visualize(folder, tmp_path, "--episode", "-1")
-  last = recorded.find(folder / "checkpoints", -1)
+  last = episode_recorder.find(folder / "checkpoints", -1)
   assert told[-1]["return"] == last.episode.score
   assert "does not repeat" not in output
   for episode in *played, told[-1]:

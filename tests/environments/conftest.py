@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from agents.environments import workers as workers_lib
+from agents.environments.workers import pool as pool_lib
 
 
 @pytest.fixture(autouse=True)
@@ -28,14 +28,14 @@ def deadline():
 @pytest.fixture(scope="module")
 def pool():
   """Two workers for tests that leave them as they were."""
-  with workers_lib.Workers(2) as workers:
+  with pool_lib.WorkerPool(2) as workers:
     yield workers
 
 
 @pytest.fixture(scope="module")
 def pools(pool):
   """One, two and three workers."""
-  with workers_lib.Workers(1) as one, workers_lib.Workers(3) as three:
+  with pool_lib.WorkerPool(1) as one, pool_lib.WorkerPool(3) as three:
     yield [one, pool, three]
 
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from agents.environments import episode_log
-from agents.environments import episodes
+from agents.environments.data import episode_log
+from agents.environments.data import episodes
 
 pauses = pytest.mark.parametrize("chance", [0.0, 0.6], ids=["busy", "pauses"])
 

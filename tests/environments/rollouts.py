@@ -11,8 +11,8 @@ import numpy as np
 
 from agents import config
 from agents.environments import batch_env
-from agents.environments import episodes
-from agents.environments import make
+from agents.environments.data import episodes
+from agents.environments.making import make
 from tests import toy
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
-from agents.environments import episodes
-from agents.environments import members
-from agents.environments import workers as workers_lib
+from agents.environments.blocks import base
+from agents.environments.data import episodes
+from agents.environments.workers import pool as pool_lib
 from tests import toy
-from tests.environments import odd
+from tests.environments import faulty_envs
 from tests.environments import rollouts
 
 
@@ -95,7 +95,7 @@ def test_next_observation_is_true_and_observation_is_reset(
 
 
 def test_next_observation_survives_a_reused_array(mode):
-  with batch_env.BatchEnv([odd.Reusing] * 2, mode) as batch:
+  with batch_env.BatchEnv([faulty_envs.Reusing] * 2, mode) as batch:
     batch.reset()
     steps = [batch.step(np.zeros((2, 1))) for _ in range(3)]
   assert [step.next_observ[0, 1] for step in steps] == [1, 2, 3]
@@ -202,7 +202,7 @@ def test_time_of_stepping_is_counted(mode):
 def test_least_time_is_that_of_the_work_shared_evenly(pool):
   # The second step takes one environment half a second, the other nothing.
   for workers, least in ((None, 0.5), (pool, 0.25)):
-    with batch_env.BatchEnv([toy.Counter, odd.Slow], workers) as batch:
+    with batch_env.BatchEnv([toy.Counter, faulty_envs.Slow], workers) as batch:
       batch.reset()
       assert batch.least_seconds == 0
       for _ in range(2):
@@ -270,7 +270,7 @@ def test_unknown_name(mode):
 
 
 def test_what_cannot_be_pickled_arrives_as_text(pool):
-  with batch_env.BatchEnv([odd.Inside] * 3, pool) as batch:
+  with batch_env.BatchEnv([faulty_envs.Inside] * 3, pool) as batch:
     locks = batch.get("lock")
   assert len(locks) == 3
   assert all(isinstance(lock, str) and "lock" in lock for lock in locks)
@@ -297,7 +297,7 @@ def test_closed_batches_say_so(mode):
 def test_closes_every_environment(mode, tmp_path):
   path = tmp_path / "diary"
   constructors = [
-      functools.partial(odd.Diary, path, name) for name in "abc"]
+      functools.partial(faulty_envs.Diary, path, name) for name in "abc"]
   batch = batch_env.BatchEnv(constructors, mode)
   assert rollouts.not_closed(path) == {"a": 1, "b": 1, "c": 1}
   batch.close()
@@ -306,7 +306,7 @@ def test_closes_every_environment(mode, tmp_path):
 
 def test_closes_every_environment_although_one_fails(mode, tmp_path):
   path = tmp_path / "diary"
-  constructors = [functools.partial(odd.Diary, path, name, fault)
+  constructors = [functools.partial(faulty_envs.Diary, path, name, fault)
                   for name, fault in (("a", ""), ("b", "close"), ("c", ""))]
   batch = batch_env.BatchEnv(constructors, mode)
   with pytest.raises(ValueError, match="faulty close") as caught:
@@ -317,19 +317,19 @@ def test_closes_every_environment_although_one_fails(mode, tmp_path):
 
 
 def test_exit_while_closing_does_not_end_the_trainer(mode, tmp_path):
-  constructors = [functools.partial(odd.Diary, tmp_path / "diary", "a"),
-                  functools.partial(odd.Diary, tmp_path / "diary", "b", "exit")]
+  constructors = [functools.partial(faulty_envs.Diary, tmp_path / "diary", "a"),
+                  functools.partial(faulty_envs.Diary, tmp_path / "diary", "b", "exit")]
   batch = batch_env.BatchEnv(constructors, mode)
-  with pytest.raises(members.EnvironmentFailure, match="SystemExit"):
+  with pytest.raises(base.EnvironmentFailure, match="SystemExit"):
     batch.close()
 
 
 def test_a_batch_that_cannot_be_built_is_closed(mode, tmp_path):
   path = tmp_path / "diary"
-  constructors = [functools.partial(odd.Diary, path, name, fault)
+  constructors = [functools.partial(faulty_envs.Diary, path, name, fault)
                   for name, fault in (
                       ("a", ""), ("b", ""), ("c", ""), ("d", "constructor"))]
-  with workers_lib.Workers(2) as workers:
+  with pool_lib.WorkerPool(2) as workers:
     with pytest.raises(ValueError, match="faulty constructor"):
       batch_env.BatchEnv(constructors, workers if mode else None)
   assert rollouts.not_closed(path) == {}

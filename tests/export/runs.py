@@ -6,10 +6,10 @@ import numpy as np
 
 from agents import build
 from agents import config as config_lib
-from agents.environments import make
+from agents.environments.making import make
 from agents.export import policy as policy_lib
-from agents.training import checkpoint
-from agents.training import run_folder
+from agents.training.run_folder import checkpoint
+from agents.training.run_folder import run_folder
 
 CHANGES = {
     "box": {"env.id": "Pendulum-v1"},

@@ -9,13 +9,13 @@ import tensorflow as tf
 from scipy import stats
 
 from agents import config as config_lib
-from agents.networks import heads
+from agents.networks import composite
 from tests import modes
 from tests.networks import drawing
 
 
 def _head(kind, shape=(1,), **changes):
-  return heads.make(
+  return composite.make(
       gymnasium.spaces.Box(-1, 1, shape, np.float32),
       config_lib.Network(action_distribution=kind, **changes))
 
@@ -40,7 +40,7 @@ def test_gaussian_shapes(shape, actions):
     assert result.shape == (4,)
 
 
-@modes.both
+@modes.policy_and_value
 @_each_shape
 def test_gaussian_log_prob_is_the_closed_form(prepare, shape, actions):
   head = _gaussian(shape)
@@ -77,7 +77,7 @@ def test_gaussian_agrees_with_integrals():
       [(p * (log_p - log_q) * width).sum()], rtol=1e-4)
 
 
-@modes.both
+@modes.policy_and_value
 def test_gaussian_entropy_and_kl_are_the_closed_forms(prepare):
   head = _gaussian((2, 3))
   first, second = drawing.parameters(head, 0), drawing.parameters(head, 1)
@@ -120,7 +120,7 @@ def test_gaussian_mode_and_std_are_the_parameters():
 @pytest.mark.parametrize("low, high", [(-1, 1), (-0.4, 0.4), (5, 10)])
 def test_saturation_is_the_share_of_dimensions_out_of_bounds(low, high):
   # Bounded actions span [-1, 1] for the agent, whatever the environment's do.
-  head = heads.make(gymnasium.spaces.Box(low, high, (2, 2)))
+  head = composite.make(gymnasium.spaces.Box(low, high, (2, 2)))
   action = tf.constant([[[0.0, 1.0], [-1.0, 0.5]], [[1.1, 0], [-3, 0]],
                         [[5, 5], [5, 5]]])
   np.testing.assert_array_equal(head.saturation(action), [0, 0.5, 1])
@@ -128,9 +128,9 @@ def test_saturation_is_the_share_of_dimensions_out_of_bounds(low, high):
 
 def test_what_has_no_bounds_is_not_saturated():
   action = tf.constant([[[0.0, 9.0], [-9.0, 0.5]]] * 3)
-  unbounded = heads.make(gymnasium.spaces.Box(-np.inf, np.inf, (2, 2)))
+  unbounded = composite.make(gymnasium.spaces.Box(-np.inf, np.inf, (2, 2)))
   np.testing.assert_array_equal(unbounded.saturation(action), [0, 0, 0])
-  half = heads.make(gymnasium.spaces.Box(0, np.inf, (2, 2)))
+  half = composite.make(gymnasium.spaces.Box(0, np.inf, (2, 2)))
   np.testing.assert_array_equal(half.saturation(action), [0.25] * 3)
 
 
@@ -232,7 +232,7 @@ def test_samples_are_distributed_as_the_density_says(kind, parameters):
 
 
 @pytest.mark.slow
-@modes.both
+@modes.policy_and_value
 @pytest.mark.parametrize("kind", ["squashed_gaussian", "beta"])
 @pytest.mark.parametrize("size", [1.0, 30.0])
 def test_bounded_samples_stay_inside_where_all_is_finite(prepare, kind, size):

@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 from agents import config as config_lib
+from agents.networks import composite
 from agents.networks import feed_forward
-from agents.networks import heads
 from tests import modes
 
 _INPUTS = 4
@@ -20,7 +20,7 @@ def _config(layers, **changes):
 
 def _policy(space, layers, seed, **changes):
   config = _config(layers, **changes)
-  return feed_forward.Policy(heads.make(space, config), config, seed)
+  return feed_forward.Policy(composite.make(space, config), config, seed)
 
 
 def _gaussian(layers=(5, 3), seed=0, **changes):
@@ -76,7 +76,7 @@ def _forward(weights, name, layers, hidden, activation="tanh"):
 _each_activation = pytest.mark.parametrize("activation", list(_ACTIVATIONS))
 
 
-@modes.both
+@modes.policy_and_value
 @pytest.mark.parametrize("layers", [(), (5,), (5, 3)])
 def test_value_is_hidden_layers_and_a_linear_one(prepare, layers):
   network = _value(layers)
@@ -100,7 +100,7 @@ def test_hidden_layers_have_the_activation_and_outputs_none(
       network(tf.constant(_features())), expected, rtol=1e-4)
 
 
-@modes.both
+@modes.policy_and_value
 @_each_activation
 @pytest.mark.parametrize("mean_activation", ["linear", "tanh"])
 def test_gaussian_adds_log_stds_that_do_not_depend_on_the_state(

@@ -5,14 +5,14 @@ import numpy as np
 from agents import config as config_lib
 from agents.algorithms import models
 from agents.algorithms import ppo
+from agents.networks import composite
 from agents.networks import feed_forward
-from agents.networks import heads
 
 
 def make(batch):
   """BatchPPO whose mean action depends on what it sees."""
   network = config_lib.Network(policy_layers=(64, 64), value_layers=(4,))
-  policy = feed_forward.Policy(heads.make(batch.action_space), network, 0)
+  policy = feed_forward.Policy(composite.make(batch.action_space), network, 0)
   algorithm = ppo.BatchPPO(
       config_lib.Algorithm(), batch.observation_space,
       models.Networks(policy, feed_forward.feed_forward_value(network, 1)), 0)

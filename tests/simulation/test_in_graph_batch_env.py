@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from agents.environments import batch_env
-from agents.environments import members
+from agents.environments.blocks import base
 from agents.simulation import in_graph_batch_env
 from tests import modes
 from tests import toy
@@ -221,7 +221,7 @@ def test_errors_come_out_as_themselves(eager):
     with env.original_errors():
       _steps(env, [np.zeros((2, 2, 1), np.float32)], eager)
   failure = caught.value.__cause__
-  assert isinstance(failure, members.EnvironmentFailure)
+  assert isinstance(failure, base.EnvironmentFailure)
   assert "Environment 1" in str(failure)
   assert "step 1 of its episode" in str(failure)
   assert 'raise ValueError("faulty step")' in str(failure)

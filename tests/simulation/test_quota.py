@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 from agents.environments import batch_env
-from agents.environments import conversion
-from agents.environments import episodes
+from agents.environments.data import episodes
+from agents.environments.making import action_scaling
 from agents.simulation import in_graph_batch_env
 from agents.simulation import simulate
 from tests import modes
@@ -60,7 +60,7 @@ def _batch():
 def _by_hand(number, amount, explore=True):
   """Play one environment's episodes one after the other, in plain Python."""
   env = _uneven(number)
-  convert = conversion.action_converter(env.action_space)
+  convert = action_scaling.action_converter(env.action_space)
   played = _Played([], [], [], [], np.zeros(1))
   observ, _ = env.reset(seed=episodes.episode_seed(_SEED, number, 0))
   for episode in range(amount):

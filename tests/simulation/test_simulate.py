@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from agents import structs
+from agents import types
 from agents.environments import batch_env
 from agents.simulation import in_graph_batch_env
 from agents.simulation import simulate
@@ -149,7 +149,7 @@ def test_equals_stepping_by_hand(discrete, explore, eager):
     observ = batch.reset()
     expected_finished, score, length = [], np.zeros(3, np.float32), [0] * 3
     for time in range(8):
-      action, _ = actor.act(tf.constant(observ), structs.NOTHING, actor.noise(
+      action, _ = actor.act(tf.constant(observ), types.NOTHING, actor.noise(
           tf.constant(time, tf.int64), 3) if explore else None)
       action = action.numpy()
       step = batch.step(action)

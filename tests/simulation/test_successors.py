@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from agents.environments import batch_env
-from agents.environments import episodes
+from agents.environments.data import episodes
 from agents.simulation import in_graph_batch_env
 from agents.simulation import simulate
 from tests import modes
@@ -146,8 +146,8 @@ def _assert_collects(constructors, quotas, eager):
 def test_resets_and_successors_differ(name):
   # Else nothing here would notice one taken for the other.
   rows, = _by_hand(_constructors(name, "some together"), [12])
-  seen = {np.array(value).tobytes() for row in rows for *both, _ in row
-          for value in both}
+  seen = {np.array(value).tobytes() for row in rows for *policy_and_value, _ in row
+          for value in policy_and_value}
   # First ones, successors, and resets; those of the last step are not seen.
   resets = sum(end for row in rows[:-1] for *_, end in row)
   assert len(seen) == 4 + 4 * 12 + resets and resets > 5

@@ -10,15 +10,15 @@ import pytest
 from agents import build
 from agents import config as config_lib
 from agents import errors
-from agents.environments import episodes
-from agents.environments import members
-from agents.training import checkpoint
-from agents.training import crashes
+from agents.environments.blocks import base
+from agents.environments.data import episodes
 from agents.training import loop as loop_lib
-from agents.training import run_folder
+from agents.training.faults import crash_folder
+from agents.training.run_folder import checkpoint
+from agents.training.run_folder import run_folder
 from tests import command
 from tests import modes
-from tests.environments import odd
+from tests.environments import faulty_envs
 
 # An epoch has 2 * 10 steps, and no interval is a multiple of that.
 CONFIG = config_lib.Config().override({
@@ -185,11 +185,11 @@ def test_failing_environment_leaves_a_checkpoint(survived, tmp_path, capfd):
       "on_env_error": "restart" if survived else "raise",
       "max_env_restarts": survived or 10})
   loop.start()
-  error = members.EnvironmentFailure if survived else ValueError
+  error = base.EnvironmentFailure if survived else ValueError
   with pytest.raises(error, match="faulty step") as caught:
     loop.run()
   assert survived or isinstance(
-      caught.value.__cause__, members.EnvironmentFailure)
+      caught.value.__cause__, base.EnvironmentFailure)
   assert checkpoint.newest(folder.checkpoints).name.endswith("0.npz")
   # What was survived before is told and kept all the same.
   printed = capfd.readouterr().err
@@ -202,7 +202,7 @@ def test_failing_environment_leaves_a_checkpoint(survived, tmp_path, capfd):
   kept = [str(path) for path in (folder.path / "crashes").glob("*")]
   assert sorted(told) == sorted(kept) and len(told) == survived + 1
   for path in kept:
-    crash = crashes.load(pathlib.Path(path))
+    crash = crash_folder.load(pathlib.Path(path))
     assert crash.config == folder.config
     assert "faulty step" in crash.incident.text
     broken, = crash.incident.broken
@@ -211,7 +211,7 @@ def test_failing_environment_leaves_a_checkpoint(survived, tmp_path, capfd):
 
 def test_broken_episodes_are_counted_and_not_scored(tmp_path):
   loop, folder = make(tmp_path, {
-      "env.id": "tests.environments.odd:Breaks", "env.kwargs": {},
+      "env.id": "tests.environments.faulty_envs:Breaks", "env.kwargs": {},
       "max_env_restarts": 10_000, "steps": 60})
   loop.start()
   loop.run()
@@ -229,10 +229,10 @@ def test_broken_episodes_are_counted_and_not_scored(tmp_path):
 @pytest.mark.parametrize("in_parts", [False, True])
 def test_an_update_without_any_step_is_an_error(in_parts, tmp_path, capsys):
   seed = next(seed for seed in range(1000) if all(
-      odd.Breaks.breaks_at(episodes.episode_seed(seed, index, 0)) == 1
+      faulty_envs.Breaks.breaks_at(episodes.episode_seed(seed, index, 0)) == 1
       for index in range(2)))
   loop, folder = make(tmp_path, {
-      "env.id": "tests.environments.odd:Breaks", "env.max_length": 9,
+      "env.id": "tests.environments.faulty_envs:Breaks", "env.max_length": 9,
       "algorithm.segment_length": None, "algorithm.update_every": 2,
       "algorithm.minibatch_size": None, "seed": seed})
   loop._trainer._in_parts = in_parts
@@ -320,9 +320,9 @@ def test_environment_that_fails_in_its_replay_is_blamed_itself(tmp_path):
   loop = loop_lib.Loop(build.trainer(changed.config, None), changed, bool)
   with pytest.raises(ValueError, match="faulty reset") as caught:
     loop.resume()
-  assert isinstance(caught.value.__cause__, members.EnvironmentFailure)
+  assert isinstance(caught.value.__cause__, base.EnvironmentFailure)
   kept, = (folder.path / "crashes").iterdir()
-  assert len(crashes.load(kept).incident.broken) == 1
+  assert len(crash_folder.load(kept).incident.broken) == 1
 
 
 def _changed(finished, tmp_path, change):

@@ -14,14 +14,14 @@ import tensorflow as tf
 
 from agents import build
 from agents import config as config_lib
-from agents import structs
+from agents import types
 from agents.environments import batch_env
-from agents.environments import members
-from agents.environments import workers as workers_lib
+from agents.environments.blocks import base
+from agents.environments.workers import pool
 from agents.ops import random
-from agents.parts import memory as memory_lib
 from agents.simulation import in_graph_batch_env
-from agents.training import epoch as epoch_lib
+from agents.simulation import rollout
+from agents.training import epoch_result
 from agents.training import trainer as trainer_lib
 from tests import command
 from tests import modes
@@ -71,7 +71,7 @@ class _Trained(NamedTuple):
 
   trainer: trainer_lib.Trainer
   untrained: tuple[list[float], list[int]]  # Evaluation before.
-  epochs: list[epoch_lib.Epoch]
+  epochs: list[epoch_result.Epoch]
   states: list[dict[str, Any]]  # Before the first epoch and after each.
 
 
@@ -307,7 +307,7 @@ def test_evaluation_equals_playing_by_hand(continuous):
     for episode in range(3):
       score = np.zeros(4)
       for _ in range(5):
-        action, _ = algorithm.act(tf.constant(observ), structs.NOTHING, None)
+        action, _ = algorithm.act(tf.constant(observ), types.NOTHING, None)
         step = batch.step(action.numpy())
         score, observ = score + step.reward, step.observ
       # Ten episodes: the first two environments play three.
@@ -329,7 +329,7 @@ def _with_envs(train, evaluate=(toy.Counter,), seed=0):
   return trainer_lib.Trainer(
       algorithm, in_graph_batch_env.InGraphBatchEnv(train_env),
       in_graph_batch_env.InGraphBatchEnv(eval_env),
-      memory_lib.segments(len(train), 4))
+      rollout.segments(len(train), 4))
 
 
 def _counter(length):
@@ -380,7 +380,7 @@ def test_episodes_are_told_in_order_and_across_epochs():
     True, pytest.param(False, marks=pytest.mark.slow)], ids=["eager", "graph"])
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_an_environments_error_comes_out_as_itself(eager, num_workers):
-  workers = workers_lib.Workers(num_workers) if num_workers else None
+  workers = pool.WorkerPool(num_workers) if num_workers else None
   try:
     with modes.functions_run_eagerly(eager):
       trainer = _trainer(workers, **{
@@ -391,7 +391,7 @@ def test_an_environments_error_comes_out_as_itself(eager, num_workers):
       with pytest.raises(ValueError, match="^faulty step$") as caught:
         trainer.epoch(0.0)
       failure = caught.value.__cause__
-      assert isinstance(failure, members.EnvironmentFailure)
+      assert isinstance(failure, base.EnvironmentFailure)
       assert "Environment 0 ('Faulty'" in str(failure)
       # What the trainer holds is still the beginning of the epoch.
       _assert_same(trainer.state(), before)
@@ -438,7 +438,7 @@ def test_closed_environments_say_so():
 @pytest.mark.slow
 def test_number_of_workers_does_not_matter(discrete):
   for num_workers in (1, 2):
-    with workers_lib.Workers(num_workers) as workers:
+    with pool.WorkerPool(num_workers) as workers:
       trainer = _trainer(workers, **{"env.kwargs": {"discrete": True}})
       trainer.start()
       for number in (1, 2, 3):

@@ -1,0 +1,47 @@
+"""Learning rate schedules."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+_FACTOR = 1.5
+_SMALLEST, _LARGEST = 1e-6, 1e-2
+
+
+class LearningRateSchedule:
+  """Learning rate by schedule, or by how far updates move the policy.
+
+  Args:
+    schedule: "constant", "linear" to zero over the budget, or "kl_adaptive".
+    initial: Learning rate of the first update.
+    kl_target: KL divergence of one update that "kl_adaptive" holds.
+  """
+
+  def __init__(self, schedule: str, initial: float, kl_target: float):
+    self._schedule = schedule
+    self._kl_target = kl_target
+    self._bounds = min(initial, _SMALLEST), max(initial, _LARGEST)
+    self._rate = tf.Variable(initial, trainable=False, name="step_size/rate")
+
+  @property
+  def variables(self) -> list[tf.Variable]:
+    return [self._rate]
+
+  def rate(self, progress: tf.Tensor) -> tf.Tensor:
+    """Return the rate when `progress`, in [0, 1], of the budget is done."""
+    if self._schedule == "linear":
+      return self._rate * tf.maximum(0.0, 1.0 - progress)
+    return tf.identity(self._rate)
+
+  def adapt(self, kl: tf.Tensor):
+    """Shrink the rate after too large an update, grow it after a small one.
+
+    Args:
+      kl: Mean KL divergence from the policy before the update to the one
+        after it.
+    """
+    if self._schedule == "kl_adaptive":
+      factor = tf.where(kl > 2 * self._kl_target, 1 / _FACTOR, tf.where(
+          kl < self._kl_target / 2, _FACTOR, 1.0))
+      self._rate.assign(
+          tf.clip_by_value(self._rate * factor, *self._bounds))

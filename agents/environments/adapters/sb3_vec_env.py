@@ -1,0 +1,91 @@
+"""Stable-Baselines3's view of environments that a few processes step.
+
+Needs `pip install stable-baselines3`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import vector
+from stable_baselines3.common.vec_env import base_vec_env
+
+from agents.environments.adapters import sb3_info_wrapper
+from agents.environments.adapters import vector_env
+from agents.environments.blocks import base
+from agents.environments.workers import pool
+
+
+class SB3VecEnv(base_vec_env.VecEnv):
+  """Does what Stable-Baselines3's `DummyVecEnv` does, in a few processes.
+
+      PPO("MlpPolicy", SB3VecEnv([lambda: gymnasium.make("Hopper-v5")] * 64))
+
+  Args:
+    constructors: Functions without arguments that return environments whose
+      spaces are equal; each of its own, or the same one several times.
+    workers: See `vector_env.VectorEnv`.
+  """
+
+  def __init__(self, constructors: Sequence[base.Constructor],
+               workers: pool.WorkerPool | int | None = None):
+    self._envs = vector_env.VectorEnv(
+        [sb3_info_wrapper.asked(constructor) for constructor in constructors], workers,
+        vector.AutoresetMode.SAME_STEP)
+    super().__init__(len(constructors), self._envs.single_observation_space,
+                     self._envs.single_action_space)
+
+  def reset(self) -> base_vec_env.VecEnvObs:
+    options = self._options[0]
+    if any(other != options for other in self._options):
+      raise ValueError("All environments must have the same options.")
+    observ, infos = self._envs.reset(seed=self._seeds, options=options or None)
+    self.reset_infos = [info for info, in infos["info"]]
+    self._reset_seeds()
+    self._reset_options()
+    return observ
+
+  def step_async(self, actions: np.ndarray):
+    self._envs.step_async(actions)
+
+  def step_wait(self) -> base_vec_env.VecEnvStepReturn:
+    observ, reward, terminated, truncated, infos = self._envs.step_wait()
+    done = terminated | truncated
+    rows = [info for info, in infos["info"]]
+    for index in np.flatnonzero(done).tolist():
+      self.reset_infos[index] = rows[index]
+      info, = infos["final_info"]["info"][index]
+      rows[index] = {**info, "terminal_observation": infos["final_obs"][index]}
+    for index, row in enumerate(rows):
+      row["TimeLimit.truncated"] = bool(truncated[index] & ~terminated[index])
+    return observ, reward.astype(np.float32), done, rows
+
+  def close(self):
+    self._envs.close()
+
+  def get_attr(self, attr_name: str,
+               indices: base_vec_env.VecEnvIndices = None) -> list[Any]:
+    return self.env_method(attr_name, indices=indices)
+
+  def set_attr(self, attr_name: str, value: Any,
+               indices: base_vec_env.VecEnvIndices = None):
+    self.env_method("_set", attr_name, value, indices=indices)
+
+  def env_method(self, method_name: str, *method_args,
+                 indices: base_vec_env.VecEnvIndices = None, **method_kwargs
+                 ) -> list[Any]:
+    found = list(self._get_indices(indices))
+    chosen = [index in found for index in range(self.num_envs)]
+    results = dict(zip(sorted(set(found)), self._envs.call_some(
+        chosen, method_name, *method_args, **method_kwargs), strict=True))
+    return [results[index] for index in found]
+
+  def env_is_wrapped(self, wrapper_class: type[gymnasium.Wrapper],
+                     indices: base_vec_env.VecEnvIndices = None) -> list[bool]:
+    return self.env_method("_is_wrapped", wrapper_class, indices=indices)
+
+  def get_images(self) -> Sequence[np.ndarray | None]:
+    return self._envs.render()

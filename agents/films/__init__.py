@@ -1,1 +1,0 @@
-"""Draws episodes again from their seeds and actions; without TensorFlow."""

@@ -1,1 +1,0 @@
-"""What algorithms are assembled from."""

@@ -1,0 +1,178 @@
+"""The loss of a gradient step, term by term."""
+
+import dataclasses
+
+import gymnasium
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from agents import config as config_lib
+from agents.algorithms import loss as loss_lib
+from agents.algorithms import models
+from agents.networks import composite
+from agents.networks import feed_forward
+from agents.networks import observation_encoder
+from tests import modes
+from tests.algorithms import reference
+
+_NETWORK = config_lib.Network(policy_layers=(3,), value_layers=(3,))
+_PLAIN = config_lib.Algorithm(
+    clip_ratio=None, value_coef=0.7, normalize_observ=False)
+_ALL = dataclasses.replace(
+    _PLAIN, clip_ratio=0.1, value_clip=0.2, entropy_coef=0.3, kl_penalty=2.0,
+    kl_cutoff_coef=5.0)
+
+
+class _Setup:
+  """An objective, its networks and some steps to apply it to."""
+
+  def __init__(self, config):
+    rows = 6
+    space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    self.value = feed_forward.feed_forward_value(_NETWORK, 1)
+    self.head = composite.make(space, _NETWORK)
+    self.policy = feed_forward.Policy(self.head, _NETWORK, 0)
+    self.objective = loss_lib.PPOLoss(
+        config, self.head, models.make(
+            observation_encoder.ObservationEncoder(space, False, 10.0),
+            models.Networks(self.policy, self.value)))
+    rng = np.random.default_rng(2)
+    def normal(*shape):
+      return tf.constant(rng.normal(size=shape), tf.float32)
+    observ, action = normal(rows, 2), normal(rows, 2)
+    self.parameters = self.policy(observ)
+    old = self.parameters + 0.3 * normal(rows, 4)
+    self.log_prob = self.head.log_prob(self.parameters, action)
+    self.samples = loss_lib.Samples(
+        observ, action, old, self.head.log_prob(old, action), normal(rows),
+        normal(rows), normal(rows), tf.constant([0, 0, 2, 2, 2, 3]))
+    self.weight = tf.fill([rows], 1 / rows)
+    # Of four sequences, for those objectives that have a cutoff.
+    self.slope = tf.abs(normal(4)) if config.kl_cutoff_coef else None
+
+  def __call__(self, samples=None, weight=None):
+    return self.objective(
+        self.samples if samples is None else samples,
+        self.weight if weight is None else weight, self.slope)
+
+
+def _gaussian(parameters):
+  return tuple(np.split(np.asarray(parameters, np.float64), 2, -1))
+
+
+@modes.policy_and_value
+def test_the_loss_is_the_sum_of_its_terms(prepare):
+  setup = _Setup(_ALL)
+  loss, losses = prepare(setup.objective)(
+      setup.samples, setup.weight, setup.slope)
+  kl = reference.Gaussian.kl(
+      _gaussian(setup.samples.policy), _gaussian(setup.parameters))
+  np.testing.assert_allclose(
+      losses["entropy"],
+      reference.Gaussian.entropy(_gaussian(setup.parameters)).mean(),
+      rtol=1e-5)
+  np.testing.assert_allclose(
+      loss, losses["policy_loss"] + 0.7 * losses["value_loss"]
+      - 0.3 * losses["entropy"] + 2.0 * kl.mean()
+      + (setup.slope.numpy()[setup.samples.sequence] * kl).sum(), rtol=1e-5)
+  np.testing.assert_allclose(
+      prepare(setup.objective.kl)(setup.samples), kl, rtol=1e-4, atol=1e-6)
+
+
+def test_the_penalty_is_weighted_by_what_its_weight_is_by_now():
+  setup = _Setup(_ALL)
+  before, _ = setup()
+  setup.objective.penalty.weight.assign(5.0)
+  after, _ = setup()
+  kl = setup.head.kl(setup.samples.policy, setup.parameters)
+  np.testing.assert_allclose(
+      after - before, 3 * tf.reduce_mean(kl), rtol=1e-4)
+
+
+@pytest.mark.parametrize("config", [
+    _PLAIN, _ALL, dataclasses.replace(_PLAIN, clip_ratio=0.2)],
+    ids=["plain", "all", "clipped"])
+def test_names_are_those_of_the_losses(config):
+  setup = _Setup(config)
+  _, losses = setup()
+  assert list(losses) == setup.objective.names
+  assert ("clip_fraction" in losses) == (config.clip_ratio is not None)
+
+
+@pytest.mark.parametrize("config", [_PLAIN, _ALL], ids=["plain", "all"])
+def test_parts_sum_to_the_whole(config):
+  setup = _Setup(config)
+  def part(rows):
+    return setup(loss_lib.Samples(*[x[rows] for x in setup.samples]),
+                 setup.weight[rows])
+  parts = [part(rows) for rows in (slice(0, 2), slice(2, 3), slice(3, 6))]
+  summed = tf.nest.map_structure(lambda *xs: sum(x.numpy() for x in xs), *parts)
+  whole = tf.nest.map_structure(lambda x: x.numpy(), setup())
+  for got, wanted in zip(tf.nest.flatten(summed), tf.nest.flatten(whole)):
+    np.testing.assert_allclose(got, wanted, rtol=1e-4)
+
+
+@pytest.mark.parametrize("config", [_PLAIN, _ALL], ids=["plain", "all"])
+def test_steps_without_weight_do_not_count(config):
+  setup = _Setup(config)
+  chosen = np.array([1, 0, 1, 1, 0, 1], np.float32)
+  rows = np.flatnonzero(chosen)
+  expected = setup(
+      tf.nest.map_structure(lambda x: tf.gather(x, rows), setup.samples),
+      tf.fill([4], 0.25))
+  masked = setup(None, tf.constant(chosen / 4))
+  for got, wanted in zip(tf.nest.flatten(masked), tf.nest.flatten(expected)):
+    np.testing.assert_allclose(got, wanted, rtol=1e-4)
+
+
+@pytest.mark.parametrize("ratio, advantage, surrogate, moves", [
+    (1.0, 3.0, 3.0, True), (1.0, -3.0, -3.0, True),
+    (1.05, 3.0, 3.15, True), (0.95, -3.0, -2.85, True),
+    (1.5, 3.0, 3.3, False), (0.5, -3.0, -2.7, False),  # Far enough already.
+    (1.5, -3.0, -4.5, True), (0.5, 3.0, 1.5, True)])  # The wrong way.
+def test_the_ratio_is_clipped_only_where_it_would_gain(
+    ratio, advantage, surrogate, moves):
+  setup = _Setup(dataclasses.replace(_PLAIN, clip_ratio=0.1, value_coef=0.0))
+  samples = setup.samples._replace(
+      log_prob=setup.log_prob - float(np.log(ratio)),
+      advantage=tf.fill([6], advantage))
+  with tf.GradientTape() as tape:
+    loss, losses = setup(samples)
+  np.testing.assert_allclose(losses["policy_loss"], -surrogate, rtol=1e-5)
+  np.testing.assert_allclose(
+      losses["clip_fraction"], float(abs(ratio - 1) > 0.1), rtol=1e-6)
+  gradients = tape.gradient(loss, setup.policy.trainable_variables)
+  assert bool(tf.linalg.global_norm(gradients) > 0) == moves
+
+
+def test_without_a_clip_the_surrogate_has_no_bound():
+  setup = _Setup(_PLAIN)
+  samples = setup.samples._replace(
+      log_prob=setup.log_prob - float(np.log(7.0)), advantage=tf.fill([6], 2.0))
+  np.testing.assert_allclose(setup(samples)[1]["policy_loss"], -14, rtol=1e-5)
+
+
+@pytest.mark.parametrize("moved, error, loss, moves", [
+    # How far the value has moved, and what the target is beyond the value.
+    (0.1, 3.0, 9.0, True), (-0.1, 3.0, 9.0, True),
+    (0.5, 3.0, 3.3 ** 2, False), (-0.5, -3.0, 3.3 ** 2, False),
+    (0.5, -3.0, 9.0, True), (-0.5, 3.0, 9.0, True)])
+def test_a_value_gains_nothing_by_moving_far(moved, error, loss, moves):
+  setup = _Setup(dataclasses.replace(_PLAIN, value_clip=0.2))
+  value = setup.value(setup.samples.observ)[:, 0]
+  samples = setup.samples._replace(
+      value=value - moved, value_target=value + error)
+  with tf.GradientTape() as tape:
+    _, losses = setup(samples)
+  np.testing.assert_allclose(losses["value_loss"], loss, rtol=1e-5)
+  gradients = tape.gradient(
+      losses["value_loss"], setup.value.trainable_variables)
+  assert bool(tf.linalg.global_norm(gradients) > 0) == moves
+
+
+def test_without_a_clip_the_value_may_move_as_far_as_it_likes():
+  setup = _Setup(_PLAIN)
+  value = setup.value(setup.samples.observ)[:, 0]
+  samples = setup.samples._replace(value=value - 9, value_target=value + 3)
+  np.testing.assert_allclose(setup(samples)[1]["value_loss"], 9, rtol=1e-5)

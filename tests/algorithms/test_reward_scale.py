@@ -1,0 +1,95 @@
+"""Scaling of rewards, against NumPy over everything that was seen."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from agents.algorithms import reward_scale
+from tests import modes
+
+
+def _batches(amount=3):
+  """Rewards and returns of several sizes, with padding that is far off."""
+  rng = np.random.default_rng(0)
+  for size in (20, 7, 31)[:amount]:
+    reward = rng.normal(3, 5, size).astype(np.float32)
+    returns = rng.normal(-2, 9, size).astype(np.float32)
+    valid = np.arange(size) < size - 4
+    reward[~valid] = returns[~valid] = 1e4
+    yield reward, returns, valid
+
+
+def _learn(scale, reward, returns, valid, prepare=lambda function: function):
+  """Return the std before the rewards, after them and after the returns."""
+  stds = [scale.std.numpy()]
+  prepare(scale.before_learning)(tf.constant(reward), tf.constant(valid))
+  stds.append(scale.std.numpy())
+  scaled = tf.constant(returns) / scale.std
+  prepare(scale.after_learning)(scaled, tf.constant(valid))
+  return [*stds, scale.std.numpy()]
+
+
+@modes.policy_and_value
+def test_rewards_are_noticed_before_learning(prepare):
+  scale, seen, before = reward_scale.RewardScale("reward", None), [], 1.0
+  for reward, returns, valid in _batches():
+    seen.extend(reward[valid].astype(np.float64))
+    expected = np.std(seen)
+    np.testing.assert_allclose(
+        _learn(scale, reward, returns, valid, prepare),
+        [before, expected, expected], rtol=1e-5)
+    before = expected
+
+
+@modes.policy_and_value
+def test_returns_are_noticed_after_learning_and_unscaled(prepare):
+  scale, seen, before = reward_scale.RewardScale("return", None), [], 1.0
+  for reward, returns, valid in _batches():
+    seen.extend(returns[valid].astype(np.float64))
+    expected = np.std(seen)
+    np.testing.assert_allclose(
+        _learn(scale, reward, returns, valid, prepare),
+        [before, before, expected], rtol=1e-5)
+    before = expected
+
+
+def test_nothing_is_noticed_where_nothing_is_scaled():
+  scale = reward_scale.RewardScale("none", None)
+  for batch in _batches():
+    assert _learn(scale, *batch) == [1, 1, 1]
+  assert scale.variables == []
+  np.testing.assert_array_equal(scale(tf.constant([-7.0, 1e6])), [-7, 1e6])
+
+
+@modes.policy_and_value
+@pytest.mark.parametrize("by", ["reward", "return"])
+def test_rewards_are_divided_but_not_centered(prepare, by):
+  scale = reward_scale.RewardScale(by, None)
+  for batch in _batches():
+    _learn(scale, *batch)
+  rewards = np.array([[-1e4, -1], [0, 2e4]], np.float32)
+  std = scale.std.numpy()
+  assert std.dtype == np.float32 and std > 2
+  np.testing.assert_allclose(
+      prepare(scale)(tf.constant(rewards)), rewards / std, rtol=1e-5)
+
+
+@modes.policy_and_value
+@pytest.mark.parametrize("by", ["reward", "none"])
+def test_scaled_rewards_are_clipped(prepare, by):
+  scale = reward_scale.RewardScale(by, 1.5)
+  scale.before_learning(tf.constant([-2.0, 6.0]), tf.fill([2], True))  # Std 4.
+  unit = 4 if by == "reward" else 1
+  rewards = unit * tf.constant([-9.0, -1.6, -1.4, 0.0, 1.0, 1.6, 9.0])
+  np.testing.assert_allclose(
+      prepare(scale)(rewards), [-1.5, -1.5, -1.4, 0, 1, 1.5, 1.5], rtol=1e-5)
+
+
+@pytest.mark.parametrize("by", ["reward", "return"])
+def test_variables_are_all_there_is(by):
+  scale, copy = (reward_scale.RewardScale(by, None) for _ in range(2))
+  batches = list(_batches())
+  _learn(scale, *batches[0])
+  for source, target in zip(scale.variables, copy.variables, strict=True):
+    target.assign(source)
+  assert _learn(copy, *batches[1]) == _learn(scale, *batches[1])

@@ -1,0 +1,73 @@
+"""docs/algorithm.md shows the code as it is, and every option there is."""
+
+import dataclasses
+import pathlib
+import re
+
+import pytest
+import yaml
+from agents.configs import presets
+
+from agents import config as config_lib
+from agents import configs
+
+_ROOT = pathlib.Path(__file__).parents[3]
+_TEXT = (_ROOT / "docs" / "algorithm.md").read_text()
+_QUOTES = re.findall(r"^`([\w/]+\.py)`:\n\n```python\n(.*?)```$", _TEXT,
+                     re.MULTILINE | re.DOTALL)
+
+
+def test_every_block_of_code_names_its_file():
+  assert len(_QUOTES) == _TEXT.count("```python") > 15
+
+
+@pytest.mark.parametrize(
+    "path, quote", _QUOTES, ids=[quote.split("\n")[0] for _, quote in _QUOTES])
+def test_code_beside_the_equations_is_the_code(path, quote):
+  lines = [line.strip() for line in (_ROOT / path).read_text().split("\n")]
+  position = 0
+  for line in map(str.strip, quote.strip().split("\n")):
+    assert line in lines[position:], f"{path} has no such line: {line}"
+    position = lines.index(line, position) + 1
+
+
+def _rows(section: str) -> dict[str, list[str]]:
+  """Return the cells of an options table, by the option's name."""
+  rows = {}
+  table = _TEXT.split(f"| `{section}.` |")[1].split("\n\n")[0]
+  for line in table.split("\n")[2:]:
+    names, *cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+    for name in names.split(","):
+      rows[name.strip(" `")] = cells
+  return rows
+
+
+@pytest.mark.parametrize("section", ["algorithm", "network"])
+def test_every_option_has_its_default_source_and_reason(section):
+  rows = _rows(section)
+  defaults = getattr(config_lib.Config(), section)
+  paper = getattr(presets.apply(
+      "paper", configs.load("walker")[1]), section)
+  assert list(rows) == [field.name for field in dataclasses.fields(defaults)]
+  for name, (default, of_paper, source, reason) in rows.items():
+    assert _read(default) == getattr(defaults, name), name
+    assert _read(of_paper.split(";")[0]) == getattr(paper, name), name
+    assert source and reason
+
+
+def test_every_source_is_listed():
+  text = re.sub(r"```.*?```", "", _TEXT, flags=re.DOTALL)
+  cited, listed = text.split("## Sources")
+  names = set(re.findall(r"\[([A-Za-z]+)\](?!\()", cited))
+  assert names == set(re.findall(r"^- \[(\w+)\]:", listed, re.MULTILINE))
+
+
+def _read(cell: str):
+  """Return what a table's cell stands for."""
+  if "," in cell:
+    return tuple(int(number) for number in cell.split(","))
+  value = yaml.safe_load(cell)
+  try:
+    return float(value) if isinstance(value, str) else value  # 1e-3 in YAML.
+  except ValueError:
+    return value

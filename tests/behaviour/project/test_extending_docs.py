@@ -1,0 +1,141 @@
+"""The files of docs/extending.md learn something, by the commands below them.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from agents import build
+from agents import config as config_lib
+from agents import configs
+from agents.environments.blocks import backend
+from tests import command
+
+_TEXT = (command.ROOT / "docs" / "extending.md").read_text()
+_FILES = dict(re.findall(r"^`(\w+\.py)`:\n\n```python\n(.*?)^```$", _TEXT,
+                         re.MULTILINE | re.DOTALL))
+_COMMANDS = re.findall(r"^python train\.py (.*)$", _TEXT, re.MULTILINE)
+_BETTER = {"cartpole": 80, "default": 4, "mine.py": 80}  # By config.
+
+
+@pytest.fixture
+def folder(tmp_path):
+  """Hold the files, and nothing else."""
+  for name, code in _FILES.items():
+    (tmp_path / name).write_text(code)
+  return tmp_path
+
+
+def _train(folder: pathlib.Path, *args: str) -> list[dict]:
+  """Return what the run reports."""
+  done = command.run("train.py", *args, cwd=folder)
+  assert done.returncode == 0, done.stdout
+  metrics, = folder.glob("logdir/*/metrics.jsonl")
+  return [json.loads(row) for row in metrics.read_text().splitlines()]
+
+
+def test_all_is_shown_and_run():
+  assert list(_FILES) == ["a2c.py", "residual.py", "points.py", "mine.py"]
+  assert len(_FILES) == len(_COMMANDS) == _TEXT.count("```python")
+  assert len(_FILES["a2c.py"].splitlines()) < 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "args", _COMMANDS, ids=["algorithm", "network", "backend", "config"])
+def test_it_learns(args, folder):
+  args = shlex.split(args)
+  rows = _train(folder, *args, "--logdir", "logdir", "--device", "cpu")
+  begun = next(row["return_mean"] for row in rows
+               if row["phase"] == "train" and row["return_mean"] is not None)
+  *_, end = (row["return_mean"] for row in rows if row["phase"] == "eval")
+  assert end > begun + _BETTER[args[1]], (begun, end)
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_from_its_folder_alone(folder):
+  args = "--logdir", "logdir", "--device", "cpu"
+  _train(folder, "--config", "mine.py", "--steps", "1000", *args)
+  (folder / "mine.py").unlink()  # All of it is in config.yaml.
+  rows = _train(folder, "--resume", "logdir", "--steps", "2000")
+  assert [row["step"] for row in rows if row["phase"] == "eval"][-1] >= 2000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", [
+    "seed=1", "network.recurrent=gru", "network.frame_stack=2"])
+def test_checkpoints_hold_all_there_is(change, folder):
+  done = subprocess.run(
+      [sys.executable, "-m", "agents", "check", "mine.py", "--set", change],
+      cwd=folder, env={**os.environ, "PYTHONPATH": str(command.ROOT)},
+      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+  assert "ok      trains, saves, loads and goes on" in done.stdout, done.stdout
+
+
+_WRONG = """
+import keras
+class Nothing: pass
+class Act:
+  def act(self): pass
+class Layers(keras.Model):
+  def __init__(self, units): pass
+"""
+
+
+@pytest.mark.parametrize("changes, message", [
+    ({"algorithm.type": "nowhere:A2C"},
+     "algorithm.type=nowhere:A2C: No module named 'nowhere'. Modules are"),
+    ({"algorithm.type": "a2c:A2D"}, "of this name. Did you mean 'A2C'?"),
+    ({"algorithm.type": "os:getcwd"}, "the module has no class of this name"),
+    ({"algorithm.type": "wrong:Act"}, "lacks the method.s. initial_state, noi"),
+    ({"algorithm.type": "a2c:A2C", "algorithm.kwargs": {"roh": 1}},
+     "algorithm.type=a2c:A2C: its constructor takes no argument 'roh'. Did you "
+     "mean 'rho'?"),
+    ({"network.hidden": "wrong:Nothing"}, "must be derived from keras.*Model"),
+    ({"network.hidden": "wrong:Layers"}, "takes no argument 'seed'"),
+    ({"network.hidden": "residual:Residual", "network.hidden_kwargs": {
+        "unit": 3}}, "takes no argument 'unit'. Did you mean 'units'?"),
+    ({"env.backend": "points:Point"},
+     "env.backend=points:Point: it must be derived from agents.*Backend"),
+    ({"env.backend": "subprocess:Popen"}, "it must be derived from")])
+def test_what_is_no_such_class_is_told(changes, message, folder, monkeypatch):
+  (folder / "wrong.py").write_text(_WRONG)
+  monkeypatch.syspath_prepend(folder)
+  config = config_lib.Config().override(changes)
+  with pytest.raises(config_lib.ConfigError, match=message):
+    build.check(config)
+
+
+def test_who_keeps_no_time_limits_gets_none(folder, monkeypatch):
+  monkeypatch.syspath_prepend(folder)
+  config = config_lib.Config().override({"env.backend": "points:Points"})
+  kind = backend.find(config.env.backend)
+  assert any("does not stagger" in note
+             for note in backend.check(config, kind))
+  limited = config.override({"env.max_length": 5})
+  with pytest.raises(config_lib.ConfigError, match="not say that it heeds it"):
+    backend.check(limited, kind)
+  monkeypatch.setattr(kind, "limits", True)
+  assert not any("stagger" in note for note in backend.check(limited, kind))
+
+
+@pytest.mark.slow
+def test_it_is_told_before_anything_starts(folder):
+  done = command.run(
+      "train.py", "--config", "cartpole", "--logdir", "logdir", "--set",
+      "algorithm.type=a2c:A2D", cwd=folder)
+  assert done.returncode == 2 and "algorithm.type=a2c:A2D" in done.stdout
+  assert not (folder / "logdir").exists()
+
+
+def test_what_we_have_needs_no_names():
+  for name in ("cartpole", "pong"):
+    config = configs.load(name)[1]
+    assert not config.names_classes
+    build.check(config)

@@ -1,0 +1,56 @@
+"""README.md explains what TensorBoard shows: all of it, and nothing else."""
+
+import pathlib
+import re
+
+import pytest
+from tensorboard.backend.event_processing import event_accumulator
+
+from tests import command
+from tests.videos import drawing
+
+_README = (pathlib.Path(__file__).parents[3] / "README.md").read_text()
+
+
+def _explained() -> set[str]:
+  """Return the tags in the README's table, without what can vary."""
+  table = _README.split("| tag | meaning |")[1].split("\n\n")[0]
+  tags = set()
+  for line in table.splitlines()[2:]:
+    group = ""
+    for name in re.findall(r"`([^`]+)`", line.split("|")[1]):
+      group = name.rpartition("/")[0] or group
+      tags.add(f"{group}/{name.rpartition('/')[2]}")
+  return tags
+
+
+def _shown(*folders) -> set[str]:
+  tags = set()
+  for folder in folders:
+    for part in ("", "train", "eval"):
+      events = event_accumulator.EventAccumulator(str(folder / part))
+      tags |= set(events.Reload().Tags()["tensors"])
+  return {re.sub("^reward_parts/.*", "reward_parts/...", tag) for tag in tags}
+
+
+@pytest.mark.slow
+def test_what_every_run_shows_is_explained(finished, finished_paper):
+  shown = _shown(finished[0], finished_paper[0])
+  # TensorBoard's own, which are pages rather than tags.
+  shown -= {tag for tag in shown if tag.startswith("_hparams_")
+            or tag == "custom_scalars__config__"}
+  assert _explained() == shown | {
+      "films/training", "health/warnings", "reward_parts/..."}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not drawing.egl_works(), reason="There is no EGL.")
+def test_the_others_are_shown_where_there_is_something_to_show(tmp_path):
+  done = command.run(
+      "train.py", "--config", "reacher", "--steps", "10000", "--video_every",
+      "4000", "--logdir", tmp_path / "logdir", cwd=tmp_path)
+  assert done.returncode == 0, done.stdout
+  folder = command.run_folder(tmp_path / "logdir")
+  assert {"films/training", "reward_parts/..."} <= _shown(folder)
+  films = list((folder / "videos").iterdir())
+  assert films and all(film.suffix == ".mp4" for film in films)

@@ -1,0 +1,222 @@
+"""Who may import whom; nothing points up."""
+
+import ast
+import functools
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+_ROOT = pathlib.Path(__file__).parents[3]
+_TENSORFLOW = {"tensorflow", "keras", "tf_keras", "tensorflow_probability"}
+
+# What each layer imports of the project beside its own modules.
+_ARROWS = {
+    "agents": {"configs"},
+    "agents.errors": set(),
+    "agents.config_parsing": set(),
+    "agents.class_loader": {"agents.config_parsing"},
+    "agents.config": {"agents.config_parsing"},
+    "agents.spaces": set(),
+    "agents.types": set(),
+    "agents.ops": {"agents.errors", "agents.spaces", "agents.types"},
+    "agents.environments": {
+        "agents.class_loader", "agents.config", "agents.errors",
+        "agents.spaces", "agents.training.faults.interrupts"},
+    "agents.networks": {
+        "agents.class_loader", "agents.config", "agents.ops", "agents.spaces",
+        "agents.types"},
+    "agents.simulation": {
+        "agents.algorithms.chunks", "agents.distributed.collectives",
+        "agents.environments", "agents.ops", "agents.spaces", "agents.types"},
+    "agents.algorithms": {
+        "agents.config", "agents.networks", "agents.ops", "agents.simulation",
+        "agents.types"},
+    "agents.training": {
+        "agents.commands.cli", "agents.config", "agents.config_parsing",
+        "agents.distributed", "agents.environments", "agents.errors",
+        "agents.ops", "agents.simulation", "agents.spaces", "agents.types",
+        "agents.videos"},
+    "agents.distributed": {
+        "agents.algorithms", "agents.build", "agents.config",
+        "agents.environments", "agents.errors", "agents.ops",
+        "agents.training", "agents.types"},
+    "agents.build": {
+        "agents.algorithms", "agents.class_loader", "agents.config",
+        "agents.distributed", "agents.environments", "agents.networks",
+        "agents.ops", "agents.simulation", "agents.spaces",
+        "agents.training"},
+    "agents.videos": {
+        "agents.config", "agents.environments", "agents.errors"},
+    "agents.export": {
+        "agents.build", "agents.commands.rollout_policy", "agents.config",
+        "agents.environments", "agents.errors", "agents.networks",
+        "agents.ops", "agents.simulation", "agents.spaces", "agents.training",
+        "agents.types"},
+    "agents.reports": {"agents.config", "agents.training"},
+    "agents.sweeps": {
+        "agents.config", "agents.config_parsing", "agents.environments",
+        "agents.errors", "agents.reports", "agents.training"},
+    "agents.configs": {"agents.config", "agents.config_parsing"},
+    "agents.configs.presets": {"agents.config", "agents.config_parsing"},
+    "agents.commands": {
+        "agents.build", "agents.config", "agents.configs",
+        "agents.distributed", "agents.environments", "agents.errors",
+        "agents.export", "agents.ops", "agents.reports", "agents.simulation",
+        "agents.spaces", "agents.sweeps", "agents.training", "agents.videos"},
+    "agents.__main__": {"agents.commands"},
+    "train": {"agents.commands"},
+    "visualize": {"agents.commands"},
+}
+
+
+@functools.cache
+def _sources() -> dict[str, pathlib.Path]:
+  """Return the file of every module of the project."""
+  paths = [_ROOT / "train.py", _ROOT / "visualize.py",
+           *_ROOT.glob("agents/**/*.py"), *_ROOT.glob("configs/**/*.py")]
+  def name(path):
+    parts = path.relative_to(_ROOT).with_suffix("").parts
+    if parts[0] == "configs":  # They are imported as `agents.configs`.
+      parts = ("agents", *parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+  return {name(path): path for path in paths}
+
+
+@functools.cache
+def _tree(module: str) -> ast.Module:
+  return ast.parse(_sources()[module].read_text())
+
+
+@functools.cache
+def _imports(module: str, at_start: bool = False) -> frozenset[str]:
+  """Return what a module imports, anywhere or as soon as it is imported."""
+  waiting: list[ast.AST] = [_tree(module)]
+  found: set[str] = set()
+  while waiting:
+    node = waiting.pop()
+    if isinstance(node, ast.Import):
+      found.update(alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+      assert not node.level, f"{module} uses a relative import."
+      for alias in node.names:
+        full = f"{node.module}.{alias.name}"
+        found.add(full if full in _sources() else str(node.module))
+    elif not (at_start and isinstance(
+        node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))):
+      waiting.extend(ast.iter_child_nodes(node))
+  return frozenset(found)
+
+
+def _within(module: str, layer: str) -> bool:
+  return module == layer or module.startswith(layer + ".")
+
+
+def _layer(module: str) -> str:
+  """Return the innermost layer of a module, or nothing if it has none."""
+  layer = max((layer for layer in _ARROWS if _within(module, layer)), key=len)
+  return layer if layer != "agents" or module == "agents" else ""
+
+
+def _of_the_project(module: str) -> bool:
+  return module.split(".")[0] in {"agents", "configs", "train", "visualize"}
+
+
+@functools.cache
+def _loads(module: str) -> frozenset[str]:
+  """Return all that is imported once a module is, packages included."""
+  seen: set[str] = set()
+  waiting = [module]
+  while waiting:
+    name = waiting.pop()
+    if name in seen:
+      continue
+    seen.add(name)
+    if name in _sources():
+      waiting.extend(_imports(name, at_start=True))
+      parents = name.split(".")[:-1]
+      waiting.extend(".".join(parents[:end + 1]) for end in range(len(parents)))
+  return frozenset(seen)
+
+
+def _loads_tensorflow(module: str) -> bool:
+  return any(name.split(".")[0] in _TENSORFLOW for name in _loads(module))
+
+
+def test_the_sources_are_found():
+  assert {"agents", "agents.types", "agents.algorithms.ppo",
+          "agents.environments.workers.worker_main", "agents.configs.default", "train",
+          "visualize"} <= _sources().keys()
+  assert "agents.ops.random" in _imports("agents.algorithms.ppo")
+  assert _loads_tensorflow("agents.algorithms.ppo")
+  # Functions run later, and count for the arrows all the same.
+  train = "agents.commands.train"
+  assert "agents.build" in _imports(train)
+  assert "agents.build" not in _imports(train, at_start=True)
+
+
+@pytest.mark.parametrize("module", sorted(_sources()))
+def test_imports_follow_the_arrows(module):
+  layer = _layer(module)
+  assert layer, "Say in `_ARROWS` what this new layer may import."
+  allowed = _ARROWS[layer] | {layer}
+  for imported in _imports(module):
+    if _of_the_project(imported):
+      assert any(_within(imported, target) for target in allowed), (
+          f"{module} must not import {imported}.")
+
+
+@pytest.mark.parametrize("layer", ["train", "visualize", "agents.__main__"])
+def test_nothing_imports_the_command_line(layer):
+  assert not [module for module in _sources() if module != layer
+              and any(_within(name, layer) for name in _imports(module))]
+
+
+@pytest.mark.parametrize("module", sorted(
+    module for module in _sources() if _layer(module) in (
+        "agents", "agents.errors", "agents.config", "agents.config_parsing",
+        "agents.environments", "agents.films", "agents.reports",
+        "agents.configs", "agents.configs.presets", "agents.__main__", "train",
+        "visualize")
+    or module in (
+            f"agents.commands.{name}" for name in (
+                "train", "visualize", "check", "report", "settings", "listing"
+            ))))
+def test_what_workers_and_command_lines_load_is_free_of_tensorflow(module):
+  assert not _loads_tensorflow(module), sorted(_loads(module))
+
+
+def test_environments_do_not_import_tensorflow_later_either():
+  for module in _sources():
+    if _layer(module) == "agents.environments":
+      imported = {name.split(".")[0] for name in _imports(module)}
+      assert not imported & _TENSORFLOW, module
+
+
+@pytest.mark.parametrize("name, only", [
+    ("numpy_function", {"agents.simulation.in_graph_batch_env"}),
+    ("py_function", set()),
+    ("tensorflow_probability", {
+        "agents.networks.continuous", "agents.networks.discrete"})])
+def test_what_few_files_alone_know(name, only):
+  def names(module):
+    for node in ast.walk(_tree(module)):
+      if isinstance(node, ast.Attribute):
+        yield node.attr
+      elif isinstance(node, ast.Name):
+        yield node.id
+    yield from _imports(module)
+  users = {module for module in _sources() if name in set(names(module))}
+  assert users == only
+
+
+@pytest.mark.parametrize("module", ["train", "visualize", "agents.__main__"])
+def test_command_lines_start_without_tensorflow(module):
+  code = (f"import sys, {module}; "
+          f"print([name for name in {sorted(_TENSORFLOW)!r} "
+          "if name in sys.modules])")
+  result = subprocess.run(
+      [sys.executable, "-c", code], cwd=_ROOT, capture_output=True, text=True,
+      timeout=60)
+  assert (result.returncode, result.stdout.strip()) == (0, "[]"), result.stderr

@@ -1,0 +1,232 @@
+"""What a run folder holds is data: garbage is told, and nothing is run."""
+
+import json
+import math
+import os
+import pathlib
+import pickle
+import random
+import shutil
+
+import numpy as np
+import pytest
+import yaml
+
+from agents import build
+from agents import config as config_lib
+from agents import errors
+from agents.environments.data import failure_budget
+from agents.reports import results
+from agents.training import loop as loop_lib
+from agents.training.faults import crash_folder
+from agents.training.monitoring import episode_recorder
+from agents.training.run_folder import checkpoint
+from agents.training.run_folder import run_folder
+from tests.training import test_loop
+
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
+
+_TOLD = config_lib.ConfigError, errors.RunError
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+  loop, folder = test_loop.make(tmp_path_factory.mktemp("logdir"), {
+      "steps": 40, "checkpoint_every": 20})
+  loop.start()
+  loop.run()
+  crash_folder.save(folder.path / "crashes", 20, failure_budget.Failure(
+      "Worker 0 died", (failure_budget.FailedEpisode(0, 1, np.zeros((3, 1))),)),
+               folder.config)
+  return folder.path
+
+
+def _load_all(path):
+  """Load whatever there is in a run folder, one after the other."""
+  folder = run_folder.RunFolder(path)
+  folder.changes()
+  results.read(path)
+  for crash in (path / "crashes").iterdir():
+    crash_folder.load(crash)
+  for one in checkpoint.paths(folder.checkpoints):
+    checkpoint.load(one)
+  episode_recorder.find(folder.checkpoints, -1)
+  checkpoint.load_newest(folder.checkpoints)
+
+
+def _files(path):
+  return sorted(file for file in path.rglob("*") if file.is_file()
+                and "events" not in file.name)
+
+
+class _Bomb:
+  """Leaves a file behind when it is unpickled."""
+
+  def __init__(self, proof: pathlib.Path):
+    self._proof = proof
+
+  def __reduce__(self):
+    return os.mkdir, (str(self._proof),)
+
+
+def _mutate(data, rng):
+  """Return bytes that differ somewhere."""
+  where = rng.randrange(len(data) + 1)
+  length = rng.choice([1, 1, 4, 100, len(data)])
+  noise = bytes(rng.randrange(256) for _ in range(min(length, 1000)))
+  return rng.choice([
+      lambda: data[:where], lambda: data[:where] + noise + data[where:],
+      lambda: data[:where] + noise + data[where + len(noise):],
+      lambda: data[:where] + data[where + length:],
+      lambda: b"", lambda: noise])()
+
+
+def _hostile(file, proof):
+  """Yield contents that were made to do harm."""
+  bomb = _Bomb(proof)
+  yield pickle.dumps(bomb)
+  for tag in ("python/object/apply:os.mkdir", "python/object/new:os.mkdir"):
+    yield f"!!{tag} ['{proof}']".encode()
+    yield f"env: {{id: x, kwargs: {{a: !!{tag} ['{proof}']}}}}".encode()
+  levels = [f"x{level}: &x{level} [{', '.join([f'*x{level - 1}'] * 9)}]"
+            for level in range(1, 12)]
+  laughs = "\n  ".join(["x0: &x0 [ha]", *levels])
+  yield f"env:\n id: x\n kwargs:\n  {laughs}".encode()
+  yield b"env: {kwargs: &a {b: *a}}"
+  yield b"[" * 100_000
+  yield b'{"phase": ' * 100_000 + b"\n"
+  yield b"9" * 100_000 + b"\n"
+  yield b"a: " + b":".join([b"1"] * 200) + b".0"  # In base 60, as YAML has it.
+  if file.suffix == ".npz":
+    for name in ("facts", "action"):
+      with open(file, "wb") as stream:
+        np.savez(stream, **{name: np.array([bomb], object)})
+      yield file.read_bytes()
+    with open(file, "wb") as stream:
+      np.savez(stream, facts=np.array("[" * 100_000))
+    yield file.read_bytes()
+    with open(file, "wb") as stream:
+      np.savez(stream, **{"../../../escaped": np.zeros(1), "facts": "{}"})
+    yield file.read_bytes()
+
+
+_seeds = pytest.mark.parametrize("seed", range(3))
+
+
+@_seeds
+def test_garbage_is_told(seed, finished, tmp_path):
+  copy = tmp_path / "copy"
+  shutil.copytree(finished, copy)
+  rng = random.Random(seed)
+  told = 0
+  for file in _files(copy):
+    data = file.read_bytes()
+    for _ in range(6):
+      file.write_bytes(_mutate(data, rng))
+      try:
+        _load_all(copy)
+      except _TOLD:
+        told += 1
+    file.write_bytes(data)
+  _load_all(copy)
+  assert told > 10
+
+
+def test_what_would_do_harm_does_none(finished, tmp_path):
+  copy, proof = tmp_path / "copy", tmp_path / "proof"
+  shutil.copytree(finished, copy)
+  for file in _files(copy):
+    data = file.read_bytes()
+    for content in _hostile(file, proof):
+      file.write_bytes(content)
+      try:
+        _load_all(copy)
+      except _TOLD:
+        pass
+      assert not proof.exists()
+    file.write_bytes(data)
+  assert {path.name for path in tmp_path.iterdir()} == {"copy"}
+
+
+def _replace(arrays, name, rng):
+  array = arrays[name]
+  arrays[name] = rng.choice([
+      lambda: np.zeros(0), lambda: np.zeros((2, 3, 4)), lambda: np.array("x"),
+      lambda: array[None], lambda: np.array(-1), lambda: array.astype(str)])()
+
+
+@_seeds
+def test_checkpoints_with_other_contents_are_told(seed, finished, tmp_path):
+  copy = tmp_path / "copy"
+  shutil.copytree(finished, copy)
+  folder = run_folder.RunFolder(copy)
+  newest = checkpoint.newest(folder.checkpoints)
+  arrays, facts = checkpoint.load(newest)
+  rng = random.Random(seed)
+  trainer = build.trainer(folder.config, None)
+  told = 0
+  def resume(arrays, facts):
+    nonlocal told
+    checkpoint.save(folder.checkpoints, 1000, arrays, facts)
+    try:
+      loop_lib.Loop(trainer, folder, bool).resume()
+    except _TOLD as error:
+      told += 1
+      assert str(error)
+  for name in arrays:
+    changed = dict(arrays)
+    _replace(changed, name, rng)
+    resume(changed, dict(facts))
+  for name in facts:
+    for value in (None, "x", math.inf, [[]], {"x": []}):
+      resume(arrays, {**facts, name: value})
+  assert told > 40
+  trainer.close()
+
+
+@pytest.mark.parametrize("env_id, kwargs", [
+    ("os:mkdir", {"path": "PROOF"}), ("os:system", {"command": "mkdir PROOF"}),
+    ("subprocess:Popen", {"args": ["mkdir", "PROOF"]}),
+    ("runpy:run_path", {"path_name": "evil.py"}), ("evil:Evil", {}),
+    ("evil:Evil-v0", {}), ("package.evil:Evil", {}), ("google.evil:Evil", {}),
+    ("robot.evil:Evil", {}), ("robot.package.evil:Evil-v0", {}),
+    ("gymnasium:make", {"id": "evil:Evil-v0"}),
+    ("benchmarks.faulty:Faulty", {
+        "env_id": "evil:Evil-v0", "path": "evil.py"})])
+def test_no_config_names_code_to_run(
+    env_id, kwargs, finished, tmp_path, monkeypatch):
+  copy, proof = tmp_path / "robot", tmp_path / "proof"
+  shutil.copytree(finished, copy)
+  kwargs = json.loads(json.dumps(kwargs).replace("PROOF", str(proof)))
+  config = config_lib.load((copy / "config.yaml").read_text(), "")
+  config = config.override({"env.id": env_id, "env.kwargs": kwargs})
+  (copy / "config.yaml").write_text(config_lib.dump(config))
+  crash, = (copy / "crashes").iterdir()
+  (crash / "config.yaml").write_text(config_lib.dump(config))
+  for folder in (copy, crash, copy / "package", copy / "google"):
+    folder.mkdir(exist_ok=True)
+    (folder / "evil.py").write_text(f"import os\nos.mkdir('{proof}')\n")
+  from agents.commands import replay
+  from agents.commands import train
+  from agents.commands import visualize
+  for where in (copy, crash, crash.parent, tmp_path):
+    monkeypatch.chdir(where)
+    for main, *args in (
+        (train.main, "--resume", str(copy)),
+        (train.main, "--resume", os.path.relpath(copy)),
+        (visualize.main, "--logdir", str(copy)), (replay.main, str(crash)),
+        (replay.main, os.path.relpath(crash))):
+      monkeypatch.syspath_prepend(where)  # As `python -m` does.
+      with pytest.raises(SystemExit) as caught:
+        main(args)
+      assert caught.value.code == 2
+      assert not proof.exists()
+  assert (copy / "evil.py").exists()
+
+
+def test_dumped_configs_have_no_aliases():
+  shared = [1, 2]
+  config = config_lib.Config().override(
+      {"env.kwargs": {"a": shared, "b": shared}})
+  assert "*" not in config_lib.dump(config)
+  assert yaml.safe_load(config_lib.dump(config))["env"]["kwargs"]["b"] == [1, 2]

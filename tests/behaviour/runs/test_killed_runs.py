@@ -1,0 +1,76 @@
+"""Whole runs, killed, damaged, moved, or with environments that break."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from agents.training.run_folder import checkpoint
+from tests import command
+from tests.faults import conftest
+
+pytestmark = [
+    pytest.mark.slow, pytest.mark.faults, pytest.mark.skipif(
+        sys.platform != "linux", reason="Looks into /proc.")]
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+  """The folder of a run that was killed, which no other trainer may touch."""
+  logdir = tmp_path_factory.mktemp("killed")
+  process = command.start(
+      "train.py", *conftest.RUN, "--logdir", logdir, cwd=logdir)
+  refused = []
+  def going():
+    if len(list(logdir.glob("*/checkpoints/*.npz"))) < 3:
+      return False
+    process.send_signal(signal.SIGSTOP)  # Or it might finish meanwhile.
+    refused.append(command.run(
+        "train.py", "--resume", logdir, cwd=logdir))
+    process.send_signal(signal.SIGCONT)
+    return True
+  code, _ = command.interrupt(process, signal.SIGKILL, going)
+  assert code == -signal.SIGKILL
+  assert refused[0].returncode == 2
+  assert "is being trained by another process" in refused[0].stdout
+  return command.run_folder(logdir)
+
+
+@pytest.mark.parametrize("damage", [False, True])
+def test_killed_moved_and_resumed_has_the_same_bits(
+    damage, killed, reference, tmp_path):
+  folder = tmp_path / "elsewhere"
+  shutil.copytree(killed, folder)
+  newest = checkpoint.newest(folder / "checkpoints")
+  if damage:
+    data = bytearray(newest.read_bytes())
+    data[len(data) // 2] ^= 1
+    newest.write_bytes(data)
+  done = command.run("train.py", "--resume", folder, cwd=tmp_path)
+  assert done.returncode == 0, done.stdout
+  assert (f"{newest} is damaged" in done.stdout) == damage
+  assert command.rows(folder) == command.rows(reference)
+  command.assert_same_checkpoints(folder, reference)
+
+
+def test_broken_environments_are_survived_and_repeated(tmp_path):
+  done = command.run(
+      "train.py", "--config", "debug", "--logdir", tmp_path / "logdir",
+      "--set", "env.id=tests.environments.faulty_envs:Breaks", "--set",
+      "max_env_restarts=100000", "--set", "num_workers=2", cwd=command.ROOT)
+  assert done.returncode == 0, done.stdout
+  folder = command.run_folder(tmp_path / "logdir")
+  last = [row for row in command.rows(folder) if row["phase"] == "train"][-1]
+  told = re.findall(r"restart: Environment .*ValueError: broken", done.stdout)
+  assert 3 < last["restarts"] <= len(told) == len(os.listdir(
+      folder / "crashes"))
+  crash = folder / "crashes" / sorted(os.listdir(folder / "crashes"))[0]
+  replayed = subprocess.run(
+      [sys.executable, "-m", "agents", "replay", str(crash)],
+      cwd=command.ROOT, capture_output=True, text=True)
+  assert replayed.returncode == 1
+  assert replayed.stderr.endswith("ValueError: broken\n")

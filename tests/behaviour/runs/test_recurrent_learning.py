@@ -1,0 +1,82 @@
+"""Policies that remember learn what the others can't."""
+
+import contextlib
+
+import numpy as np
+import pytest
+from agents.configs import presets
+
+from agents import build
+from agents import config as config_lib
+
+_CARTPOLE = "tests.memory_tasks:masked_cartpole"
+_PENDULUM = "tests.memory_tasks:masked_pendulum"
+_MAZE = "tests.memory_tasks:TMaze"
+
+
+def _config(env, steps, **changes):
+  return config_lib.Config().override({
+      "env.id": env, "steps": steps, "env_processes": False,
+      "algorithm.minibatch_size": 512, **changes})
+
+
+@contextlib.contextmanager
+def _trainer(config):
+  trainer = build.trainer(config, None)
+  try:
+    yield trainer
+  finally:
+    trainer.close()
+
+
+def _score(config):
+  """Train, and return the mean score of the mean actions."""
+  with _trainer(config) as trainer:
+    trainer.start()
+    done = 0
+    while done < config.steps:
+      done += trainer.epoch(done / config.steps).steps
+    scores, _ = trainer.evaluate(30, lambda: False)
+  return np.mean(scores)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("env, steps, changes, without, least", [
+    (_MAZE, 60_000, {"network.recurrent": "lstm"}, 0.75, 0.95),
+    (_CARTPOLE, 150_000, {"network.recurrent": "gru"}, 150, 450),
+    (_CARTPOLE, 80_000, {"network.frame_stack": 3}, 150, 450),
+    (_PENDULUM, 300_000, {
+        "network.recurrent": "gru", "algorithm.discount": 0.9,
+        "algorithm.learning_rate": 1e-3}, -800, -500)])
+def test_tasks_that_need_a_memory(env, steps, changes, without, least):
+  config = _config(env, steps, **changes)
+  forgetful = config.override({
+      "network.recurrent": None, "network.frame_stack": 1})
+  assert _score(forgetful) < without
+  assert _score(config) > least
+
+
+def test_the_preset_fits_any_config():
+  config = presets.apply("recurrent", config_lib.Config())
+  assert config.network.recurrent == "gru"
+  assert config.algorithm.minibatch_size % config.algorithm.segment_length == 0
+
+
+@pytest.mark.slow
+def test_what_is_remembered_is_saved():
+  config = _config(_CARTPOLE, 3000, **{
+      "network.recurrent": "gru", "network.frame_stack": 2,
+      "network.recurrent_units": 8, "num_envs": 4,
+      "algorithm.minibatch_size": 64, "algorithm.update_epochs": 1})
+  with _trainer(config) as first, _trainer(config) as second:
+    first.start()
+    first.epoch(0.0)
+    saved = first.state()
+    assert saved["state/2"].shape == (4, 8) and saved["state/2"].any()
+    second.load(saved)
+    for trainer in (first, second):
+      trainer.epoch(0.5)
+    expected, found = first.state(), second.state()
+  assert expected.keys() == found.keys()
+  for name, array in expected.items():
+    np.testing.assert_array_equal(found[name], array, err_msg=name)

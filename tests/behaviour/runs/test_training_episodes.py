@@ -1,0 +1,214 @@
+"""Epochs of whole episodes: all of them, no more, and as if never stopped."""
+
+from typing import Any
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from agents.configs import presets
+
+from agents import build
+from agents import config as config_lib
+from agents import types
+from agents.environments.data import episodes
+from agents.environments.workers import pool
+from agents.ops import random
+from agents.training import epoch_result
+from agents.training import trainer as trainer_lib
+from tests import toy
+
+_SEED = 5
+_MOST = 6  # Steps of the longest episode.
+_QUOTA = 3, 3, 2  # Eight episodes an epoch.
+
+
+def _config():
+  """The 2017 algorithm with small networks; eight episodes an epoch."""
+  config = config_lib.Config().override({
+      "env.id": "tests.toy:Uneven", "env.kwargs.most": _MOST,
+      "env.max_length": _MOST + 1, "eval_episodes": 4, "seed": _SEED})
+  return presets.apply("paper", config).override({
+      "num_envs": 3, "algorithm.update_every": 8,
+      "algorithm.learning_rate": 1e-2, "algorithm.update_epochs": 10,
+      "network.policy_layers": [8], "network.value_layers": [8]})
+
+
+def _lengths(epoch, quota=_QUOTA, seed=_SEED):
+  """Return lengths of an epoch's episodes, by environment."""
+  return [[toy.Uneven.lasts(episodes.episode_seed(seed, index, episode),
+                            _MOST)
+           for episode in range(epoch * amount, (epoch + 1) * amount)]
+          for index, amount in enumerate(quota)]
+
+
+def _in_order_of_time(lengths):
+  """Return them as they end, one environment after the other in each step."""
+  ends = [(sum(row[:number + 1]), index, length)
+          for index, row in enumerate(lengths)
+          for number, length in enumerate(row)]
+  return [length for _, _, length in sorted(ends)]
+
+
+def _never():
+  return False
+
+
+def _copy(arrays):
+  return {name: np.array(array) for name, array in arrays.items()}
+
+
+def _assert_same(first, second):
+  assert first.keys() == second.keys()
+  for name, array in first.items():
+    assert array.tobytes() == second[name].tobytes(), name
+
+
+class _Trained(NamedTuple):
+  """A trainer and what happened to it."""
+
+  trainer: trainer_lib.Trainer
+  epochs: list[epoch_result.Epoch]
+  states: list[dict[str, Any]]  # Before the first epoch and after each.
+
+
+@pytest.fixture(scope="module")
+def trained():
+  """Sixty epochs, without processes."""
+  trainer = build.trainer(_config(), None)
+  trainer.start()
+  epochs, states = [], [_copy(trainer.state())]
+  for _ in range(60):
+    epochs.append(trainer.epoch(0.5))
+    states.append(_copy(trainer.state()))
+  yield _Trained(trainer, epochs, states)
+  trainer.close()
+
+
+@pytest.fixture(scope="module")
+def elsewhere():
+  """Another trainer by the same config, with two processes."""
+  with pool.WorkerPool(2) as workers:
+    trainer = build.trainer(_config(), workers)
+    yield trainer
+    trainer.close()
+
+
+def test_every_environment_plays_its_quota(trained):
+  for number, epoch in enumerate(trained.epochs):
+    lengths = _lengths(number)
+    assert epoch.lengths == _in_order_of_time(lengths)
+    assert len(epoch.scores) == len(epoch.reward_parts) == 8
+    np.testing.assert_allclose(epoch.scores, [
+        parts["reward_near"] for parts in epoch.reward_parts], rtol=1e-5)
+    assert trained.states[number + 1]["episodes/episode"].tolist() == [
+        (number + 1) * amount for amount in _QUOTA]
+
+
+def test_steps_are_those_of_the_episodes(trained):
+  steps = [epoch.steps for epoch in trained.epochs]
+  assert len(set(steps)) > 2
+  assert all(type(number) is int for number in steps)
+  assert steps == [sum(epoch.lengths) for epoch in trained.epochs]
+  # So many are learned from, and time goes on by as many as were waited for.
+  batched = [max(map(sum, _lengths(number))) for number in range(60)]
+  assert len(set(batched)) > 2
+  for number, state in enumerate(trained.states):
+    assert state["variable/observ/count:0"] == sum(steps[:number])
+    assert state["variable/reward/count:0"] == sum(steps[:number])
+    assert state["clock"] == sum(batched[:number])
+
+
+def test_one_graph_although_epochs_differ_in_length(trained):
+  function = trained.trainer.train_epoch
+  assert function.experimental_get_tracing_count() == 1
+
+
+def test_metrics_are_finite_numbers(trained):
+  for epoch in trained.epochs:
+    assert all(type(x) is float and np.isfinite(x)
+               for x in epoch.metrics.values())
+
+
+def test_no_episode_is_under_way_between_epochs(trained):
+  for state in trained.states:
+    assert state["episodes/length"].tolist() == [0, 0, 0]
+    assert state["episodes/action"].size == 0
+    assert state["episodes/score"].tolist() == [0, 0, 0]
+
+
+@pytest.mark.slow
+def test_processes_learn_the_same_bits(trained, elsewhere):
+  elsewhere.start()
+  _assert_same(elsewhere.state(), trained.states[0])
+  for number in (0, 1):
+    epoch = elsewhere.epoch(0.5)
+    _assert_same(elsewhere.state(), trained.states[number + 1])
+    assert epoch[:3] == trained.epochs[number][:3]
+
+
+@pytest.mark.parametrize("name", [
+    "here", pytest.param("elsewhere", marks=pytest.mark.slow)])
+def test_loaded_state_goes_on_as_if_nothing_had_happened(
+    name, trained, elsewhere):
+  trainer = trained.trainer if name == "here" else elsewhere
+  for number in (4, 2):
+    trainer.load(trained.states[number])
+    _assert_same(trainer.state(), trained.states[number])
+    epoch = trainer.epoch(0.5)
+    _assert_same(trainer.state(), trained.states[number + 1])
+    assert epoch[:3] == trained.epochs[number][:3]
+
+
+def test_evaluation_changes_nothing_of_training(trained):
+  trainer = trained.trainer
+  trainer.load(trained.states[3])
+  trainer.evaluate(7, _never)
+  _assert_same(trainer.state(), trained.states[3])
+  trainer.epoch(0.5)
+  _assert_same(trainer.state(), trained.states[4])
+
+
+def test_evaluation_equals_playing_one_after_the_other(trained):
+  trainer, config = trained.trainer, _config()
+  trainer.load(trained.states[6])
+  scores, lengths = trainer.evaluate(10, _never)
+  env = toy.Uneven(_MOST)
+  algorithm = build.algorithm(config, env.observation_space, env.action_space)
+  trainer_lib.load_variables(algorithm, trained.states[6])
+  played = []
+  # Ten episodes in four environments: the first two play three.
+  for index, amount in enumerate((3, 3, 2, 2)):
+    for episode in range(amount):
+      observ, _ = env.reset(seed=episodes.episode_seed(
+          random.stream(config.seed, "eval"), index, episode))
+      score, length, ended = 0.0, 0, False
+      while not ended:
+        action, _ = algorithm.act(
+            tf.constant(observ[None]), types.NOTHING, None)
+        observ, reward, *ends, _ = env.step(np.clip(action[0], -1, 1))
+        score, length, ended = score + reward, length + 1, any(ends)
+      played.append((score, length))
+  played.sort()
+  assert sorted(lengths) == sorted(length for _, length in played)
+  np.testing.assert_allclose(
+      scores, [score for score, _ in played], rtol=1e-4)
+
+
+def test_who_has_played_its_share_of_the_evaluation_waits(trained):
+  batch = trained.trainer._eval_env.batch_env
+  before = batch.get("taken")
+  trained.trainer.evaluate(10, _never)
+  seed = random.stream(_SEED, "eval")
+  assert np.subtract(batch.get("taken"), before).tolist() == [
+      sum(row) for row in _lengths(0, (3, 3, 2, 2), seed)]
+
+
+def test_learns(trained):
+  trainer, scores = trained.trainer, []
+  for state in (trained.states[0], trained.states[-1]):
+    trainer.load(state)
+    scores.append(trainer.evaluate(40, _never)[0])
+  lengths = trainer.evaluate(40, _never)[1]
+  assert np.mean(scores[0]) < 0.55 * np.mean(lengths)
+  assert np.mean(scores[1]) > 0.7 * np.mean(lengths)

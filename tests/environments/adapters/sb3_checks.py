@@ -1,0 +1,121 @@
+"""What Stable-Baselines3 gets from us, beside what its DummyVecEnv gives it.
+
+In processes without TensorFlow, see `benchmarks.sb3.library`.
+"""
+
+import contextlib
+import functools
+
+import gymnasium
+import numpy as np
+import pytest
+
+from benchmarks import sb3
+from tests.environments.adapters import test_vector_env
+
+sb3.library()
+
+from stable_baselines3 import ppo  # noqa: E402
+from stable_baselines3.common import evaluation  # noqa: E402
+from stable_baselines3.common import monitor  # noqa: E402
+from stable_baselines3.common import vec_env as their_vec_env  # noqa: E402
+
+from agents.environments.adapters import sb3_vec_env
+
+
+def _talking(index):
+  env = test_vector_env.Talking(gymnasium.spaces.Box(-1, 1, (2,), np.float32),
+                                gymnasium.spaces.Box(-1, 1, (1,), np.float32))
+  return monitor.Monitor(gymnasium.wrappers.TimeLimit(env, 9 + index))
+
+
+def _constructors(amount=5):
+  return [functools.partial(_talking, index) for index in range(amount)]
+
+
+def _same(ours, theirs):
+  if isinstance(theirs, dict):
+    times = {"t"}  # Seconds, of the monitor.
+    assert ours.keys() == theirs.keys()
+    for key in theirs.keys() - times:
+      _same(ours[key], theirs[key])
+  elif isinstance(theirs, (list, tuple)):
+    assert len(ours) == len(theirs)
+    for pair in zip(ours, theirs, strict=True):
+      _same(*pair)
+  else:
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@contextlib.contextmanager
+def _both(workers):
+  with contextlib.closing(sb3_vec_env.SB3VecEnv(
+      _constructors(), workers)) as ours, contextlib.closing(
+          their_vec_env.DummyVecEnv(_constructors())) as theirs:
+    yield ours, theirs
+
+
+def everything_returned_is_equal(workers):
+  with _both(workers) as policy_and_value:
+    _compare(*policy_and_value)
+
+
+def _compare(ours, theirs):
+  assert ours.observation_space == theirs.observation_space
+  assert ours.render_mode == theirs.render_mode
+  rng = np.random.default_rng(0)
+  for seed in 3, None:
+    if seed is not None:
+      assert ours.seed(seed) == theirs.seed(seed)
+      for env in ours, theirs:
+        env.set_options({"level": 2})
+    _same(ours.reset(), theirs.reset())
+    _same(ours.reset_infos, theirs.reset_infos)
+    ends = 0
+    for _ in range(40):
+      action = rng.uniform(-1, 1, (5, 1)).astype(np.float32)
+      mine, other = ours.step(action), theirs.step(action)
+      assert [np.asarray(x).dtype for x in mine[:3]] == [
+          np.asarray(x).dtype for x in other[:3]]
+      _same(mine, other)
+      _same(ours.reset_infos, theirs.reset_infos)
+      ends += mine[2].sum()
+    assert ends > 10
+
+
+def chosen_environments_are_reached(workers):
+  with _both(workers) as policy_and_value:
+    for env in policy_and_value:
+      _choose(env)
+
+
+def _choose(env):
+  env.reset()
+  assert env.get_attr("value") == [3] * 5
+  env.set_attr("value", 7, indices=[1, 4])
+  assert env.get_attr("value", indices=[4, 0]) == [7, 3]
+  assert env.get_attr("value", 1) == [7]
+  assert len(env.env_method("get_episode_rewards", indices=[2])) == 1
+  assert env.env_is_wrapped(monitor.Monitor) == [True] * 5
+  assert env.env_is_wrapped(gymnasium.wrappers.ClipAction, [0]) == [False]
+  assert env.has_attr("value") and not env.has_attr("nothing")
+  assert len(env.get_images()) == 5
+
+
+def options_that_differ_are_refused(workers):
+  with _both(workers) as (ours, _):
+    ours.set_options([{"level": index} for index in range(5)])
+    with pytest.raises(ValueError, match="must have the same options"):
+      ours.reset()
+
+
+def their_ppo_learns(workers):
+  env = sb3_vec_env.SB3VecEnv(
+      [lambda: monitor.Monitor(gymnasium.make("CartPole-v1"))] * 8, workers)
+  normalized = their_vec_env.VecNormalize(env)
+  model = ppo.PPO("MlpPolicy", normalized, n_steps=128, seed=0, device="cpu")
+  model.learn(30_000)
+  normalized.training = normalized.norm_reward = False
+  score, _ = evaluation.evaluate_policy(model, normalized, 8)
+  env.close()
+  assert score > 200

@@ -1,0 +1,470 @@
+"""Gymnasium's view returns what SyncVectorEnv does, from worker processes."""
+
+import contextlib
+import copy
+import functools
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import vector
+from gymnasium.wrappers import vector as vector_wrappers
+
+from agents.environments.adapters import vector_env
+from agents.environments.blocks import base
+from agents.environments.data import failure_budget
+from agents.environments.workers import pool as pool_lib
+from agents.environments.workers import process
+from tests import toy
+from tests.environments import faulty_envs
+from tests.environments import scripts
+
+_MODES = vector.AutoresetMode
+_SPACE = gymnasium.spaces.Dict({
+    "image": gymnasium.spaces.Box(0, 255, (2, 2), np.uint8),
+    "place": gymnasium.spaces.Box(-9, 9, (2,), np.float64),
+    "parts": gymnasium.spaces.Tuple([
+        gymnasium.spaces.Discrete(5, start=-2),
+        gymnasium.spaces.MultiDiscrete([3, 4]),
+        gymnasium.spaces.MultiBinary(3)])})
+
+
+class Talking(gymnasium.Env):
+  """Draws observations from its space, and infos of many kinds."""
+
+  metadata = {"render_modes": ["rgb_array"], "render_fps": 7}
+  render_mode = "rgb_array"
+
+  def __init__(self, observation=_SPACE, action=_SPACE):
+    # Each its own: they are where it draws from.
+    self.observation_space = copy.deepcopy(observation)
+    self.action_space = action
+    self.value = 3
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    if seed is not None:
+      self.observation_space.seed(seed)
+    return self.observation_space.sample(), {
+        "began": True, "options": options, "draw": self.np_random.random()}
+
+  def step(self, action):
+    self.action = action
+    ended, draw = self.np_random.random(2) < 0.1, self.np_random.random()
+    info = {"text": f"{draw:.2f}", "array": np.full((2, 1), draw),
+            "flag": bool(draw < 0.5), "single": np.float32(draw),
+            "nested": {"count": 3, "deeper": {"draw": draw}}}
+    if draw < 0.3:
+      info["seldom"] = int(10 * draw)
+    if draw < 0.5:
+      info["mixed"] = 1 if draw < 0.25 else 2.5
+    return self.observation_space.sample(), draw, *ended, info
+
+  def render(self):
+    return np.full((2, 2, 3), self.value, np.uint8)
+
+  def add(self, first, second=0, name=0):
+    return self.value + first + second + name
+
+
+def _make(env_id, **kwargs):
+  return functools.partial(gymnasium.make, env_id, **kwargs)
+
+
+_ENVS = {
+    "cartpole": _make("CartPole-v1"),
+    "pendulum": _make("Pendulum-v1", max_episode_steps=7),
+    "cheetah": _make("HalfCheetah-v5", max_episode_steps=9),
+    "hopper": _make("Hopper-v5"),
+    "frozen_lake": _make("FrozenLake-v1"),
+    "blackjack": _make("Blackjack-v1"),
+    "dict": Talking,
+    "integers": functools.partial(
+        Talking, gymnasium.spaces.Box(-3, 3, (), np.int16),
+        gymnasium.spaces.Box(-3, 3, (2,), np.int8)),
+}
+
+
+def _assert_same(one, other, where="result"):
+  """Compare types, shapes and values, however nested."""
+  assert type(one) is type(other), where
+  if isinstance(one, dict):
+    assert one.keys() == other.keys(), where
+    for key in one:
+      _assert_same(one[key], other[key], f"{where}[{key!r}]")
+  elif isinstance(one, (tuple, list)) or (
+      isinstance(one, np.ndarray) and one.dtype == object):
+    assert len(one) == len(other), where
+    for index, (part, same) in enumerate(zip(one, other)):
+      _assert_same(part, same, f"{where}[{index}]")
+  elif isinstance(one, np.ndarray):
+    assert (one.dtype, one.shape) == (other.dtype, other.shape), where
+    np.testing.assert_array_equal(one, other, where)
+  else:
+    assert one == other, where
+
+
+def _play(envs, steps=60):
+  """Return all that comes of resets and random steps."""
+  results = [envs.reset(seed=5, options={"far": 3})]
+  envs.action_space.seed(1)
+  mode = envs.metadata["autoreset_mode"]
+  for step in range(steps):
+    results.append(envs.step(envs.action_space.sample()))
+    ended = results[-1][2] | results[-1][3]
+    if mode == _MODES.DISABLED and ended.any():
+      results.append(envs.reset(options={"reset_mask": ended, "far": 4}))
+    if step == 30:
+      results.append(envs.reset(seed=[None, 7, None, 8, 9]))
+      mask = np.array([True, False, False, True, False])
+      results.append(envs.reset(seed=3, options={"reset_mask": mask}))
+  return results
+
+
+@pytest.fixture(params=["serial", "processes"])
+def workers(request, pool):
+  """Where environments are stepped, for what holds here and there."""
+  return pool if request.param == "processes" else 0
+
+
+@pytest.fixture(scope="module")
+def talking(pool):
+  """Three environments in two processes, for tests that leave them usable."""
+  envs = vector_env.VectorEnv([Talking] * 3, pool)
+  envs.reset(seed=0)
+  yield envs
+  envs.close()
+
+
+@pytest.mark.parametrize("mode", _MODES, ids=lambda mode: mode.name)
+@pytest.mark.parametrize("name", _ENVS)
+def test_equals_gymnasium_in_every_field(name, mode, pool):
+  constructors = [_ENVS[name]] * 5
+  theirs = vector.SyncVectorEnv(constructors, autoreset_mode=mode)
+  expected = _play(theirs)
+  assert any((step[2] | step[3]).any() for step in expected if len(step) == 5)
+  for workers in (0, pool):
+    ours = vector_env.VectorEnv(constructors, workers, mode)
+    try:
+      _assert_same(_play(ours), expected)
+      for space in ("observation_space", "action_space",
+                    "single_observation_space", "single_action_space"):
+        assert getattr(ours, space) == getattr(theirs, space)
+      assert ours.metadata == theirs.metadata
+      assert ours.metadata["autoreset_mode"] is mode
+      assert ours.render_mode == theirs.render_mode
+      assert ours.num_envs == theirs.num_envs == 5
+    finally:
+      ours.close()
+
+
+def test_mode_can_be_named():
+  envs = vector_env.VectorEnv([toy.Counter], 0, "SameStep")
+  assert envs.metadata["autoreset_mode"] is _MODES.SAME_STEP
+
+
+def test_results_do_not_change_afterwards(talking):
+  talking.reset(seed=0)
+  talking.action_space.seed(0)
+  steps = [talking.step(talking.action_space.sample())]
+  before = repr(steps)
+  talking.step(talking.action_space.sample())
+  assert repr(steps) == before
+
+
+def test_actions_arrive_as_they_are(workers):
+  envs = vector_env.VectorEnv([toy.Counter] * 3, workers)
+  envs.reset()
+  envs.step(np.array([[-7], [0.1], [7]]))
+  first = envs.get_attr("last_action")
+  envs.step(np.zeros((3, 1), np.float32))
+  assert [x.dtype for x in first] == [np.float32] * 3  # The type of the space.
+  assert [x.tolist() for x in first] == [[-7], [np.float32(0.1)], [7]]
+  envs.close()
+
+
+def test_environments_may_keep_their_actions():
+  class Keeping(toy.Counter):
+    kept = None
+    def step(self, action):
+      self.kept = self.kept if self.kept is not None else action
+      return super().step(action)
+  envs = vector_env.VectorEnv([Keeping] * 2, 0)
+  envs.reset()
+  envs.step(np.ones((2, 1)))
+  envs.step(np.zeros((2, 1)))
+  assert envs.get_attr("kept") == (1, 1)
+
+
+def test_final_observation_survives_a_reused_array():
+  envs = vector_env.VectorEnv([faulty_envs.Reusing] * 2, 0, _MODES.SAME_STEP)
+  envs.reset()
+  for _ in range(3):
+    observ, _, _, _, infos = envs.step(np.zeros((2, 1)))
+  assert observ[:, 1].tolist() == [0, 0]
+  assert [final[1] for final in infos["final_obs"]] == [3, 3]
+
+
+@pytest.mark.parametrize("wrong, error", [
+    (np.zeros((2, 1)), ValueError), (np.zeros((3,)), ValueError),
+    (np.zeros((3, 1), complex), TypeError)])
+def test_wrong_actions(wrong, error):
+  envs = vector_env.VectorEnv([toy.Counter] * 3, 0)
+  envs.reset()
+  with pytest.raises(error):
+    envs.step(wrong)
+
+
+@pytest.mark.parametrize("mask", [
+    [True] * 3, np.ones(2, bool), np.ones(3), np.zeros(3, bool)])
+def test_wrong_reset_masks(talking, mask):
+  with pytest.raises(ValueError, match="reset_mask"):
+    talking.reset(options={"reset_mask": mask})
+
+
+def test_wrong_number_of_seeds(talking):
+  with pytest.raises(ValueError, match="must hold 3"):
+    talking.reset(seed=[1, 2])
+
+
+def test_options_are_left_as_they_are(talking):
+  options = {"reset_mask": np.array([True, False, True]), "far": 1}
+  talking.reset(options=options)
+  assert options.keys() == {"reset_mask", "far"}
+
+
+def test_reaches_into_environments(talking):
+  talking.set_attr("value", [1, 2, 3])
+  assert talking.get_attr("value") == (1, 2, 3)
+  assert talking.call("add", 1, second=2, name=3) == (7, 8, 9)
+  assert talking.call("value") == (1, 2, 3)
+  assert [int(image[0, 0, 0]) for image in talking.render()] == [1, 2, 3]
+  talking.set_attr("value", 5)
+  assert talking.get_attr("value") == (5, 5, 5)
+  with pytest.raises(ValueError, match="must hold 3"):
+    talking.set_attr("value", [1, 2])
+  talking.reset(seed=4)
+  assert talking.np_random_seed == (4, 5, 6)
+  assert all(isinstance(x, np.random.Generator) for x in talking.np_random)
+
+
+def test_no_step_after_an_end_if_nothing_resets(workers):
+  envs = vector_env.VectorEnv(
+      [functools.partial(toy.Counter, length) for length in (9, 1)], workers,
+      _MODES.DISABLED)
+  envs.reset()
+  envs.step(np.zeros((2, 1)))
+  with pytest.raises(RuntimeError, match="episode of environment 1 has ended"):
+    envs.step(np.zeros((2, 1)))
+  envs.close()
+
+
+@pytest.mark.parametrize("wrap", [
+    vector_wrappers.RecordEpisodeStatistics,
+    vector_wrappers.NormalizeObservation, vector_wrappers.NormalizeReward,
+    functools.partial(vector_wrappers.ClipReward, max_reward=0.5),
+    vector_wrappers.DictInfoToList], ids=str)
+def test_vector_wrappers_work_on_it(wrap, workers):
+  results = []
+  for kind in (vector.SyncVectorEnv, functools.partial(
+      vector_env.VectorEnv, workers=workers)):
+    envs = wrap(kind([_ENVS["hopper"]] * 3))
+    envs.action_space.seed(0)
+    steps = [envs.reset(seed=0)]
+    for _ in range(40):
+      steps.append(list(envs.step(envs.action_space.sample())))
+      infos = steps[-1][-1]
+      if "episode" in infos:
+        infos["episode"]["t"][:] = 0  # A clock.
+    envs.close()
+    results.append(steps)
+  _assert_same(*results)
+
+
+@pytest.mark.parametrize("fault, error", [
+    ("raise", ValueError), ("exit", base.EnvironmentFailure)])
+def test_who_fails_is_named(fault, error, workers):
+  envs = vector_env.VectorEnv(
+      [toy.Counter, functools.partial(toy.Faulty, fault)], workers)
+  envs.reset(seed=6)
+  envs.step(np.zeros((2, 1)))
+  with pytest.raises(error) as caught:
+    envs.step(np.zeros((2, 1)))
+  told = [str(caught.value), str(caught.value.__cause__)]
+  named = "Environment 1 ('Faulty', seed 7, step 2 of its episode) failed in"
+  assert any(named in text for text in told)
+  envs.close()
+
+
+def test_constructors_and_resets_that_fail_are_named(workers):
+  def make(fault):
+    return vector_env.VectorEnv(
+        [toy.Counter, functools.partial(toy.Faulty, fault)], workers)
+  with pytest.raises(ValueError, match="faulty") as caught:
+    make("constructor")
+  assert "Environment 1" in str(caught.value.__cause__)
+  envs = make("reset")
+  with pytest.raises(ValueError, match="faulty") as caught:
+    envs.reset()
+  assert "Environment 1" in str(caught.value.__cause__)
+  envs.close()
+
+
+def test_whose_observation_does_not_fit_is_named(workers):
+  envs = vector_env.VectorEnv(
+      [toy.Counter, functools.partial(faulty_envs.Misfit, "observ")], workers)
+  envs.reset()
+  with pytest.raises(ValueError) as caught:
+    envs.step(np.zeros((2, 1)))
+  assert "Environment 1 ('Misfit') failed in its observation" in str(
+      caught.value.__cause__)
+  envs.close()
+
+
+def test_spaces_must_be_alike(workers):
+  with pytest.raises(ValueError, match="must be alike"):
+    vector_env.VectorEnv([toy.Counter, toy.Target], workers)
+
+
+def test_spaces_without_arrays_are_refused():
+  text = gymnasium.spaces.Text(3)
+  with pytest.raises(TypeError, match="Text.*is not supported"):
+    vector_env.VectorEnv([functools.partial(Talking, text)])
+  with pytest.raises(TypeError, match="Text.*is not supported"):
+    vector_env.VectorEnv([functools.partial(Talking, action=text)])
+
+
+def _pids(envs):
+  return list(dict.fromkeys(envs.call("pid")))
+
+
+def test_death_of_a_worker_is_told_and_nothing_is_left():
+  envs = vector_env.VectorEnv([faulty_envs.Inside] * 4, 2)
+  pids = _pids(envs)
+  envs.reset()
+  os.kill(pids[1], signal.SIGKILL)
+  with pytest.raises(process.WorkerDied, match="Worker 1.*SIGKILL"):
+    envs.step(np.zeros((4, 1)))
+  envs.close()
+  assert envs.closed
+  assert not scripts.wait_for_ends(pids, 1)
+
+
+def test_death_is_told_also_where_other_batches_would_survive_it():
+  with pool_lib.WorkerPool(
+      2, incidents=failure_budget.FailureBudget(9)) as workers:
+    envs = vector_env.VectorEnv([toy.Counter] * 4, workers)
+    envs.reset()
+    os.kill(workers.pids[0], signal.SIGKILL)
+    with pytest.raises(process.WorkerDied, match="Worker 0.*SIGKILL"):
+      envs.step(np.zeros((4, 1)))
+    envs.close()
+
+
+@pytest.mark.parametrize("end", ["close", "del"])
+def test_nothing_is_left(end):
+  gc.collect()
+  before = len(os.listdir("/proc/self/fd"))
+  envs = vector_env.VectorEnv([faulty_envs.Inside] * 4, 2)
+  pids = _pids(envs)
+  envs.reset()
+  if end == "close":
+    envs.close()
+    envs.close()
+    with pytest.raises(gymnasium.error.ClosedEnvironmentError):
+      envs.step(np.zeros((4, 1)))
+  del envs
+  gc.collect()
+  assert not scripts.wait_for_ends(pids, 1)
+  assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_nothing_is_left_of_a_script_that_does_not_close(tmp_path):
+  stdout, stderr = scripts.run("""
+from agents.environments import vector_env
+from tests.environments import odd
+envs = vector_env.VectorEnv([odd.Inside] * 2, 2)
+envs.reset()
+print(*envs.call("pid"))
+""", tmp_path)
+  assert not stderr
+  assert not scripts.wait_for_ends(map(int, stdout.split()), 5)
+
+
+@pytest.mark.slow
+def test_closing_does_not_wait_for_who_hangs(deadline):
+  deadline(30)
+  class Hanging(toy.Faulty):
+    def __init__(self):
+      super().__init__("hang")
+    def pid(self):
+      return os.getpid()
+  envs = vector_env.VectorEnv([Hanging] * 2, 2)
+  pids = _pids(envs)
+  envs.reset()
+  envs.step(np.zeros((2, 1)))
+  def interrupt(*_):
+    raise KeyboardInterrupt
+  before = signal.signal(signal.SIGUSR1, interrupt)
+  killer = subprocess.Popen(
+      ["sh", "-c", f"sleep 0.3; kill -USR1 {os.getpid()}"])
+  with pytest.raises(KeyboardInterrupt):
+    envs.step(np.zeros((2, 1)))
+  signal.signal(signal.SIGUSR1, before)
+  killer.wait()
+  start = time.monotonic()
+  envs.close()
+  assert time.monotonic() - start < 10
+  assert not scripts.wait_for_ends(pids, 1)
+
+
+def test_what_cannot_be_pickled_arrives_as_text(pool):
+  class Locked(toy.Counter):
+    def step(self, action):
+      *rest, info = super().step(action)
+      return *rest, {**info, "made": (number for number in ())}
+  envs = vector_env.VectorEnv([Locked] * 2, pool)
+  envs.reset()
+  *_, infos = envs.step(np.zeros((2, 1)))
+  envs.close()
+  assert infos["step"].tolist() == [1, 1]
+  assert all("generator" in text for text in infos["made"])
+
+
+def test_workers_can_be_shared_and_outlive_a_vector(pool):
+  envs = [vector_env.VectorEnv([faulty_envs.Inside] * 2, pool) for _ in range(2)]
+  assert _pids(envs[0]) == _pids(envs[1]) == pool.pids
+  envs[0].close()
+  envs[1].reset()
+  envs[1].close()
+  assert pool.usable
+
+
+def test_more_processes_than_environments():
+  envs = vector_env.VectorEnv([faulty_envs.Inside] * 2, 5)
+  assert len(_pids(envs)) == 2
+  envs.close()
+
+
+def test_tensorflow_is_not_imported():
+  code = ("import sys; from agents.environments import vector_env; "
+          "assert 'tensorflow' not in sys.modules")
+  subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_final_infos_survive_a_dictionary_that_is_used_again(workers):
+  constructors = [faulty_envs.SameInfo] * 2
+  with contextlib.closing(vector_env.VectorEnv(
+      constructors, workers, _MODES.SAME_STEP)) as envs:
+    envs.reset()
+    for _ in range(3):
+      *_, infos = envs.step(np.zeros((2, 1)))
+  assert infos["final_info"]["step"].tolist() == [3, 3]
+  assert infos["step"].tolist() == [0, 0]

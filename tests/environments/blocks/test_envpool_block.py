@@ -1,0 +1,310 @@
+"""EnvPool's environments are stepped like Gymnasium's."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from agents import build
+from agents import config as config_lib
+from agents.commands import replay
+from agents.commands import visualize
+from agents.environments import batch_env
+from agents.environments.blocks import base
+from agents.environments.blocks import envpool_block
+from agents.environments.data import failure_budget
+from agents.environments.making import action_scaling
+from agents.environments.making import make
+from agents.training.faults import crash_folder
+from agents.training.run_folder import run_folder
+
+pytest.importorskip("envpool")
+
+
+def _batch(env_id, amount=4, seed=0, **options):
+  constructors = [make.MakeEnv(config_lib.Env(
+      env_id, backend="envpool", **options))] * amount
+  return batch_env.BatchEnv(constructors, seed=seed, block=envpool_block.EnvPoolBlock)
+
+
+def _actions(batch, steps, seed=0):
+  field = batch.action_layout.fields[0]
+  numbers = np.random.default_rng(seed)
+  shape = steps, len(batch), *field.shape[1:]
+  if field.dtype == np.int64:
+    return numbers.integers(int(batch.action_space.n), size=shape)
+  return numbers.uniform(-1, 1, shape).astype(np.float32)
+
+
+def test_pendulum_swings_as_gymnasiums_does():
+  env = gymnasium.make("Pendulum-v1").unwrapped
+  env.reset(seed=0)
+  convert = action_scaling.action_converter(env.action_space)
+  with _batch("Pendulum-v1", 3) as batch:
+    observ = batch.reset()
+    for action in _actions(batch, 50):
+      step = batch.step(action)
+      for row in range(3):
+        cos, sin, velocity = observ[row].astype(np.float64)
+        env.state = np.array([np.arctan2(sin, cos), velocity])
+        after, reward, *_ = env.step(convert(action)[row])
+        np.testing.assert_allclose(step.observ[row], after, atol=1e-4)
+        np.testing.assert_allclose(step.reward[row], reward, atol=1e-4)
+      observ = step.observ
+
+
+@pytest.mark.parametrize("env_id, noise", [
+    ("HalfCheetah-v5", 1e-3), ("Hopper-v5", 1e-3)])
+def test_physics_and_rewards_are_those_of_gymnasium(env_id, noise):
+  env = gymnasium.make(env_id).unwrapped
+  env.reset(seed=0)
+  with _batch(env_id, 1) as batch:
+    observ = batch.reset()[0]
+    for action in _actions(batch, 10):
+      # All but the way travelled so far, which nothing depends on.
+      state = np.concatenate([[0.0], observ.astype(np.float64)])
+      env.set_state(state[:env.model.nq], state[env.model.nq:])
+      after, reward, *_ = env.step(action[0])
+      step = batch.step(action)
+      np.testing.assert_allclose(step.observ[0], after, rtol=noise, atol=noise)
+      np.testing.assert_allclose(step.reward[0], reward, rtol=1e-2, atol=noise)
+      observ = step.observ[0]
+
+
+def test_terminations_have_their_true_last_observation():
+  with _batch("CartPole-v1", 8) as batch:
+    batch.reset()
+    ends = 0
+    for action in _actions(batch, 100):
+      step = batch.step(action)
+      assert step.valid.all() and (step.reward == 1).all()
+      assert not step.truncated.any()
+      fallen = (np.abs(step.next_observ[:, 0]) > 2.4) | (
+          np.abs(step.next_observ[:, 2]) > 0.2095)
+      np.testing.assert_array_equal(step.terminated, fallen)
+      # What there is to act on is the next episode's beginning.
+      assert (np.abs(step.observ[fallen]) <= 0.05).all()
+      running = ~fallen
+      np.testing.assert_array_equal(
+          step.observ[running], step.next_observ[running])
+      ends += fallen.sum()
+    assert len(batch.finished) == len(batch.final_observ) == ends > 10
+    lengths = [episode.length for episode in batch.finished]
+    assert [episode.score for episode in batch.finished] == lengths
+    assert min(lengths) >= 8
+
+
+@pytest.mark.parametrize("env_id", ["Pendulum-v1", "HalfCheetah-v5"])
+def test_time_limits_truncate(env_id):
+  with _batch(env_id, 3, max_length=7) as batch:
+    batch.reset()
+    for number, action in enumerate(_actions(batch, 21), 1):
+      step = batch.step(action)
+      assert not step.terminated.any()
+      assert step.truncated.all() == step.truncated.any() == (number % 7 == 0)
+    assert [episode.length for episode in batch.finished] == [7] * 9
+
+
+def test_limits_are_kept_that_envpool_ignores():
+  with _batch("CliffWalking-v1", 3, max_length=7) as batch:
+    batch.reset()
+    for number in range(1, 22):
+      step = batch.step(np.zeros(3, np.int64))  # Up, and never over the cliff.
+      assert not step.terminated.any()
+      assert step.truncated.all() == step.truncated.any() == (number % 7 == 0)
+    assert [episode.length for episode in batch.finished] == [7] * 9
+    assert not any("cut_short" in each.info for each in batch.finished)
+
+
+def test_endless_episodes_are_truncated(monkeypatch):
+  monkeypatch.setattr(make, "_MOST_STEPS", 20)
+  with _batch("CliffWalking-v1", 2) as batch:
+    batch.reset()
+    for _ in range(40):
+      batch.step(np.zeros(2, np.int64))
+    assert [episode.length for episode in batch.finished] == [20] * 4
+
+
+def test_hopper_falls_and_is_truncated():
+  with _batch("Hopper-v5", 4, max_length=15) as batch:
+    batch.reset()
+    ended = np.zeros(2, int)
+    for action in _actions(batch, 100):
+      step = batch.step(action)
+      assert not (step.terminated & step.truncated).any()
+      height, angle = step.next_observ[:, 0], step.next_observ[:, 1]
+      fallen = (height <= 0.7) | (np.abs(angle) >= 0.2)
+      # Of those that reach their limit, EnvPool does not tell.
+      np.testing.assert_array_equal(step.terminated, fallen & ~step.truncated)
+      ended += step.terminated.sum(), step.truncated.sum()
+    assert ended.all()
+
+
+def test_parts_of_the_reward_are_summed():
+  with _batch("HalfCheetah-v5", 2, max_length=5) as batch:
+    batch.reset()
+    for action in _actions(batch, 10):
+      batch.step(action)
+    assert len(batch.finished) == 4
+    for episode in batch.finished:
+      parts = episode.info["reward_parts"]
+      assert sum(parts.values()) == pytest.approx(episode.score, abs=1e-4)
+      assert episode.info["elapsed_step"] == 5
+
+
+def test_first_episodes_are_cut_short():
+  constructors = make.staggered(
+      config_lib.Env("Pendulum-v1", backend="envpool"), 4, 7)
+  with batch_env.BatchEnv(
+      constructors, seed=7, block=envpool_block.EnvPoolBlock) as batch:
+    batch.reset()
+    for action in _actions(batch, 400):
+      batch.step(action)
+    lengths = [episode.length for episode in batch.finished]
+    assert sorted(lengths) == [50, 100, 150, *[200] * 5]
+    assert sum("cut_short" in each.info for each in batch.finished) == 3
+
+
+def test_some_wait():
+  with _batch("CartPole-v1", 4) as batch:
+    first = batch.reset()
+    active = np.array([True, False, True, False])
+    step = batch.step(np.zeros(4, int), active)
+    np.testing.assert_array_equal(step.valid, active)
+    np.testing.assert_array_equal(step.observ[~active], first[~active])
+    assert (step.reward == active).all()
+    assert (step.observ[active] != first[active]).any(1).all()
+
+
+def _play(seed, threads=1):
+  constructors = [make.MakeEnv(config_lib.Env(
+      "CartPole-v1", backend="envpool"))] * 4
+  with batch_env.BatchEnv(
+      constructors, seed=seed, block=lambda *args: envpool_block.EnvPoolBlock(
+          *args, threads=threads)) as batch:
+    observs = [batch.reset()]
+    observs += [batch.step(action).observ for action in _actions(batch, 60)]
+    return np.array(observs)
+
+
+def test_the_seed_and_nothing_else_decides():
+  np.testing.assert_array_equal(_play(0), _play(0, threads=3))
+  assert (_play(0) != _play(1)).any()
+
+
+def test_groups_step_while_others_are_waited_for():
+  with batch_env.BatchEnv(
+      [make.MakeEnv(config_lib.Env("CartPole-v1", backend="envpool"))] * 4,
+      groups=2, block=envpool_block.EnvPoolBlock) as batch:
+    batch.reset()
+    for action in np.zeros((60, 2), int):
+      batch.exchange(action)
+    batch.drain()
+    assert len(batch.finished) > 8
+    assert max(episode.length for episode in batch.finished) < 15
+
+
+def test_going_on_from_a_snapshot_begins_other_episodes():
+  with _batch("CartPole-v1") as batch:
+    first = batch.reset()
+    for action in _actions(batch, 30):
+      batch.step(action)
+    before = batch.snapshot()
+    batch.restore(before)
+    now = batch.snapshot()
+    np.testing.assert_array_equal(now.episode, before.episode + 1)
+    assert now.length.max() == now.score.max() == 0
+    assert (np.abs(now.observ) <= 0.05).all()
+    assert (now.observ != first).any(1).all()
+    batch.finished.clear()
+    for action in _actions(batch, 30):
+      batch.step(action)
+    assert all(episode.score == episode.length for episode in batch.finished)
+
+
+def test_what_is_not_finite_is_broken_off(monkeypatch):
+  constructors = [make.MakeEnv(config_lib.Env(
+      "Pendulum-v1", backend="envpool"))] * 3
+  for most in (0, 1):
+    with batch_env.BatchEnv(
+        constructors, block=envpool_block.EnvPoolBlock,
+        incidents=failure_budget.FailureBudget(most)) as batch:
+      batch.reset()
+      pool = batch._turns.groups[0].block._pool
+      def recv(reset=False, receive=pool.recv, **kwargs):
+        observ, *rest = receive(reset, **kwargs)
+        if not reset:
+          observ = np.where(np.arange(3)[:, None] == 1, np.nan, observ)
+        return observ, *rest
+      monkeypatch.setattr(pool, "recv", recv)
+      action = np.zeros((3, 1), np.float32)
+      if not most:
+        with pytest.raises(base.EnvironmentFailure, match="not finite"):
+          batch.step(action)
+        continue
+      step = batch.step(action)
+      assert step.valid.tolist() == [True, False, True]
+      assert np.isfinite(step.observ).all() and not step.reward[1]
+      assert not batch.finished
+      incident, = batch.incidents.take()
+      assert "Environment 1 ('Pendulum-v1' of EnvPool" in incident.text
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"id": "CartPole-v1", "action_repeat": 2}, "env.action_repeat wants"),
+    ({"id": "CartPole-v1", "wrappers": ({"FlattenObservation": {}},)},
+     "env.wrappers wants env.backend=gymnasium"),
+    ({"id": "Nothing-v0"}, "EnvPool has no Nothing-v0"),
+    ({"id": "Pendulum-v1", "kwargs": {"g": 9.81}}, "does not take.*'g'"),
+    ({"id": "Blackjack-v1"}, r"has the space Box\(.*in EnvPool, but Tuple")])
+def test_what_can_not_be_stepped_is_told(options, message, monkeypatch):
+  env = config_lib.Env(backend="envpool", **options)
+  if env.id == "Nothing-v0":
+    monkeypatch.setattr(make.MakeEnv, "__call__", lambda self: gymnasium.make(
+        "CartPole-v1"))
+  with pytest.raises(config_lib.ConfigError, match=message):
+    envpool_block.check(config_lib.Config(env))
+
+
+def test_films_of_training_are_refused():
+  with pytest.raises(config_lib.ConfigError, match="`visualize` films the pol"):
+    envpool_block.check(config_lib.Config(
+        config_lib.Env("CartPole-v1", backend="envpool"), video_every=3))
+
+
+def test_what_is_lost_is_told():
+  note, = envpool_block.check(config_lib.Config(
+      config_lib.Env("CartPole-v1", backend="envpool")))
+  assert "can't repeat an episode" in note
+
+
+def test_nobody_plays_an_episode_of_training_again(tmp_path, capsys):
+  config = config_lib.Config(config_lib.Env("CartPole-v1", backend="envpool"))
+  folder = run_folder.create(str(tmp_path), "mine", config)
+  crash = crash_folder.save(
+      tmp_path, 7, failure_budget.Failure("It failed.", ()), config)
+  for main, args in (
+      (visualize.main, ["--logdir", folder.path, "--episode=-1"]),
+      (replay.main, [crash])):
+    with pytest.raises(SystemExit, match="2"):
+      main(list(map(str, args)))
+    assert "as env.backend is envpool" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_cartpole_is_learned_and_goes_on():
+  config = config_lib.Config().override({
+      "env.id": "CartPole-v1", "env.backend": "envpool", "num_envs": 8,
+      "algorithm.segment_length": 64, "algorithm.learning_rate": 1e-3})
+  build.setup(config)
+  trainer = build.trainer(config, None)
+  try:
+    trainer.start()
+    scores = [np.mean([episode.score for episode in trainer.epoch(0.0).episodes
+                       ] or [500]) for _ in range(20)]
+    assert np.mean(scores[-3:]) > 3 * scores[0]
+    trainer.load(trainer.state())
+    epoch = trainer.epoch(0.0)
+    assert epoch.steps == 8 * 64
+    assert np.mean(trainer.evaluate(4, lambda: False)[0]) > 100
+  finally:
+    trainer.close()

@@ -1,0 +1,210 @@
+"""Seeds and actions are all it takes to continue an episode."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from agents.environments import batch_env
+from agents.environments import group as group_lib
+from agents.environments.data import episode_log
+from agents.environments.data import episodes
+from tests import toy
+from tests.environments import faulty_envs
+from tests.environments import logs
+from tests.environments import rollouts
+
+
+def test_seeds_are_those_of_a_tree_of_seed_sequences():
+  for run_seed in (0, 5, 2 ** 40):
+    for index, branch in enumerate(np.random.SeedSequence(run_seed).spawn(3)):
+      for episode, leaf in enumerate(branch.spawn(4)):
+        expected = leaf.generate_state(1)[0] % 2 ** 31
+        assert episodes.episode_seed(run_seed, index, episode) == expected
+
+
+def test_seeds_stay_what_they_were():
+  # Runs of today are resumed by the code of tomorrow.
+  assert [episodes.episode_seed(*key) for key in (
+      (0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0))] == [
+          1941048836, 1805848317, 1433790897, 876514893]
+
+
+def test_seeds_differ_by_run_environment_and_episode():
+  seeds = {episodes.episode_seed(run, index, episode)
+           for run in range(10) for index in range(10) for episode in range(10)}
+  assert len(seeds) == 1000
+  assert 0 <= min(seeds) and max(seeds) < 2 ** 31
+  assert all(type(seed) is int for seed in seeds)
+
+
+@logs.pauses
+def test_arrays_hold_everything(chance):
+  for log, observ, kept, *_ in logs.play(chance):
+    running = log.snapshot(observ)
+    arrays = running.arrays()
+    assert set(arrays) == {
+        "episode", "seed", "observ", "score", "length", "action"}
+    # No padding: as many actions as there were.
+    assert len(arrays["action"]) == sum(len(actions) for actions in kept)
+    assert arrays["length"].tolist() == [len(actions) for actions in kept]
+    copy = episodes.EpisodeState.from_arrays(arrays)
+    for name in ("episode", "seed", "observ", "score", "length"):
+      array = getattr(running, name)
+      assert getattr(copy, name).dtype == array.dtype
+      np.testing.assert_array_equal(getattr(copy, name), array)
+    assert [copy.episode_actions(row).tolist() for row in range(4)] == kept
+    again = copy.arrays()
+    for name, array in arrays.items():
+      np.testing.assert_array_equal(array, again[name])
+
+
+@pytest.mark.parametrize("shape, dtype", [
+    ((), np.int64), ((2, 3), np.float32)])
+def test_arrays_keep_shape_and_type_of_actions(shape, dtype):
+  log = episode_log.EpisodeLog(0, 3)
+  log.begin()
+  actions = [np.arange(3 * np.prod(shape, dtype=int)).reshape(
+      (3, *shape)).astype(dtype) + 10 * time for time in range(4)]
+  for time, action in enumerate(actions):
+    log.append(0, action, np.array([True] * 3), np.zeros(3, np.float32),
+               np.array([time == 1, False, False]))
+  running = episodes.EpisodeState.from_arrays(
+      log.snapshot(np.zeros(3, np.float32)).arrays())
+  assert running.actions[0].dtype == dtype
+  np.testing.assert_array_equal(
+      running.episode_actions(0), [action[0] for action in actions[2:]])
+  np.testing.assert_array_equal(
+      running.episode_actions(2), [action[2] for action in actions])
+
+
+def test_every_episode_has_its_own(mode):
+  expected = np.array([[episodes.episode_seed(7, index, episode) % 1000
+                        for index in range(3)] for episode in range(4)])
+  with batch_env.BatchEnv(
+      [functools.partial(toy.Counter, 1)] * 3, mode, seed=7) as batch:
+    seen = [batch.reset()] + [
+        batch.step(np.zeros((3, 1))).observ for _ in range(3)]
+    running = batch.snapshot()
+  assert [row[:, 0].tolist() for row in seen] == expected.tolist()
+  assert running.episode.tolist() == [3, 3, 3]
+  assert (running.seed % 1000 == expected[3]).all()
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_given_seeds_hold_for_the_first_episodes(mode, kind):
+  later = [episodes.episode_seed(7, index, 1) % 1000 for index in range(2)]
+  with batch_env.BatchEnv(
+      [functools.partial(toy.Counter, 1)] * 2, mode, seed=7) as batch:
+    assert batch.reset(kind([11, 22]))[:, 0].tolist() == [11, 22]
+    assert batch.snapshot().seed.tolist() == [11, 22]
+    assert batch.step(np.zeros((2, 1))).observ[:, 0].tolist() == later
+
+
+def test_one_seed_for_each_environment(mode):
+  with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
+    with pytest.raises(ValueError, match="2 numbers.*Received: 3"):
+      batch.reset([1, 2, 3])
+
+
+def test_reset_begins_again(mode):
+  with batch_env.BatchEnv(rollouts.BATCHES["hopper"], mode) as batch:
+    actions = rollouts.draw_actions(batch.action_space, 5, 40)
+    first = batch.reset()
+    steps = rollouts.roll(batch, actions)
+    assert batch.snapshot().episode.any()
+    assert batch.reset().tobytes() == first.tobytes()
+    assert not batch.snapshot().episode.any()
+    rollouts.assert_same_bits(steps, rollouts.roll(batch, actions))
+
+
+@pytest.mark.parametrize("direction", [
+    "to_processes", pytest.param("to_serial", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("constructor", rollouts.SIMULATED, ids=str)
+def test_simulation_goes_on_bit_for_bit(constructor, direction, pool):
+  here, there = (
+      (None, pool) if direction == "to_processes" else (pool, None))
+  with batch_env.BatchEnv([constructor] * 3, here, seed=2) as batch:
+    batch.reset()
+    actions = rollouts.draw_actions(batch.action_space, 3, 200)
+    rollouts.roll(batch, actions[:100])
+    running = batch.snapshot()
+    assert running.episode.min() >= 1, "No episode has ended."
+    assert any(len(running.episode_actions(index)) for index in range(3))
+    uninterrupted = rollouts.roll(batch, actions[100:])
+  arrays = running.arrays()
+  assert not any(array.dtype.hasobject for array in arrays.values())
+  running = episodes.EpisodeState.from_arrays(arrays)
+  with batch_env.BatchEnv([constructor] * 3, there, seed=2) as batch:
+    batch.restore(running)
+    rollouts.assert_same_bits(
+        uninterrupted, rollouts.roll(batch, actions[100:]))
+
+
+@pytest.mark.parametrize("name", rollouts.BATCHES)
+def test_everything_goes_on_bit_for_bit(name, mode):
+  with batch_env.BatchEnv(rollouts.BATCHES[name], mode, seed=2) as batch:
+    batch.reset()
+    actions = rollouts.draw_actions(batch.action_space, 5, 60)
+    rollouts.roll(batch, actions[:31])
+    running = episodes.EpisodeState.from_arrays(batch.snapshot().arrays())
+    uninterrupted = rollouts.roll(batch, actions[31:])
+  with batch_env.BatchEnv(rollouts.BATCHES[name], mode, seed=2) as batch:
+    batch.restore(running)
+    rollouts.assert_same_bits(
+        uninterrupted, rollouts.roll(batch, actions[31:]))
+
+
+def test_at_the_very_beginning(mode):
+  with batch_env.BatchEnv(rollouts.BATCHES["hopper"], mode) as batch:
+    batch.reset([5, 6, 7, 8, 9])
+    running = episodes.EpisodeState.from_arrays(batch.snapshot().arrays())
+    actions = rollouts.draw_actions(batch.action_space, 5, 30)
+    steps = rollouts.roll(batch, actions)
+    batch.restore(running)
+    rollouts.assert_same_bits(steps, rollouts.roll(batch, actions))
+
+
+def test_a_snapshot_can_be_restored_again_and_again(mode):
+  with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
+    batch.reset()
+    batch.step(np.zeros((2, 1)))
+    running = batch.snapshot()
+    text = repr(running)
+    for _ in range(3):
+      batch.restore(running)
+      seconds = [batch.step(np.zeros((2, 1))) for _ in range(5)]
+      assert seconds[0].next_observ[:, 1].tolist() == [2, 2]
+      assert repr(running) == text
+
+
+def test_a_snapshot_stays_while_the_batch_goes_on(mode):
+  with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
+    batch.reset()
+    action = np.array([[1], [2]], np.float32)
+    batch.step(action)
+    action[:] = 9  # What was sent is what is kept.
+    running = batch.snapshot()
+    text = repr(running)
+    for _ in range(7):
+      batch.step(np.zeros((2, 1)))
+  assert repr(running) == text
+  assert running.episode_actions(1).tolist() == [[2]]
+
+
+def test_needs_a_deterministic_environment(mode):
+  with batch_env.BatchEnv([toy.Counter, faulty_envs.Forgetful], mode) as batch:
+    batch.reset()
+    batch.step(np.zeros((2, 1)))
+    with pytest.raises(
+        group_lib.ReplayError, match="Environment 1 .*not deterministic"):
+      batch.restore(batch.snapshot())
+
+
+def test_needs_as_many_environments(mode):
+  with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
+    batch.reset()
+    running = batch.snapshot()
+  with batch_env.BatchEnv([toy.Counter] * 3, mode) as batch:
+    with pytest.raises(ValueError, match="2 environments.* has 3"):
+      batch.restore(running)

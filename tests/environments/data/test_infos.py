@@ -1,0 +1,48 @@
+"""Columns become what Gymnasium makes of infos, however they are shared out."""
+
+import numpy as np
+import pytest
+from gymnasium import vector
+
+from agents.environments.data import infos
+
+_INFOS = {
+    "numbers": [{"a": 1.5, "b": 2}, {"a": 2.5, "b": 3}, {"a": 0.5, "b": 4}],
+    "of some": [{}, {"a": 1.0}, {}],
+    "of others": [{"a": 1}, {"b": True}, {"a": 2, "c": np.float32(3)}],
+    "flags": [{"a": True}, {"a": False}, {"a": np.bool_(True)}],
+    "first a whole number": [{"a": 1}, {"a": 2.5}, {"a": np.int8(3)}],
+    "first a fraction": [{"a": 1.5}, {"a": 2}, {"a": None}],
+    "text": [{"a": "x"}, {"a": 1}, {"b": "y"}],
+    "arrays": [{"a": np.ones(2)}, {}, {"a": np.zeros(2)}],
+    "nested": [{"a": {"b": 1, "c": {"d": 2.0}}}, {"a": {"b": 3}}, {}],
+    "final": [{"final_obs": 3, "final_info": {"a": 1.0}}, {"b": 2},
+              {"final_obs": np.int64(4), "final_info": {"a": 2.0}}],
+    "none": [{}, {}, {}],
+}
+
+
+@pytest.mark.parametrize("bounds", [[0, 3], [0, 1, 3], [0, 2, 3], [0, 1, 2, 3]])
+@pytest.mark.parametrize("name", _INFOS)
+def test_equals_gymnasium(name, bounds):
+  envs = vector.VectorEnv()
+  envs.num_envs = 3
+  expected = {}
+  for index, info in enumerate(_INFOS[name]):
+    expected = envs._add_info(expected, info, index)
+  parts = [infos.gather({index: _INFOS[name][index]
+                         for index in range(first, last)})
+           for first, last in zip(bounds[:-1], bounds[1:])]
+  result = infos.batch(parts, 3, envs._add_info)
+  np.testing.assert_equal(result, expected)
+  _assert_types(result, expected)
+
+
+def _assert_types(one, other):
+  for key, value in one.items():
+    assert type(value) is type(other[key])
+    if isinstance(value, dict):
+      _assert_types(value, other[key])
+    else:
+      assert value.dtype == other[key].dtype, key
+      assert list(map(type, value)) == list(map(type, other[key])), key

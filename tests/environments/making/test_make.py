@@ -1,0 +1,301 @@
+"""Environments are built by name, or it is said why they can't be."""
+
+import cloudpickle
+import gymnasium
+import numpy as np
+import pytest
+
+from agents import config as config_lib
+from agents.environments.data import episodes
+from agents.environments.making import make
+from tests import toy
+from tests.environments import faulty_envs
+
+
+def _make(env_id, render_mode=None, **options):
+  return make.MakeEnv(config_lib.Env(env_id, **options), render_mode)()
+
+
+def _play(env, action=None, seed=0):
+  """Return (rewards, terminated, truncated) of one episode."""
+  env.reset(seed=seed)
+  rewards, terminated, truncated = [], False, False
+  while not (terminated or truncated):
+    sample = env.action_space.sample() if action is None else action
+    _, reward, terminated, truncated, _ = env.step(sample)
+    rewards.append(reward)
+  env.close()
+  return rewards, terminated, truncated
+
+
+def test_gymnasium_id():
+  env = _make("CartPole-v1")
+  assert env.spec.id == "CartPole-v1"
+  # Its checks of every step would cost time.
+  assert "PassiveEnvChecker" not in str(env)
+  assert len(_play(env)[0]) > 5
+
+
+def test_module_and_class():
+  env = _make("tests.toy:Counter", kwargs={"length": 7, "truncates": True})
+  assert type(env.unwrapped) is toy.Counter
+  assert _play(env, 0) == ([1, 2, 3, 4, 5, 6, 7], False, True)
+
+
+def test_module_and_id():
+  env = _make("tests.environments.faulty_envs:Odd-v0", kwargs={"length": 7})
+  assert type(env.unwrapped) is toy.Counter
+  # The module registers it with a limit of two steps.
+  assert _play(env, 0) == ([1, 2], False, True)
+
+
+def test_module_and_function():
+  env = _make("tests.environments.faulty_envs:make_cheetah")
+  assert env.spec.id == "HalfCheetah-v5"
+  env.close()
+
+
+def test_arguments_reach_the_environment():
+  env = _make("HalfCheetah-v5", kwargs={"forward_reward_weight": 0.0})
+  env.reset(seed=0)
+  *_, info = env.step(np.ones(6, np.float32))
+  env.close()
+  assert info["reward_forward"] == 0 and info["reward_ctrl"] < 0
+
+
+@pytest.mark.parametrize("max_length", [5, 250])
+def test_max_length_replaces_the_limit_of_the_task(max_length):
+  rewards, terminated, truncated = _play(
+      _make("Pendulum-v1", max_length=max_length))
+  assert (len(rewards), terminated, truncated) == (max_length, False, True)
+  assert len(_play(_make("Pendulum-v1"))[0]) == 200
+
+
+def test_max_length_leaves_termination():
+  env = _make("tests.toy:Counter", max_length=4)
+  assert _play(env, 0) == ([1, 2, 3], True, False)
+
+
+def test_max_length_counts_decisions_of_the_agent():
+  env = _make("tests.toy:Counter", kwargs={"length": 100}, max_length=2,
+              action_repeat=3, random_start=4)
+  for seed in range(5):
+    start = int(env.reset(seed=seed)[0][1])
+    # A random action is repeated, too.
+    assert start % 3 == 0
+    expected = [sum(range(start + first, start + first + 3))
+                for first in (1, 4)]
+    assert _play(env, 0, seed) == (expected, False, True)
+
+
+def test_all_wrappers_together():
+  env = _make("Hopper-v5", max_length=5, action_repeat=2, random_start=3,
+              frame_delta=True)
+  rewards = _play(env)[0]
+  assert 1 <= len(rewards) <= 5
+
+
+def test_wrappers_by_name():
+  env = _make("Pendulum-v1", wrappers=(
+      {"tests.environments.faulty_envs:Doubled": {"by": 3}},
+      {"DelayObservation": {"delay": 1}},
+      {"TransformReward": {"func": float}}), max_length=5)
+  plain = _make("Pendulum-v1")
+  plain.reset(seed=0)
+  env.reset(seed=0)
+  for _ in range(3):
+    action = np.ones(1, np.float32)
+    assert env.step(action)[1] == 3 * plain.step(action)[1]
+  assert str(env).startswith(
+      "<TimeLimit<TransformReward<DelayObservation<Doubled<")
+  env.close()
+  plain.close()
+
+
+def test_pixels_of_a_control_task():
+  pytest.importorskip("cv2")
+  env = _make("CartPole-v1", kwargs={"render_mode": "rgb_array"}, wrappers=(
+      {"AddRenderObservation": {"render_only": True}},
+      {"GrayscaleObservation": {}}, {"ResizeObservation": {"shape": [84, 80]}}))
+  observ, _ = env.reset(seed=0)
+  env.close()
+  assert observ.shape == env.observation_space.shape == (84, 80)
+  assert observ.dtype == np.uint8 and observ.min() < 100 < observ.max()
+
+
+def test_constructor_travels_to_workers():
+  constructor = make.MakeEnv(config_lib.Env(
+      "tests.toy:Counter", {"length": 7}, max_length=5))
+  assert str(constructor) == "tests.toy:Counter"
+  copy = cloudpickle.loads(cloudpickle.dumps(constructor))
+  assert copy == constructor
+  assert len(_play(copy(), 0)[0]) == 5
+
+
+@pytest.mark.parametrize("env, message", [
+    (config_lib.Env(""), "env.id is empty"),
+    (config_lib.Env("HalfCheeta-v5"), "HalfCheeta"),
+    (config_lib.Env("HalfCheetah-v99"), "v99"),
+    (config_lib.Env("no_such_module:Env-v0"), "no_such_module"),
+    (config_lib.Env("tests.toy:Countre"), "Countre"),
+    (config_lib.Env("tests.toy:Countre-v0"), "Countre"),
+    (config_lib.Env("tests.environments.faulty_envs:make_nothing"), "NoneType"),
+    (config_lib.Env("tests.toy:os"), "neither a class of env"),
+    (config_lib.Env("os:getcwd"), "neither a class of env"),
+    (config_lib.Env("fractions:Fraction"), "neither a class of env"),
+    (config_lib.Env("tests.environments.faulty_envs:Empty"), "neither a class of env"),
+    (config_lib.Env("HalfCheetah-v5", {"speed": 3}), "speed"),
+    (config_lib.Env("tests.toy:Counter", {"speed": 3}), "speed"),
+    (config_lib.Env("tests.toy:Counter", {3: 3}), "3"),
+    (config_lib.Env("CartPole-v1", wrappers=({"GreyscaleObservation": {}},)),
+     "no gymnasium.Wrapper. Did you mean 'GrayscaleObservation'"),
+    (config_lib.Env("CartPole-v1", wrappers=({"os:getcwd": {}},)),
+     "os:getcwd is no gymnasium.Wrapper"),
+    (config_lib.Env("CartPole-v1", wrappers=({"tests.toy:Counter": {}},)),
+     "tests.toy:Counter is no gymnasium.Wrapper"),
+    (config_lib.Env("CartPole-v1", wrappers=({"nowhere:Any": {}},)), "nowhere"),
+    (config_lib.Env("CartPole-v1", wrappers=({"TimeAwareObservation": {
+        "speed": 3}},)), "speed"),
+    (config_lib.Env("CartPole-v1", wrappers=({"AddRenderObservation": {}},)),
+     "render_mode"),
+    (config_lib.Env("tests.commands.test_environment_checker:Wordy"),
+     "Observation space Text"),
+    (config_lib.Env("FrozenLake-v1", frame_delta=True), "frame_delta")])
+def test_check_names_what_does_not_work(env, message):
+  with pytest.raises(config_lib.ConfigError, match=message):
+    make.check(env)
+
+
+def test_check_notes_endless_episodes():
+  note, = make.check(config_lib.Env("tests.toy:Counter"))
+  assert "tests.toy:Counter declares no time limit" in note
+  assert "env.max_length" in note
+  assert make.check(config_lib.Env("tests.toy:Counter", max_length=9)) == []
+  assert make.check(config_lib.Env("CartPole-v1")) == []
+  assert make.check(config_lib.Env("tests.environments.faulty_envs:Odd-v0")) == []
+
+
+def test_check_notes_what_is_no_image():
+  note, = make.check(config_lib.Env(
+      "Blackjack-v1", wrappers=({"tests.environments.making.test_make:Float": {}},)))
+  assert "(40, 36, 3) of float32, which networks see as a vector" in note
+
+
+class Float(gymnasium.ObservationWrapper):
+  """Shows pictures in floats."""
+
+  def __init__(self, env):
+    super().__init__(gymnasium.wrappers.TimeLimit(env, 9))
+    self.observation_space = gymnasium.spaces.Box(0, 1, (40, 36, 3))
+
+  def observation(self, _):
+    return np.zeros((40, 36, 3), np.float32)
+
+
+def test_what_does_not_end_is_truncated():
+  env = make.MakeEnv(config_lib.Env("CliffWalking-v1"))()
+  env.reset(seed=0)
+  up, steps, truncated = 0, 0, False
+  while not truncated:
+    _, _, terminated, truncated, _ = env.step(up)
+    steps += 1
+    assert not terminated
+  assert steps == 10_000
+
+
+@pytest.mark.parametrize("env, expected", [
+    (config_lib.Env("CliffWalking-v1"), None),
+    (config_lib.Env("CliffWalking-v1", max_length=7), 7),
+    (config_lib.Env("HalfCheetah-v5", action_repeat=3), 334),
+    (config_lib.Env("tests.toy:Counter"), None)])
+def test_time_limits_are_known_without_an_environment(env, expected):
+  assert make.stated_length(env) == expected
+
+
+@pytest.mark.parametrize("env, expected", [
+    (config_lib.Env("Pendulum-v1"), 200),
+    (config_lib.Env("HalfCheetah-v5", action_repeat=4), 250),
+    (config_lib.Env("HalfCheetah-v5", action_repeat=3), 334),
+    (config_lib.Env("Pendulum-v1", action_repeat=300), 1),
+    # That limit counts the agent's own steps.
+    (config_lib.Env("HalfCheetah-v5", max_length=7, action_repeat=3), 7),
+    (config_lib.Env("Pendulum-v1", max_length=900), 900),
+    (config_lib.Env("Pendulum-v1", frame_delta=True, random_start=9), 200),
+    (config_lib.Env("tests.toy:Counter", max_length=9), 9),
+    (config_lib.Env("tests.environments.faulty_envs:Odd-v0"), 2),
+    (config_lib.Env("tests.environments.faulty_envs:make_cheetah"), 1000)], ids=str)
+def test_longest_episode(env, expected):
+  assert make.max_length(env) == expected
+
+
+@pytest.mark.parametrize("action_repeat", [3, 7, 250])
+def test_no_episode_is_longer_than_that(action_repeat):
+  config = config_lib.Env(
+      "Pendulum-v1", action_repeat=action_repeat, random_start=2)
+  env = make.MakeEnv(config)()
+  lengths = [len(_play(env, seed=seed)[0]) for seed in range(5)]
+  assert max(lengths) == make.max_length(config)
+
+
+def test_longest_episode_that_nobody_knows():
+  with pytest.raises(
+      config_lib.ConfigError,
+      match="tests.toy:Counter registers no time limit.*set env.max_length"):
+    make.max_length(config_lib.Env("tests.toy:Counter"))
+
+
+def test_looking_for_the_limit_closes_what_it_builds(tmp_path):
+  path = tmp_path / "diary"
+  env = config_lib.Env("tests.environments.faulty_envs:Diary", {"path": str(path)})
+  with pytest.raises(config_lib.ConfigError, match="no time limit"):
+    make.max_length(env)
+  assert path.read_text().split() == ["built", "closed"]
+
+
+def test_check_finds_what_can_be_filmed():
+  assert make.check(config_lib.Env("HalfCheetah-v5"), filmed=True) == []
+  with pytest.raises(config_lib.ConfigError, match="rgb_array"):
+    make.check(config_lib.Env("tests.toy:Counter", max_length=9), filmed=True)
+
+
+def test_check_closes_what_it_builds(tmp_path):
+  path = tmp_path / "diary"
+  kwargs = {"path": str(path)}
+  make.check(config_lib.Env("tests.environments.faulty_envs:Diary", kwargs))
+  assert path.read_text().split() == ["built", "closed"]
+
+
+def test_registered_environments_keep_their_spaces():
+  env = _make("HalfCheetah-v5")
+  assert isinstance(env.observation_space, gymnasium.spaces.Box)
+  assert env.observation_space.shape == (17,)
+  assert env.action_space.shape == (6,)
+  env.close()
+  assert faulty_envs.Inside().observation_space.shape == (2,)
+
+
+def _first_lengths(constructors, seed):
+  """Return the steps of the first two episodes of each environment."""
+  lengths = []
+  for index, constructor in enumerate(constructors):
+    env = constructor()
+    lengths.append([
+        len(_play(env, seed=episodes.episode_seed(seed, index, number))[0])
+        for number in range(2)])
+  return lengths
+
+
+def test_first_episodes_of_a_staggered_batch_end_one_after_the_other():
+  constructors = make.staggered(
+      config_lib.Env("Pendulum-v1", action_repeat=2), 4, 7)
+  assert _first_lengths(constructors, 7) == [
+      [25, 100], [50, 100], [75, 100], [100, 100]]
+  constructors = make.staggered(config_lib.Env("Pendulum-v1", max_length=3),
+                                5, 7)
+  assert [first for first, _ in _first_lengths(constructors, 7)] == [
+      1, 2, 2, 3, 3]
+
+
+def test_what_has_no_limit_is_not_staggered():
+  config = config_lib.Env("tests.toy:Counter")
+  assert make.staggered(config, 3, 7) == [make.MakeEnv(config)] * 3

@@ -1,0 +1,216 @@
+"""Wrappers change what they are for, and nothing else."""
+
+import enum
+
+import gymnasium
+import numpy as np
+import pytest
+
+from agents.environments.making import wrappers
+from tests import toy
+from tests.environments import faulty_envs
+
+
+def test_action_repeat_sums_rewards():
+  env = wrappers.ActionRepeat(toy.Counter(length=100), 3)
+  env.reset(seed=5)
+  # Rewards are 1 + 2 + 3, then 4 + 5 + 6.
+  assert env.step(0)[:4] == (pytest.approx([5, 3]), 6.0, False, False)
+  assert env.step(0)[:4] == (pytest.approx([5, 6]), 15.0, False, False)
+
+
+@pytest.mark.parametrize("truncates", [False, True])
+def test_action_repeat_stops_at_the_end(truncates):
+  env = wrappers.ActionRepeat(toy.Counter(4, truncates), 3)
+  env.reset(seed=5)
+  env.step(0)
+  observ, reward, terminated, truncated, _ = env.step(0)
+  assert observ.tolist() == [5, 4] and reward == 4.0
+  assert (terminated, truncated) == (not truncates, truncates)
+
+
+def test_action_repeat_sums_parts_of_the_reward():
+  # The parts are half of the reward at every step of the simulator.
+  env = wrappers.ActionRepeat(toy.Counter(length=5), 3)
+  env.reset(seed=5)
+  for _ in range(2):
+    _, reward, _, _, info = env.step(0)
+    assert info["reward_part"] == 0.5 * reward
+
+
+def test_action_repeat_repeats_the_action():
+  seen = []
+  class Env(toy.Counter):
+    def step(self, action):
+      seen.append(action)
+      return super().step(action)
+  env = wrappers.ActionRepeat(Env(length=100), 3)
+  env.reset(seed=0)
+  env.step("a")
+  env.step("b")
+  assert seen == ["a"] * 3 + ["b"] * 3
+
+
+def test_random_start_takes_up_to_so_many_steps():
+  env = wrappers.RandomStart(toy.Counter(length=100), 4)
+  steps = [env.reset(seed=seed)[0][1] for seed in range(100)]
+  assert set(steps) == {0, 1, 2, 3, 4}
+
+
+def test_random_start_follows_from_the_seed():
+  # The second environment has a past.
+  one, other = (wrappers.RandomStart(gymnasium.make("CartPole-v1"), 8)
+                for _ in range(2))
+  for seed in range(20):
+    expected, _ = one.reset(seed=seed)
+    other.reset(seed=seed + 1)
+    other.step(1)
+    assert other.reset(seed=seed)[0].tobytes() == expected.tobytes()
+    assert one.step(0)[0].tobytes() == other.step(0)[0].tobytes()
+
+
+def test_random_start_takes_different_actions():
+  env = wrappers.RandomStart(toy.Counter(length=100), 9)
+  actions = set()
+  for seed in range(30):
+    if env.reset(seed=seed)[0][1]:
+      actions.add(float(env.unwrapped.last_action[0]))
+  assert len(actions) > 20
+  assert min(actions) < -1 and max(actions) > 1  # The space is [-2, 2].
+
+
+def test_random_start_draws_other_numbers_than_the_environment():
+  # Targets and actions are uniform in [-1, 1]; the reward compares them.
+  rewards = []
+  class Env(toy.Target):
+    def step(self, action):
+      result = super().step(action)
+      rewards.append(result[1])
+      return result
+  env = wrappers.RandomStart(Env(length=100), 1)
+  for seed in range(50):
+    env.reset(seed=seed)
+  assert len(rewards) > 10
+  assert np.mean(rewards) < 0.9
+
+
+def test_random_start_never_hands_over_an_ended_episode():
+  env = wrappers.RandomStart(toy.Counter(length=2), 7)
+  steps = [env.reset(seed=seed)[0][1] for seed in range(50)]
+  assert set(steps) == {0, 1}
+
+
+def test_frame_delta_observes_changes():
+  env = wrappers.FrameDelta(toy.Counter(length=3))
+  for seed in (5, 6):
+    assert env.reset(seed=seed)[0].tolist() == [seed, 0]
+    for _ in range(3):
+      observ, reward, terminated, truncated, _ = env.step(0)
+      assert observ.tolist() == [0, 1]
+    assert (reward, terminated, truncated) == (3, True, False)
+
+
+def test_frame_deltas_add_up():
+  plain, delta = (gymnasium.make("Pendulum-v1") for _ in range(2))
+  delta = wrappers.FrameDelta(delta)
+  plain.reset(seed=3)
+  total, _ = delta.reset(seed=3)
+  for _ in range(20):
+    expected = plain.step(np.ones(1))[0]
+    total = total + delta.step(np.ones(1))[0]
+    np.testing.assert_allclose(total, expected, atol=1e-5)
+
+
+def test_frame_delta_of_a_reused_array():
+  env = wrappers.FrameDelta(faulty_envs.Reusing())
+  env.reset(seed=5)
+  assert [env.step(0)[0].tolist() for _ in range(3)] == [[0, 1]] * 3
+
+
+def test_frame_delta_leaves_the_bounds():
+  env = wrappers.FrameDelta(gymnasium.make("Pendulum-v1"))
+  assert env.observation_space == gymnasium.spaces.Box(
+      -np.inf, np.inf, (3,), np.float32)
+
+
+@pytest.mark.parametrize("env_id", ["FrozenLake-v1", "Blackjack-v1"])
+def test_frame_delta_wants_floats(env_id):
+  with pytest.raises(TypeError, match="frame_delta wants.*(Discrete|Tuple)"):
+    wrappers.FrameDelta(gymnasium.make(env_id))
+
+
+def test_numbers_are_pythons_own():
+  class Kind(enum.IntEnum):
+    ONE = 1
+
+  class Own(float):
+    pass
+  numbers = wrappers.numbers({
+      "bool": True, "numpy_bool": np.bool_(False), "int": 3, "kind": Kind.ONE,
+      "numpy_int": np.int64(4), "float": 0.5, "own": Own(2.5),
+      "numpy_float": np.float32(1.5), "array": np.zeros(1), "text": "text",
+      "none": None, "complex": 1j})
+  assert numbers == {
+      "bool": True, "numpy_bool": False, "int": 3, "kind": 1, "numpy_int": 4,
+      "float": 0.5, "own": 2.5, "numpy_float": 1.5}
+  assert {type(value) for value in numbers.values()} == {bool, int, float}
+
+
+def _ends(env, seed):
+  """Return the length of an episode, and how it ended."""
+  observ, _ = env.reset(seed=seed)
+  assert observ.tolist() == [seed, 0]
+  for length in range(1, 100):
+    observ, _, terminated, truncated, _ = env.step(0)
+    assert observ.tolist() == [seed, length]
+    if terminated or truncated:
+      return length, terminated, truncated
+
+
+@pytest.mark.parametrize("truncates", [False, True])
+def test_the_episode_of_one_seed_is_short_and_others_are_not(truncates):
+  env = wrappers.StaggeredTimeLimit(toy.Counter(7, truncates), seed=5, length=3)
+  for seed in (4, 5, 6, 5, 5, 4):
+    assert _ends(env, seed) == (
+        (3, False, True) if seed == 5 else (7, not truncates, truncates))
+
+
+@pytest.mark.parametrize("length", [7, 8])
+def test_what_ends_by_itself_is_not_truncated_too(length):
+  env = wrappers.StaggeredTimeLimit(toy.Counter(7), seed=5, length=length)
+  assert _ends(env, 5) == (7, True, False)
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+def test_only_a_cut_is_told(seed):
+  env = wrappers.StaggeredTimeLimit(toy.Counter(7), seed=5, length=3)
+  env.reset(seed=seed)
+  told = [env.step(0)[4].get("cut_short") for _ in range(3)]
+  assert told == [None, None, True if seed == 5 else None]
+
+
+def test_what_rebinds_its_step_is_called_by_the_new_one():
+  class Env(toy.Counter):
+    def reset(self, **kwargs):
+      self.step = lambda action: "rebound"
+      return super().reset(**kwargs)
+  env = wrappers.StaggeredTimeLimit(Env(), seed=5, length=3)
+  env.reset(seed=4)
+  assert env.step(0) == "rebound"
+
+
+def test_other_episodes_pass_through_as_they_are():
+  answer = object()
+  class Env(toy.Counter):
+    def step(self, action):
+      return answer
+  env = wrappers.StaggeredTimeLimit(Env(), seed=5, length=3)
+  env.reset(seed=4)
+  assert env.step(0) is answer
+
+
+def test_keys_of_an_info_may_be_of_any_type():
+  parts = {}
+  wrappers.add_reward_parts(parts, {7: 1.0, ("reward_", 1): 2.0, None: 3,
+                                    "reward_run": 0.5})
+  assert parts == {"reward_run": 0.5}

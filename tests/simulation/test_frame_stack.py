@@ -1,0 +1,112 @@
+"""Frames found again by their numbers, against lists of each episode's own."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from agents import types
+from agents.simulation import frame_stack
+from tests import modes
+
+_BATCH, _STEPS = 3, 7
+
+
+def _play(seed, collections=3):
+  """Random episodes, in which every observation has a number of its own.
+
+  Yields for each collection: transitions, the next observations, and for each
+  [t][b] all observations of the episode up to then, with the true successor.
+  """
+  rng = np.random.default_rng(seed)
+  count = iter(range(1, 10 ** 6))
+  episodes = [[next(count)] for _ in range(_BATCH)]
+  for _ in range(collections):
+    fields = {name: np.zeros((_STEPS, _BATCH), kind) for name, kind in (
+        ("observ", int), ("terminated", bool), ("truncated", bool),
+        ("valid", bool), ("next_observ", int))}
+    final, seen = [], []
+    for t in range(_STEPS):
+      seen.append([])
+      for b in range(_BATCH):
+        end = rng.choice(
+            ["", "", "terminated", "truncated", "both", "broken"])
+        fields["observ"][t, b] = episodes[b][-1]
+        successor = next(count)
+        fields["valid"][t, b] = end != "broken"
+        fields["terminated"][t, b] = end in ("terminated", "both")
+        fields["truncated"][t, b] = end in ("truncated", "both")
+        seen[-1].append((list(episodes[b]), successor))
+        if not end:
+          episodes[b].append(successor)
+        else:
+          episodes[b] = [next(count)]
+          if end != "broken":
+            final.append(successor)
+    following = np.array([episode[-1] for episode in episodes])
+    def shaped(array):  # An image of two pixels.
+      return tf.constant(np.stack([array, -array], -1), tf.float32)
+    yield types.Transition(
+        shaped(fields["observ"]), *map(tf.constant, (
+            np.zeros((_STEPS, _BATCH)), np.zeros((_STEPS, _BATCH)),
+            fields["terminated"], fields["truncated"],
+            fields["next_observ"], fields["valid"])),
+        shaped(np.array(final, int).reshape(-1))), shaped(following), seen
+
+
+def _last(episode, amount):
+  return [episode[0]] * (amount - len(episode)) + episode[-amount:]
+
+
+def _remember(transitions, recent):
+  """Go through a collection as acting does; return all stacks."""
+  stacks = []
+  for t in range(_STEPS):
+    stacked, recent = frame_stack.stack(transitions.observ[t], recent)
+    stacks.append(stacked.numpy())
+    ended = (transitions.terminated | transitions.truncated
+             | ~transitions.valid)[t].numpy()
+    recent = tf.nest.map_structure(
+        lambda tensor, ended=ended: tf.constant(np.where(ended.reshape(
+            [-1] + [1] * (tensor.shape.rank - 1)), 0, tensor).astype(
+                tensor.dtype.as_numpy_dtype)), recent)
+  return np.array(stacks), recent
+
+
+@modes.compiled_slowly
+@pytest.mark.parametrize("amount", [
+    1, 2, pytest.param(4, marks=pytest.mark.slow)])
+def test_acting_and_learning_see_the_last_frames_of_each_episode(
+    prepare, amount):
+  recent = frame_stack.nothing(tf.zeros([1, 2]), _BATCH, amount)
+  for transitions, following, seen in _play(amount):
+    film = prepare(lambda *arguments: frame_stack.film(*arguments, room=30))(
+        transitions, recent, following)
+    stacks, recent = _remember(transitions, recent)
+    for t in range(_STEPS):
+      for b in range(_BATCH):
+        episode, successor = seen[t][b]
+        expected = _last(episode, amount)
+        assert stacks[t, b, :, 0].tolist() == expected
+        found = tf.gather(film.frames, film.step[t, b])
+        assert found[:, 0].numpy().tolist() == expected
+        np.testing.assert_array_equal(found[:, 1], -found[:, 0])
+        valid, terminated = transitions.valid[t, b], transitions.terminated[
+            t, b]
+        if valid and not terminated:
+          found = tf.gather(film.frames, film.successor[t, b])
+          assert found[:, 0].numpy().tolist() == _last(
+              [*episode, successor], amount)
+
+
+def test_frames_are_stored_once():
+  transitions, following, _ = next(_play(0))
+  recent = frame_stack.nothing(tf.zeros([1, 2]), _BATCH, 4)
+  film = frame_stack.film(transitions, recent, following, room=30)
+  assert len(film.frames) == (3 + _STEPS + 1) * _BATCH + 30
+
+
+def test_more_truncations_than_there_is_room_for_are_an_error():
+  transitions, following, _ = next(_play(0))
+  recent = frame_stack.nothing(tf.zeros([1, 2]), _BATCH, 4)
+  with pytest.raises(tf.errors.InvalidArgumentError, match="frame_stack"):
+    frame_stack.film(transitions, recent, following, room=1)

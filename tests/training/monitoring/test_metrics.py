@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import tensorflow as tf
+from tensorboard.backend.event_processing import event_accumulator
+from tensorboard.plugins.custom_scalar import layout_pb2
+from tensorboard.plugins.hparams import plugin_data_pb2
+
+from agents.training.monitoring import metrics
+from agents.videos import video
+
+
+def steps(folder):
+  """Return the steps in `metrics.jsonl` and in TensorBoard's train events."""
+  rows = [json.loads(line) for line in
+          (folder / "metrics.jsonl").read_text().splitlines()]
+  events = event_accumulator.EventAccumulator(str(folder / "train"))
+  events.Reload()
+  tags = events.Tags()["tensors"]
+  return [row["step"] for row in rows], [
+      event.step for event in events.Tensors("a")] if tags else []
+
+
+def write(writer, step):
+  writer.write({"phase": "train", "step": step}, {"a": float(step)})
+
+
+def test_every_row_is_readable_at_once(tmp_path):
+  writer = metrics.Metrics(tmp_path)
+  for step in (1, 2, 3):
+    write(writer, step)
+    assert steps(tmp_path)[0] == list(range(1, step + 1))
+  writer.close()
+
+
+def test_resuming_cuts_what_came_later(tmp_path):
+  writer = metrics.Metrics(tmp_path)
+  write(writer, 1)
+  lengths = writer.lengths()
+  write(writer, 2)
+  with open(tmp_path / "metrics.jsonl", "a") as file:
+    file.write('{"phase": "tr')  # Killed while writing.
+  resumed = metrics.Metrics(tmp_path, lengths)
+  assert steps(tmp_path) == ([1], [1])
+  write(resumed, 3)
+  resumed.close()
+  again = metrics.Metrics(tmp_path, lengths)
+  assert steps(tmp_path) == ([1], [1])
+  again.close()
+  writer.close()
+
+
+def _read(folder):
+  return event_accumulator.EventAccumulator(
+      str(folder), size_guidance={"tensors": 0, "images": 0}).Reload()
+
+
+def _plugins(events, tag):
+  return events.SummaryMetadata(tag).plugin_data.plugin_name
+
+
+def test_about_the_run(tmp_path):
+  writer = metrics.Metrics(tmp_path)
+  writer.describe({"about/config": "seed: 3"}, {"seed": 3, "env.id": "x"})
+  writer.close()
+  events = _read(tmp_path)
+  text, = events.Tensors("about/config")
+  assert text.tensor_proto.string_val == [b"seed: 3"]
+  assert _plugins(events, "about/config") == "text"
+  settings = plugin_data_pb2.HParamsPluginData.FromString(
+      events.SummaryMetadata("_hparams_/session_start_info")
+      .plugin_data.content).session_start_info.hparams
+  assert settings["seed"].number_value == 3
+  assert settings["env.id"].string_value == "x"
+  layout, = events.Tensors("custom_scalars__config__")
+  charts = layout_pb2.Layout.FromString(layout.tensor_proto.string_val[0])
+  assert [category.title for category in charts.category] == [
+      "Score", "Is it learning?", "Speed"]
+
+
+def test_layout_shows_tags_that_there_are(finished):
+  shown = set()
+  for phase in ("train", "eval"):
+    shown |= set(_read(finished[0] / phase).Tags()["tensors"])
+  for charts in metrics._CHARTS.values():
+    for tags in charts.values():
+      assert set(tags) <= shown
+
+
+def test_histograms_and_films(tmp_path):
+  writer = metrics.Metrics(tmp_path)
+  writer.write_histograms({"actions": np.arange(100.0)}, 7)
+  writer.write_film("films/training", video.Gif(4, 2, b"GIF89a"), 9)
+  writer.close()
+  events = _read(tmp_path / "train")
+  event, = events.Tensors("histograms/actions")
+  buckets = tf.make_ndarray(event.tensor_proto)
+  assert event.step == 7 and buckets[:, 2].sum() == 100
+  assert _plugins(events, "histograms/actions") == "histograms"
+  event, = events.Tensors("films/training")
+  assert event.step == 9
+  assert tf.make_ndarray(event.tensor_proto).tolist() == [
+      b"4", b"2", b"GIF89a"]
+  assert _plugins(events, "films/training") == "images"

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+
+from agents.training.monitoring import progress
+from tests import command
+
+ROW = {"phase": "train", "step": 500, "return_mean": 12.34,
+       "steps_per_second": 4321.0, "step_limit": 8642.0, "limit_share": 0.5,
+       "stepping_share": 0.4, "crossing_share": 0.1, "inference_share": 0.1,
+       "learning_share": 0.4, "evaluation_share": 0.0, "compiling_share": 0.0,
+       "rest_share": 0.0}
+
+
+def test_plain_lines_where_there_is_no_terminal(capsys):
+  shown = progress.Progress(1_000, 0)
+  shown.phase("train")
+  shown.advance(500)
+  shown.report(ROW)
+  shown.report({"phase": "eval", "step": 500, "return_mean": None})
+  shown.close()
+  train, evaluation = capsys.readouterr().out.splitlines()
+  assert train.startswith(
+      "train   step 500/1,000   return 12.3   4,321 steps/s   0:00:0")
+  assert train.endswith(
+      " left   stepping 40%, crossing 10%, inference 10%, learning 40%; at "
+      "0.50 of the 8,642 steps/s that its workers step at most")
+  assert evaluation.startswith(
+      "eval    step 500/1,000   return no episode ended   0:00:0")
+
+
+def test_bar_on_a_terminal():
+  code = ("from agents.training import progress\n"
+          "p = progress.Progress(1000, 0); p.phase('train'); p.advance(500)\n"
+          f"p.report({ROW!r}); p.close()")
+  ours, theirs = pty.openpty()
+  size = struct.pack("HHHH", 24, 100, 0, 0)  # Rows and columns.
+  fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
+  subprocess.run([sys.executable, "-c", code], check=True, cwd=command.ROOT,
+                 stdout=theirs, stderr=theirs)
+  os.close(theirs)
+  shown = ""
+  try:
+    while part := os.read(ours, 10_000):
+      shown += part.decode()
+  except OSError:
+    pass  # How Linux says that the other side is closed.
+  os.close(ours)
+  assert "train:  50%" in shown
+  assert "500/1.00k" in shown
+  assert "train=12.3" in shown
+  assert "step 500   stepping 40%, crossing 10%, inference 10%" in shown

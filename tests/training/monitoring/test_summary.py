@@ -1,0 +1,73 @@
+import json
+
+import pytest
+
+from agents import build
+from agents import config as config_lib
+from agents.training.monitoring import summary
+from agents.training.monitoring import time_budget
+from agents.training.run_folder import run_folder
+
+_PARTS = ("stepping", "crossing", "inference", "learning", "evaluation",
+          "compiling", "rest")
+
+
+def _row(step, seconds, speed, limit, **shares):
+  return {"phase": "train", "step": step, "seconds": seconds,
+          "return_mean": 0.0, "steps_per_second": speed, "step_limit": limit,
+          "limit_share": speed and speed / limit,
+          **{f"{name}_share": shares.get(name, 0.0) for name in _PARTS}}
+
+
+_ROWS = [
+    _row(100, 10.0, None, None, compiling=1.0),
+    _row(300, 20.0, 20.0, 40.0, learning=0.5, stepping=0.5),
+    _row(600, 50.0, 20.0, 40.0, learning=0.2, evaluation=0.5, rest=0.3)]
+
+
+def test_total_weighs_rows_by_their_time():
+  total = time_budget.total(_ROWS)
+  assert total["steps_per_second"] == pytest.approx(20)
+  assert total["step_limit"] == pytest.approx(40)
+  assert total["limit_share"] == pytest.approx(0.5)
+  assert total["learning_share"] == pytest.approx((0.5 * 10 + 0.2 * 30) / 50)
+  assert total["compiling_share"] == pytest.approx(0.2)
+  assert sum(total[f"{name}_share"] for name in _PARTS) == pytest.approx(1)
+
+
+def test_total_of_rows_without_any_speed():
+  total = time_budget.total(_ROWS[:1])
+  assert total["steps_per_second"] is total["limit_share"] is None
+
+
+def test_updates_are_told_without_the_room_they_have(tmp_path):
+  config = config_lib.Config().override({
+      "env.id": "tests.toy:Target", "env_processes": False, "num_envs": 3,
+      "algorithm.segment_length": 683, "algorithm.minibatch_size": 683})
+  trainer = build.trainer(config, None)
+  folder = run_folder.create(str(tmp_path), "x", config)
+  assert trainer.memory.rows > 2049
+  assert "batches of 2,049 steps, 10 epochs" in summary.beginning(
+      folder, trainer)
+
+
+def _end(tmp_path, rows):
+  folder = run_folder.create(str(tmp_path), "x", config_lib.Config())
+  (folder.path / "metrics.jsonl").write_text(
+      "".join(json.dumps(row) + "\n" for row in rows))
+  return summary.end(folder)
+
+
+def test_end_tells_the_last_and_the_best_score(tmp_path):
+  scores = [{"phase": "eval", "step": step, "seconds": 1.0 * step,
+             "return_mean": score}
+            for step, score in ((100, 5.0), (300, 1234.5), (600, 60.25))]
+  text = _end(tmp_path, [*_ROWS, *scores])
+  assert text.startswith(
+      "Return 60.2 at the end, 1,234.5 at its best (step 300), in 0:10:00 with "
+      "20 steps/s: stepping 10%, learning 22%, ")
+  assert "at 0.50 of the 40 steps/s" in text
+
+
+def test_end_of_nothing(tmp_path):
+  assert _end(tmp_path, []) == "Too short a run to say anything of."

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import pytest
+
+from agents import config as config_lib
+from agents.training.run_folder import checkpoint
+from agents.training.run_folder import run_folder
+
+CONFIG = config_lib.Config().override({"env.id": "Some-v0", "env.kwargs.a": 1})
+
+
+def test_opens_what_was_created(tmp_path):
+  created = run_folder.create(str(tmp_path), "some", CONFIG)
+  opened = run_folder.RunFolder(created.path)
+  assert opened.config == CONFIG
+  assert opened.changes() == []
+
+
+def test_never_reuses_a_folder(tmp_path):
+  paths = {run_folder.create(str(tmp_path), "some", CONFIG).path
+           for _ in range(5)}
+  assert len(paths) == 5
+  assert {path.name.partition("-")[2] for path in paths} == {"some"}
+
+
+def test_budget_is_extended_and_nothing_else(tmp_path):
+  folder = run_folder.create(str(tmp_path), "some", CONFIG)
+  budget = {"steps": 5_000_000, "extended_from": [CONFIG.steps]}
+  folder.extend(CONFIG.override({**budget, "device": "gpu"}))
+  assert run_folder.RunFolder(folder.path).config == CONFIG.override(budget)
+
+
+def test_one_trainer_at_a_time(tmp_path):
+  folder = run_folder.create(str(tmp_path), "some", CONFIG)
+  with folder.locked():
+    with pytest.raises(config_lib.ConfigError, match="by another process"):
+      with run_folder.RunFolder(folder.path).locked():
+        pass
+  with folder.locked():
+    pass
+
+
+@pytest.mark.parametrize("name", ["versions.yaml", "code.yaml"])
+@pytest.mark.parametrize("text", [None, "", "- [", "\xff", "[" * 100_000])
+def test_versions_are_only_advice(text, name, tmp_path):
+  folder = run_folder.create(str(tmp_path), "some", CONFIG)
+  path = folder.path / name
+  path.unlink() if text is None else path.write_bytes(text.encode("latin-1"))
+  assert folder.changes() == [f"{name} can't be read"]
+
+
+def test_other_versions_are_told(tmp_path):
+  folder = run_folder.create(str(tmp_path), "some", CONFIG)
+  path = folder.path / "versions.yaml"
+  lines = ["numpy: 0.1" if line.startswith("numpy:") else line
+           for line in path.read_text().splitlines()]
+  path.write_text("\n".join(lines))
+  change, = folder.changes()
+  assert change.startswith("numpy 0.1 -> ")
+
+
+def test_other_code_is_told(tmp_path, monkeypatch):
+  module = tmp_path / "some_env.py"
+  module.write_text("# One.")
+  monkeypatch.syspath_prepend(tmp_path)
+  folder = run_folder.create(str(tmp_path / "logdir"), "some", CONFIG.override({
+      "env.id": "some_env:Some-v0"}))
+  assert folder.changes() == []
+  module.write_text("# Another.")
+  change, = folder.changes()
+  assert change.startswith("some_env.py ")
+  path = folder.path / "code.yaml"
+  path.write_text(path.read_text().replace(
+      "agents/build.py: ", "agents/gone.py: "))
+  assert [text.split(" ")[0] for text in folder.changes()] == [
+      "agents/gone.py", "some_env.py", "agents/build.py"]
+
+
+def test_no_run_is_told(tmp_path):
+  with pytest.raises(config_lib.ConfigError, match="is not a run folder"):
+    run_folder.RunFolder(tmp_path)
+
+
+def test_config_with_code_is_refused(tmp_path):
+  folder = run_folder.create(str(tmp_path), "some", CONFIG)
+  (folder.path / "config.yaml").write_text(
+      "!!python/object/apply:os.system ['false']")
+  with pytest.raises(config_lib.ConfigError, match="could not determine"):
+    run_folder.RunFolder(folder.path)
+
+
+def test_a_folder_of_runs_stands_for_the_newest(tmp_path):
+  config = config_lib.Config()
+  for name in ("20261120T190000-b", "20261121T000000-a", "20261119T235959-z"):
+    made = run_folder.create(str(tmp_path / "made"), name, config)
+    made.path.rename(tmp_path / name)
+  (tmp_path / "made").rmdir()
+  (tmp_path / "zzz").mkdir()  # Not a run.
+  assert run_folder.find(tmp_path).path.name == "20261121T000000-a"
+  assert run_folder.find(tmp_path / "20261120T190000-b").path.name == (
+      "20261120T190000-b")
+  with pytest.raises(config_lib.ConfigError, match="is not a run folder"):
+    run_folder.find(tmp_path / "zzz")
+
+
+def test_newest_of_the_same_second(tmp_path):
+  for name in ("b", "a", "b"):
+    newest = run_folder.create(str(tmp_path), name, config_lib.Config())
+  assert run_folder.find(tmp_path).path == newest.path
+
+
+def test_runs_that_failed_to_begin_hide_no_others(tmp_path):
+  first = run_folder.create(str(tmp_path), "some", CONFIG)
+  failed = run_folder.create(str(tmp_path), "some", CONFIG)
+  assert run_folder.find(tmp_path).path == failed.path
+  (first.checkpoints / "checkpoint-000000000000.npz").touch()
+  assert run_folder.find(tmp_path).path == first.path
+
+
+def test_the_run_with_the_same_config_can_be_gone_on_with(tmp_path):
+  other = run_folder.create(
+      str(tmp_path), "other", CONFIG.override({"seed": 1}))
+  folder = run_folder.create(str(tmp_path), "some", CONFIG)
+  assert run_folder.resumable(tmp_path, CONFIG) is None  # No checkpoint yet.
+  broken = run_folder.create(str(tmp_path), "of_another_version", CONFIG)
+  (broken.path / "config.yaml").write_text("nonsense: 1")
+  for path in other.checkpoints, folder.checkpoints, broken.checkpoints:
+    (path / "checkpoint-000000000100.npz").touch()
+  assert run_folder.resumable(tmp_path, CONFIG).path == folder.path
+  assert run_folder.resumable(tmp_path / "nowhere", CONFIG) is None
+
+
+def test_the_newest_that_is_not_finished_can_be_gone_on_with(tmp_path):
+  def run(config, step, evaluated=0):
+    folder = run_folder.create(str(tmp_path), "some", config)
+    for saved in (0, step):
+      checkpoint.save(folder.checkpoints, saved, {}, {
+          "step": saved, "done": {"eval_every": evaluated}})
+    return folder
+  assert run_folder.unfinished(tmp_path / "nowhere", CONFIG) is None
+  run(CONFIG, CONFIG.steps, evaluated=CONFIG.steps)
+  run(CONFIG.override({"seed": 1}), 100)
+  assert run_folder.unfinished(tmp_path, CONFIG) is None
+  last = run(CONFIG, CONFIG.steps, evaluated=CONFIG.steps - 10)
+  assert run_folder.unfinished(tmp_path, CONFIG).path == last.path
+  checkpoint.newest(last.checkpoints).write_bytes(b"")
+  assert run_folder.unfinished(tmp_path, CONFIG).path == last.path
+  checkpoint.newest(last.checkpoints).unlink()
+  checkpoint.newest(last.checkpoints).write_bytes(b"")
+  assert run_folder.unfinished(tmp_path, CONFIG) is None  # Nobody can.
+  run(CONFIG, CONFIG.steps - 1)
+  newest = run(CONFIG, 100)
+  assert run_folder.unfinished(tmp_path, CONFIG).path == newest.path
+  run_folder.create(str(tmp_path), "some", CONFIG)  # Without a checkpoint.
+  (run(CONFIG, 200).path / "config.yaml").write_text("nonsense: 1")
+  assert run_folder.unfinished(tmp_path, CONFIG).path == newest.path

@@ -1,0 +1,58 @@
+"""An environment whose pictures tell what happened in it."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+
+from agents.environments.data import episodes
+
+
+class Canvas(gymnasium.Env):
+  """Grey 64 x 96 pictures, 10 brighter with each step, modulo 250.
+
+  The reward is the action; an episode has `length` steps.
+  """
+
+  observation_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+  action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+  metadata = {"render_modes": ["rgb_array"], "render_fps": 12}
+
+  def __init__(self, length=20, render_mode=None, broken="", chance=0.0):
+    self.render_mode = render_mode
+    self._length = length
+    self._broken = broken
+    self._chance = chance
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self._steps = 0
+    return np.zeros(1, np.float32), {}
+
+  def step(self, action):
+    self._steps += 1
+    reward = float(action[0])
+    if self._chance:
+      reward += np.random.default_rng().random()  # Of no seed.
+    return (np.zeros(1, np.float32), reward, False,
+            self._steps == self._length, {})
+
+  def render(self):
+    if self._broken == "error":
+      raise ValueError("No paint left.")
+    if self._broken == "text":
+      return "a picture"
+    print("Noise.")  # Nothing may depend on standard output.
+    return np.full((64, 96, 3), 10 * self._steps % 250, np.uint8)
+
+
+def episode(*actions: float, seed: int = 3) -> episodes.Episode:
+  """Return what a policy would have done in it."""
+  return episodes.Episode(
+      seed, np.array(actions, np.float32)[:, None],
+      float(np.sum(np.array(actions, np.float32))), {})
+
+
+def brightness(frame: np.ndarray) -> float:
+  """Return that of the lower part of a picture, where no text is."""
+  return float(frame[-16:].mean())
