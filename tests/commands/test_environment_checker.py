@@ -110,7 +110,7 @@ class Wordy(toy.Uneven):
         "one": self.observation_space, "other": gymnasium.spaces.Text(9)})
 
 
-class FailedEpisode(toy.Uneven):
+class Broken(toy.Uneven):
   def __init__(self):
     raise OSError("no display")
 

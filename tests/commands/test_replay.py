@@ -73,7 +73,7 @@ def test_native_code_crashes_again(tmp_path):
       capture_output=True)
   assert done.returncode == -signal.SIGSEGV
   assert done.stdout.endswith(f"Environment 3, seed {_SEED}: 2 steps\n")
-  assert "Segmentation fault" in done.stderr and "odd.py" in done.stderr
+  assert "Segmentation fault" in done.stderr and "faulty_envs.py" in done.stderr
 
 
 @pytest.mark.slow

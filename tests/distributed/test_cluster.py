@@ -88,7 +88,7 @@ def test_blame():
 
 _WAITING = """
 import time
-from agents import cluster
+from agents.distributed import cluster
 cluster._NOTICE = 0.3
 with cluster.Waiting(cluster.Cluster(("127.0.0.1:{0}", "{1}"), 0), 0.5):
   time.sleep(20)

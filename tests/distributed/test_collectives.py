@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import tensorflow as tf
 from agents import build
-from agents import cluster as cluster_lib
+from agents.distributed import cluster as cluster_lib
 
 def structure(machine, rows):
   # Values tell where they come from.

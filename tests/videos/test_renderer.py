@@ -118,9 +118,9 @@ def test_grounds_lose_their_ends_and_tables_do_not(name, endless):
 _PICTURES = """
 import gymnasium
 import numpy as np
-from agents.films import film
-from agents.films import scene
-from tests.films import canvas
+from agents.videos import video as film
+from agents.videos import renderer as scene
+from tests.videos import canvas
 
 def make():
   return gymnasium.make("HalfCheetah-v5", render_mode="rgb_array", width=240,
@@ -134,7 +134,7 @@ def draw(make, place):
   return env.render()
 
 def in_scene():
-  return scene.Scene(make, film.Tile(canvas.episode(), ""), 240)._env
+  return scene.Renderer(make, film.Tile(canvas.episode(), ""), 240)._env
 
 np.save("pictures.npy", [draw(make, 0), draw(in_scene, 0), draw(in_scene, 200)])
 """

@@ -109,7 +109,7 @@ def test_what_is_told_says_where_and_repeats_the_failure(mode):
       assert text.startswith(
           f"Environment {broken.environment} ('Breaks', seed {broken.seed}, "
           f"step {len(broken.action) - 1} of its episode) failed in step():")
-      assert "ValueError: broken" in text and "odd.py" in text
+      assert "ValueError: broken" in text and "faulty_envs.py" in text
       env = faulty_envs.Breaks()
       env.reset(seed=broken.seed)
       convert = action_scaling.action_converter(env.action_space)

@@ -177,9 +177,9 @@ def test_all_batches_of_a_worker_are_rebuilt_and_new_ones_can_follow():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault, told", [
-    ("hang", "no answer for 1 seconds.*It was here:.*odd.py.*in step"),
+    ("hang", "no answer for 1 seconds.*It was here:.*faulty_envs.py.*in step"),
     ("stop", "no answer for 1 seconds"),
-    ("crash", "SIGSEGV.*native code.*It was here:.*odd.py.*in step")])
+    ("crash", "SIGSEGV.*native code.*It was here:.*faulty_envs.py.*in step")])
 def test_a_fault_that_does_not_come_again_changes_nothing(
     fault, told, tmp_path):
   path = str(tmp_path / "fault")

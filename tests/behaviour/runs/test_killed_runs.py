@@ -11,7 +11,7 @@ import pytest
 
 from agents.training.run_folder import checkpoint
 from tests import command
-from tests.faults import conftest
+from tests.behaviour import conftest
 
 pytestmark = [
     pytest.mark.slow, pytest.mark.faults, pytest.mark.skipif(

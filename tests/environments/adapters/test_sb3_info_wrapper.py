@@ -23,7 +23,7 @@ def test_it_imports_none_of_it(tmp_path):
   """Workers find the class by its module."""
   stdout, _ = scripts.run("""
 import sys
-from agents.environments import asked
+from agents.environments.adapters import sb3_info_wrapper as asked
 print(*sorted({"stable_baselines3", "torch", "tensorflow"} & set(sys.modules)))
 """, tmp_path)
   assert sb3_info_wrapper.SB3InfoWrapper.__module__ == sb3_info_wrapper.__name__ and not stdout.strip()

@@ -20,7 +20,7 @@ def patience(deadline):
 
 def _run(check: str, workers: int):
   subprocess.run(
-      [sys.executable, "-c", "from tests.environments import sb3_checks; "
+      [sys.executable, "-c", "from tests.environments.adapters import sb3_checks; "
        f"sb3_checks.{check}({workers})"], cwd=command.ROOT, check=True)
 
 

@@ -387,8 +387,8 @@ def test_nothing_is_left(end):
 
 def test_nothing_is_left_of_a_script_that_does_not_close(tmp_path):
   stdout, stderr = scripts.run("""
-from agents.environments import vector_env
-from tests.environments import odd
+from agents.environments.adapters import vector_env
+from tests.environments import faulty_envs as odd
 envs = vector_env.VectorEnv([odd.Inside] * 2, 2)
 envs.reset()
 print(*envs.call("pid"))
@@ -453,7 +453,7 @@ def test_more_processes_than_environments():
 
 
 def test_tensorflow_is_not_imported():
-  code = ("import sys; from agents.environments import vector_env; "
+  code = ("import sys; from agents.environments.adapters import vector_env; "
           "assert 'tensorflow' not in sys.modules")
   subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
 

@@ -90,7 +90,7 @@ def test_error_that_does_not_travel_is_told(pool, error):
         base.EnvironmentFailure, match="(?s)Environment 1.*Traceback"
     ) as caught:
       batch.step(np.zeros((2, 1)))
-  assert "odd.Un" in str(caught.value)
+  assert "faulty_envs.Un" in str(caught.value)
 
 
 def test_error_that_counts_as_false_is_an_error(mode):

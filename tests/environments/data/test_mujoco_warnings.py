@@ -12,8 +12,8 @@ import contextlib
 import numpy as np
 from agents import config
 from agents.environments import batch_env
-from agents.environments import make
-from agents.environments import workers as workers_lib
+from agents.environments.making import make
+from agents.environments.workers import pool as workers_lib
 
 def play(workers):
   constructor = make.MakeEnv(config.Env({env_id!r}))
@@ -24,7 +24,7 @@ def play(workers):
         batch.step(np.full((4, 6), np.nan))
 
 if {processes}:
-  with workers_lib.Workers(2) as workers:
+  with workers_lib.WorkerPool(2) as workers:
     play(workers)
     play(workers)
 else:
@@ -49,7 +49,7 @@ def test_each_warning_once_and_no_file(processes, env_id, tmp_path):
 
 def test_only_new_kinds_are_shown(tmp_path):
   stdout, stderr = scripts.run("""
-from agents.environments import mujoco_log
+from agents.environments.data import mujoco_warnings as mujoco_log
 mujoco_log.warn("Huge value 1.5 at DOF 3.\\n")
 mujoco_log.warn("Huge value 2.75 at DOF 12.")
 mujoco_log.warn("Contact buffer is full.")
@@ -69,8 +69,8 @@ print(shown)
 def test_mujoco_is_not_imported_for_it(tmp_path):
   stdout, _ = scripts.run("""
 import sys
-from agents.environments import mujoco_log
-from agents.environments import worker
+from agents.environments.data import mujoco_warnings as mujoco_log
+from agents.environments.workers import worker_main as worker
 mujoco_log.capture()
 print("mujoco" in sys.modules)
 """, tmp_path)

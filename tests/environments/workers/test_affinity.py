@@ -72,7 +72,7 @@ def test_a_process_that_has_ended_is_no_error():
 # In a process of its own, as there is no way back.
 _IDLE = """
 import os, subprocess
-from agents.environments import scheduling
+from agents.environments.workers import affinity as scheduling
 os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 child = subprocess.Popen(["sleep", "60"])
 cores = os.sched_getaffinity(child.pid)

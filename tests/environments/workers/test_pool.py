@@ -116,9 +116,9 @@ import sys
 print("main", flush=True)
 import tensorflow
 from agents.environments import batch_env
-from agents.environments import process as process_lib
-from agents.environments import workers as workers_lib
-from tests.environments import odd
+from agents.environments.workers import process as process_lib
+from agents.environments.workers import pool as workers_lib
+from tests.environments import faulty_envs as odd
 
 class MineError(Exception):
   pass
@@ -127,7 +127,7 @@ class Mine(odd.Inside):
   def fail(self):
     raise MineError("of main")
 
-with workers_lib.Workers(2) as workers:
+with workers_lib.WorkerPool(2) as workers:
   with batch_env.BatchEnv([Mine] * 3, workers) as batch:
     print(batch.call("imported", "gymnasium"))
     print(batch.call("imported", "tensorflow"), "tensorflow" in sys.modules)
@@ -146,11 +146,11 @@ def test_modules_of_the_current_folder_are_not_taken_for_others(tmp_path):
     (tmp_path / "cwd" / f"{name}.py").write_text("raise Exception('wrong')")
   stdout, _ = scripts.run("""
 from agents.environments import batch_env
-from agents.environments import process as process_lib
-from agents.environments import workers as workers_lib
+from agents.environments.workers import process as process_lib
+from agents.environments.workers import pool as workers_lib
 from tests import toy
 
-with workers_lib.Workers(1) as workers:
+with workers_lib.WorkerPool(1) as workers:
   with batch_env.BatchEnv([toy.Counter], workers) as batch:
     print(batch.reset([5]))
 """, tmp_path)
@@ -239,11 +239,11 @@ def test_ctrl_c_while_they_start(tmp_path):
   stdout, stderr = scripts.run("""
 import os, signal, time
 from agents.environments import batch_env
-from agents.environments import workers as workers_lib
+from agents.environments.workers import pool as workers_lib
 from tests import toy
 
 signal.signal(signal.SIGINT, lambda *_: None)
-with workers_lib.Workers(2) as workers:
+with workers_lib.WorkerPool(2) as workers:
   for _ in range(50):
     os.killpg(0, signal.SIGINT)
     time.sleep(0.005)
@@ -546,14 +546,14 @@ _TRAINER = """
 import functools, os, signal, sys, threading, time
 import numpy as np
 from agents.environments import batch_env
-from agents.environments import process as process_lib
-from agents.environments import workers as workers_lib
+from agents.environments.workers import process as process_lib
+from agents.environments.workers import pool as workers_lib
 from tests import toy
-from tests.environments import odd
+from tests.environments import faulty_envs as odd
 
 constructors = {constructors}
 read, write = os.pipe()
-workers = workers_lib.Workers(len(constructors), read)
+workers = workers_lib.WorkerPool(len(constructors), read)
 batch = batch_env.BatchEnv(constructors, workers)
 batch.reset()
 batch.step(np.zeros((len(batch), 1)))

@@ -13,7 +13,7 @@ from tests import command
 # Waits in one call into C, as a graph does, where no Python handler can run.
 HANGING = """
 import ctypes, os, signal, threading, time
-from agents.training import interrupts as interrupts_lib
+from agents.training.faults import interrupts as interrupts_lib
 interrupts_lib._SECONDS_TO_FINISH = 0.5
 interrupts_lib._SECONDS_TO_END = 1.0
 with interrupts_lib.Interrupts() as interrupts:

@@ -36,7 +36,7 @@ def test_plain_lines_where_there_is_no_terminal(capsys):
 
 
 def test_bar_on_a_terminal():
-  code = ("from agents.training import progress\n"
+  code = ("from agents.training.monitoring import progress\n"
           "p = progress.Progress(1000, 0); p.phase('train'); p.advance(500)\n"
           f"p.report({ROW!r}); p.close()")
   ours, theirs = pty.openpty()
