@@ -19,16 +19,11 @@ from agents import spaces
 from agents.algorithms import models
 from agents.algorithms import on_device
 from agents.algorithms import ppo
-from agents.distributed import cluster as cluster_lib
-from agents.distributed import collectives
-from agents.distributed import coordinator
-from agents.distributed import shared_updates
 from agents.environments import batch_env
 from agents.environments.blocks import backend
 from agents.environments.blocks import envpool_block
-from agents.environments.blocks import gymnasium_block
 from agents.environments.data import failure_budget
-from agents.environments.making import make as make_lib
+from agents.environments.making import make
 from agents.environments.workers import pool
 from agents.networks import composite
 from agents.networks import convolutional
@@ -40,11 +35,10 @@ from agents.simulation import rollout
 from agents.training import cost_model
 from agents.training import trainer as trainer_lib
 
-_MOST_EVAL_ENVS = 10
-_MACHINE_TIMEOUT = 900.0  # Seconds to wait for another one that lives.
+_MAX_EVAL_ENVS = 10
 _NOT_BRIEF = 16  # Steps of an episode, see `memory.segments`.
-_METHODS = ("initial_state", "noise", "act", "learn", "learn_in_parts",
-            "variables", "assign")  # Of `trainer.Algorithm`.
+_METHODS = ("initial_state", "noise", "act", "learn", "variables",
+            "assign")  # Of `trainer.Algorithm`.
 
 
 def setup(config: config_lib.Config):
@@ -69,25 +63,6 @@ def setup(config: config_lib.Config):
     tf.config.set_visible_devices([], "GPU")
 
 
-def machines(cluster: cluster_lib.Cluster) -> collectives.Communicator:
-  """Connect the machines of a cluster, before anything else is built.
-
-  Raises:
-    ConfigError: If this can't be the machine it should be.
-  """
-  tf.config.set_visible_devices([], "GPU")
-  with cluster_lib.Waiting(cluster):
-    # Begins TensorFlow's server, and a service that watches over all machines.
-    tf.distribute.MultiWorkerMirroredStrategy(
-        tf.distribute.cluster_resolver.SimpleClusterResolver(
-            tf.train.ClusterSpec({"worker": list(cluster.addresses)}),
-            task_type="worker", task_id=cluster.task, rpc_layer="grpc"))
-    connected = collectives.Communicator(
-        cluster.task, len(cluster.addresses), _MACHINE_TIMEOUT)
-    connected.hear(None)
-  return connected
-
-
 def check(config: config_lib.Config):
   """Look for all classes of the user's own that a run is to be made of.
 
@@ -95,13 +70,20 @@ def check(config: config_lib.Config):
     ConfigError: If one is missing, or is not what it should be.
   """
   algorithm_class(config.algorithm)
-  block_class(config)
+  backend_class(config)
   if config.network.hidden != "dense":
     feed_forward.own_hidden(config.network)
 
 
 def algorithm_class(config: config_lib.Algorithm) -> Callable[..., Any]:
-  """Return what is built as `BatchPPO` is."""
+  """Returns the class of the algorithm, with its own arguments applied.
+
+  Args:
+    config: Section of the configuration.
+
+  Raises:
+    ConfigError: If the user's class does not exist or lacks a method.
+  """
   if config.type == "ppo":
     return ppo.BatchPPO
   return functools.partial(class_loader.find_class(
@@ -109,21 +91,104 @@ def algorithm_class(config: config_lib.Algorithm) -> Callable[..., Any]:
       arguments=config.kwargs), **config.kwargs)
 
 
-def block_class(config: config_lib.Config) -> Callable[..., Any]:
-  """Return what is built as `Block` is, to step environments of training."""
+def backend_class(config: config_lib.Config) -> Callable[..., Any] | None:
+  """Returns the class of the block that steps the training environments.
+
+  Args:
+    config: Configuration of the run.
+
+  Returns:
+    A class or function, or None for the default block of `BatchEnv`.
+
+  Raises:
+    ConfigError: If the user's class does not exist or is no backend.
+  """
   if config.env.backend == "gymnasium":
-    return gymnasium_block.Block
+    return None
   if config.env.backend == "envpool":
     return functools.partial(
-        envpool_block.EnvPoolBlock, threads=config.workers(pool.cores()))
+        envpool_block.EnvPoolBlock, threads=config.workers(pool.num_cores()))
   return backend.find(config.env.backend)
+
+
+def train_constructors(config: config_lib.Config) -> list[make.MakeEnv]:
+  """Returns a constructor for each training environment.
+
+  Args:
+    config: Configuration of the run.
+  """
+  if config.stagger and config.algorithm.segment_length:
+    return make.staggered(config.env, config.num_envs, config.seed)
+  return [make.MakeEnv(config.env)] * config.num_envs
+
+
+def train_env(config: config_lib.Config, workers: pool.WorkerPool | None,
+              rows: slice = slice(None)) -> batch_env.BatchEnv:
+  """Builds the training environments.
+
+  Args:
+    config: Configuration of the run.
+    workers: Processes that step environments; None steps them in this one.
+    rows: Environments to build; all by default.
+  """
+  return batch_env.BatchEnv(
+      train_constructors(config)[rows],
+      workers if config.env.backend == "gymnasium" else None, config.seed,
+      failure_budget_of(config, workers), backend_class(config),
+      rows.start or 0)
+
+
+def eval_env(config: config_lib.Config, workers: pool.WorkerPool | None,
+             rows: slice = slice(None)) -> batch_env.BatchEnv:
+  """Builds the environments for evaluations.
+
+  Args:
+    config: Configuration of the run.
+    workers: Processes that step environments; None steps them in this one.
+    rows: Environments to build; all by default.
+  """
+  constructors = [make.MakeEnv(config.env)] * num_eval_envs(config)
+  return batch_env.BatchEnv(
+      constructors[rows], workers, random.stream(config.seed, "eval"),
+      failure_budget_of(config, workers), first=rows.start or 0)
+
+
+def num_eval_envs(config: config_lib.Config) -> int:
+  """Returns the number of environments that play an evaluation.
+
+  Args:
+    config: Configuration of the run.
+  """
+  return min(config.eval_episodes, _MAX_EVAL_ENVS)
+
+
+def failure_budget_of(config: config_lib.Config,
+                      workers: pool.WorkerPool | None
+                      ) -> failure_budget.FailureBudget:
+  """Returns the failure budget of the workers, or a new one without workers.
+
+  Args:
+    config: Configuration of the run.
+    workers: Processes that step environments.
+  """
+  if workers:
+    return workers.failure_budget
+  return failure_budget.FailureBudget(config.most_incidents)
 
 
 def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
               action_space: gymnasium.Space,
-              machines: collectives.Communicator = collectives.LOCAL
+              algorithm_type: Callable[..., Any] | None = None
               ) -> trainer_lib.Algorithm:
-  """Build networks and algorithm for the spaces of an environment."""
+  """Builds networks and algorithm for the spaces of an environment.
+
+  Args:
+    config: Configuration of the run.
+    observation_space: Space of the observations.
+    action_space: Space of the actions.
+    algorithm_type: Class of the algorithm; that of the configuration by
+      default.
+  """
   policy = feed_forward.Policy(
       composite.make(action_space, config.network), config.network,
       random.stream(config.seed, "policy"))
@@ -131,10 +196,7 @@ def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
       config.network, random.stream(config.seed, "value"))
   cores = [core(config, observation_space, name) for name in (
       ["core"] if config.network.share_core else ["policy", "value"])]
-  algorithm_type = algorithm_class(config.algorithm)
-  if config.data_parallel and machines.amount > 1:
-    algorithm_type = functools.partial(
-        shared_updates.SharedUpdatesPPO, machines=machines)
+  algorithm_type = algorithm_type or algorithm_class(config.algorithm)
   return algorithm_type(
       config.algorithm, observation_space,
       models.Networks(policy, value, cores[0], cores[-1]), config.seed,
@@ -143,7 +205,13 @@ def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
 
 def core(config: config_lib.Config, observation_space: gymnasium.Space,
          name: str) -> torso.Torso:
-  """Build what stands between observations and a network's layers."""
+  """Builds the layers between observations and a network's hidden layers.
+
+  Args:
+    config: Configuration of the run.
+    observation_space: Space of the observations.
+    name: Prefix of the variables' names.
+  """
   network, cell = config.network, None
   encoders = [convolutional.make(
       network.conv, network, random.stream(config.seed, f"{name} {index}"),
@@ -157,20 +225,36 @@ def core(config: config_lib.Config, observation_space: gymnasium.Space,
   return torso.Torso(encoders, cell)
 
 
-def learner(config: config_lib.Config, observation_space: gymnasium.Space,
-            action_space: gymnasium.Space, device: str,
-            machines: collectives.Communicator = collectives.LOCAL
+def learner(config: config_lib.Config, env: batch_env.BatchEnv
             ) -> trainer_lib.Algorithm:
-  """Build an algorithm that learns on a device, and acts on the CPU."""
+  """Builds the algorithm, which may learn on a GPU and acts on the CPU.
+
+  Args:
+    config: Configuration of the run.
+    env: Environments to learn from.
+  """
   make_algorithm = functools.partial(
-      algorithm, config, observation_space, action_space, machines)
-  return (make_algorithm() if device == "CPU:0" else
-          on_device.OnDevice(make_algorithm, device))
+      algorithm, config, env.observation_space, env.action_space)
+  device = learning_device(config, env.observation_space)
+  if device == "CPU:0":
+    return make_algorithm()
+  gpu = tf.config.list_physical_devices("GPU")[0]
+  tf.config.set_visible_devices(gpu, "GPU")
+  tf.config.experimental.set_memory_growth(gpu, True)
+  return on_device.OnDevice(make_algorithm, device)
 
 
 def learning_device(config: config_lib.Config,
                     observation_space: gymnasium.Space) -> str:
-  """Return "CPU:0", or "GPU:0" where that is asked for or seems faster."""
+  """Returns "GPU:0" if that is configured or expected to be faster.
+
+  Args:
+    config: Configuration of the run.
+    observation_space: Space of the observations.
+
+  Returns:
+    "CPU:0" or "GPU:0".
+  """
   gpus = tf.config.list_physical_devices("GPU")
   if config.device == "cpu" or not gpus:
     return "CPU:0"
@@ -180,74 +264,32 @@ def learning_device(config: config_lib.Config,
   return "CPU:0"
 
 
-def trainer(config: config_lib.Config, workers: pool.WorkerPool | None,
-            machines: collectives.Communicator = collectives.LOCAL
+def trainer(config: config_lib.Config, workers: pool.WorkerPool | None
             ) -> trainer_lib.Trainer:
-  """Build environments, networks and algorithm, ready for the first epoch.
+  """Builds environments, networks and algorithm, ready for the first epoch.
 
   Args:
-    config: Of the run.
-    workers: Processes to step environments in; None steps them in this one.
-    machines: That train together, each with its share of the environments.
+    config: Configuration of the run.
+    workers: Processes that step environments; None steps them in this one.
   """
-  constructor = make_lib.MakeEnv(config.env)
-  constructors = [constructor] * config.num_envs
-  if config.stagger and config.algorithm.segment_length:
-    constructors = make_lib.staggered(config.env, config.num_envs, config.seed)
-  incidents = (workers.incidents if workers else
-               failure_budget.FailureBudget(config.most_incidents))
-  stepped_by_workers = config.env.backend == "gymnasium"
-  train_env = batch_env.BatchEnv(
-      constructors, workers if stepped_by_workers else None, config.seed,
-      groups(config, machines), incidents, block=block_class(config),
-      rows=machines.rows(config.num_envs))
-  evaluating = min(config.eval_episodes, _MOST_EVAL_ENVS)
-  rows = machines.rows(evaluating)
-  eval_env = None if rows.start == rows.stop else (
-      in_graph_batch_env.InGraphBatchEnv(batch_env.BatchEnv(
-          [constructor] * evaluating, workers,
-          random.stream(config.seed, "eval"), incidents=incidents, rows=rows)))
-  device = "CPU:0" if machines.amount > 1 else learning_device(
-      config, train_env.observation_space)
-  if device != "CPU:0":
-    gpu = tf.config.list_physical_devices("GPU")[0]
-    tf.config.set_visible_devices(gpu, "GPU")
-    tf.config.experimental.set_memory_growth(gpu, True)
-  leads = machines.amount > 1 and machines.index == 0
-  return (coordinator.Coordinator if leads else trainer_lib.Trainer)(
-      learner(config, train_env.observation_space, train_env.action_space,
-              device, machines),
-      in_graph_batch_env.InGraphBatchEnv(train_env, machines), eval_env,
-      memory(config), learns_in_parts(config, train_env.observation_space))
-
-
-def groups(config: config_lib.Config,
-           machines: collectives.Communicator = collectives.LOCAL) -> int:
-  """Return 2 if half of the environments step while the others act.
-
-  It only saves time: with more than some 50 us a step, as nobody waits for the
-  slower worker any more. There are no halves of an odd number, nor where
-  environments wait until all have played their episodes.
-  """
-  here = config.num_envs // machines.amount
-  halves = here % 2 == 0 and config.algorithm.segment_length
-  return 2 if config.double_buffering and halves else 1
-
-
-def learns_in_parts(config: config_lib.Config,
-                    observation_space: gymnasium.Space) -> bool:
-  """Whether an update takes so long that it has to be stopped in its middle."""
-  return cost_model.learning_seconds(
-      config, observation_space, memory(config).rows) > 1
+  env = train_env(config, workers)
+  return trainer_lib.Trainer(
+      learner(config, env), in_graph_batch_env.InGraphBatchEnv(env),
+      in_graph_batch_env.InGraphBatchEnv(eval_env(config, workers)),
+      memory(config))
 
 
 def memory(config: config_lib.Config) -> rollout.Memory:
-  """Return what one update learns from."""
+  """Returns size and layout of the batch that one update learns from.
+
+  Args:
+    config: Configuration of the run.
+  """
   if length := config.algorithm.segment_length:
     return rollout.segments(
         config.num_envs, length, in_place=bool(config.network.recurrent),
-        brief=(make_lib.stated_length(config.env) or _NOT_BRIEF) < _NOT_BRIEF)
+        brief=(make.stated_length(config.env) or _NOT_BRIEF) < _NOT_BRIEF)
   assert config.algorithm.update_every is not None
   return rollout.episodes(
       config.num_envs, config.algorithm.update_every,
-      make_lib.max_length(config.env))
+      make.max_length(config.env))

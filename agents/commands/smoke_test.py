@@ -29,7 +29,7 @@ def run_smoke_test(config: config_lib.Config) -> str:
   """
   config = config.override({
       "env.backend": "gymnasium",
-      "num_envs": _ENVS, "double_buffering": False, "eval_episodes": 1,
+      "num_envs": _ENVS, "eval_episodes": 1,
       "algorithm.segment_length": _LENGTH, "algorithm.update_every": None,
       "algorithm.minibatch_size": None, "algorithm.update_epochs": 2})
   trainer = build.trainer(config, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shlex
 import sys
@@ -231,26 +232,28 @@ def _train(folder: run_folder.RunFolder, resume: bool,
   config = folder.config
   workers = trainer = None
   try:
-    workers = start_workers.workers(config, interrupts)  # While TensorFlow loads.
+    workers = start_workers.start_workers(config, interrupts.give_up_fd)  # While TensorFlow loads.
     with quiet_imports.quiet_imports():
       from agents import build
+      from agents.distributed import assembly
       from agents.distributed import coordinator
       from agents.training import loop as loop_lib
       from agents.training.monitoring import summary
     try:
       with quiet_imports.quiet_imports():
         build.setup(config)
-      trainer = build.trainer(config, workers, *([machines] if machines else []
-                                                 ))
+      trainer = build.trainer(config, workers) if machines is None else (
+          assembly.trainer(config, workers, machines))
     except Exception:
       if not resume:
         folder.remove()  # It would be the newest of its logdir.
       raise
     def stop():
-      return interrupts() or trainer.stop_elsewhere
-    loop = loop_lib.Loop(trainer, folder, stop, drawing)
+      return interrupts() or (machines and trainer.stop_elsewhere)
+    guard = contextlib.nullcontext if machines else interrupts.save_on_timeout
+    loop = loop_lib.Loop(trainer, folder, stop, drawing, guard)
     if isinstance(trainer, coordinator.Coordinator):
-      trainer.facts = loop.facts
+      trainer.metadata, trainer.stop = loop.facts, interrupts
     if resume:
       loop.resume()
       folder.extend(config)

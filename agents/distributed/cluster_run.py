@@ -63,9 +63,9 @@ def meet(cluster: cluster_lib.Cluster, config: config_lib.Config | None,
     ConfigError: If they differ.
   """
   with quiet_imports.quiet_imports():
-    from agents import build
-  machines = build.machines(cluster)
-  interrupts.renew()  # TensorFlow has put its own handlers in their place.
+    from agents.distributed import assembly
+  machines = assembly.connect(cluster)
+  interrupts.install_handlers()  # TensorFlow has put its own handlers in their place.
   _compare(cluster, machines, config, config.env.id if config else "")
   return machines
 
@@ -80,14 +80,14 @@ def share(cluster: cluster_lib.Cluster, machines: Any, run: Run | None) -> Run:
   Raises:
     ConfigError: If they differ.
   """
-  known: Run = machines.hear(run)[0]
+  known: Run = machines.all_gather_object(run)[0]
   _compare(cluster, machines, known.config, known.config.env.id)
   return known
 
 
 def _compare(cluster: cluster_lib.Cluster, machines: Any,
              config: config_lib.Config | None, env: str):
-  told: list[_Hello] = machines.hear(_Hello(
+  told: list[_Hello] = machines.all_gather_object(_Hello(
       config_lib.flat(config) if config else {}, provenance.versions(env),
       provenance.code(env)))
   for task, hello in enumerate(told):
@@ -118,6 +118,7 @@ def follow(cluster: cluster_lib.Cluster, machines: Any, logdir: str,
     MachineLost: If another machine is lost.
   """
   from agents import build
+  from agents.distributed import assembly
   from agents.distributed import coordinator
   run = share(cluster, machines, None)
   interrupts.farewell = f"Machine 0 saves the run in {run.path}."
@@ -125,9 +126,9 @@ def follow(cluster: cluster_lib.Cluster, machines: Any, logdir: str,
   workers = trainer = None
   follower: coordinator.Participant | None = None
   try:
-    workers = start_workers.workers(config, interrupts)
+    workers = start_workers.start_workers(config, interrupts.give_up_fd)
     build.setup(config)
-    trainer = build.trainer(config, workers, machines)
+    trainer = assembly.trainer(config, workers, machines)
     print(f"{cluster.name(cluster.task).capitalize()} trains as machine 0 "
           f"does, which reports to {run.path}.", flush=True)
     follower = coordinator.Participant(trainer, machines, interrupts)
@@ -139,7 +140,7 @@ def follow(cluster: cluster_lib.Cluster, machines: Any, logdir: str,
   except Exception as error:
     if trainer and crash_recorder.of_environments(error) and not interrupts():
       crash_recorder.Failures(
-          _folder(run, logdir), run.config, trainer.incidents
+          _folder(run, logdir), run.config, trainer.failure_budget
       ).keep_fatal(follower.step if follower else 0, error)
     raise
   finally:

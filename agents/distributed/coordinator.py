@@ -1,9 +1,9 @@
-"""One machine leads, the others follow: all train, in the same way.
+"""Machine 0 coordinates a run; all other machines follow its commands.
 
-Only the first machine has a run folder, reports, and decides what comes next.
-It says so before it does it, and the others do the same with their share of the
-environments. So each of them holds all there is to know of the run; if the
-first machine is lost, any other can write the checkpoint.
+Only machine 0 has a run folder, reports, and decides what comes next. It sends
+every decision before it acts, and the others do the same with their share of
+the environments. Every machine therefore holds the whole state of the run. If
+machine 0 is lost, any other machine can write the checkpoint.
 """
 
 from __future__ import annotations
@@ -19,147 +19,167 @@ import numpy as np
 from agents import errors
 from agents.distributed import collectives
 from agents.distributed import rollout_status
+from agents.distributed import trainer as trainer_lib
 from agents.training import epoch_result
-from agents.training import trainer
 from agents.training.monitoring import episode_recorder
 
-_SLOW = 1.5  # Times as long as the fastest machine.
-_SLOW_EPOCHS = 10
+_SLOW_RATIO = 1.5  # Duration of a collection relative to the fastest machine.
+_SLOW_EPOCHS = 10  # Consecutive slow epochs before the warning.
 
 
 class Command(NamedTuple):
-  """What all machines do next."""
+  """The next action of all machines."""
 
-  method: str  # Of `trainer.Trainer`; "" to part.
+  method: str  # Method of the trainer; "" ends the run.
   arguments: tuple = ()
-  facts: dict[str, Any] | None = None  # Of a checkpoint of now; of an epoch.
-  fingerprint: bytes = b""  # Of the last update.
+  metadata: dict[str, Any] | None = None  # Of a checkpoint before an epoch.
+  fingerprint: bytes = b""  # Metrics of the latest epoch.
   stop: bool = False  # Whether this machine was asked to end the run.
 
 
-class Coordinator(trainer.Trainer):
-  """The trainer of the first machine."""
+class Coordinator(trainer_lib.DistributedTrainer):
+  """The trainer of machine 0.
 
-  facts: Callable[[], dict[str, Any]]  # Asked at every epoch, see `loop`.
-  _slowest = 0  # Machine, in the last epoch.
-  _slow_epochs = 0  # In a row.
-  _told_of_slow_ones = False
+  Args:
+    args: See `DistributedTrainer`.
+
+  The attribute `metadata` is a function that returns the metadata of a
+  checkpoint of the current state.
+  """
+
+  metadata: Callable[[], dict[str, Any]]
+
+  def __init__(self, *args):
+    super().__init__(*args)
+    self._slowest = 0  # Machine in the latest epoch.
+    self._num_slow_epochs = 0  # Consecutive epochs with this machine.
+    self._has_warned = False
 
   def start(self):
-    """See `Trainer`, as for all below."""
-    self._order("start")
+    """See `Trainer.start`."""
+    self._command("start")
     super().start()
 
-  def epoch(self, progress: float, stop: Callable[[], bool] = lambda: False
-            ) -> epoch_result.Epoch | None:
-    self._order("epoch", progress, facts=self.facts())
-    if self.stop_elsewhere:  # Nobody begins it.
+  def epoch(self, progress: float) -> epoch_result.Epoch | None:
+    """See `DistributedTrainer.epoch`; returns None if another machine stops."""
+    self._command("epoch", progress, metadata=self.metadata())
+    if self.stop_elsewhere:  # No machine begins the epoch.
       return None
-    epoch = super().epoch(progress, stop)
-    self._look_for_slow_ones()
+    epoch = super().epoch(progress)
+    self._warn_of_slow_machine()
     return epoch
 
-  def _look_for_slow_ones(self):
-    """Say once which machine all others wait for, if that lasts."""
-    seconds = self.collecting_seconds
-    slowest = seconds.index(max(seconds))
-    ratio = seconds[slowest] / min(seconds)
-    again = ratio > _SLOW and slowest == self._slowest
-    self._slowest = slowest
-    self._slow_epochs = self._slow_epochs + 1 if again else 0
-    if self._slow_epochs == _SLOW_EPOCHS and not self._told_of_slow_ones:
-      self._told_of_slow_ones = True
-      print(f"Warning: all wait for machine {slowest}, which takes {ratio:.1f} "
-            "times as long as the fastest for as many environments.",
-            file=sys.stderr, flush=True)
-
-  def evaluate(self, amount: int, stop: Callable[[], bool]
+  def evaluate(self, num_episodes: int, stop: Callable[[], bool]
                ) -> tuple[list[float], list[int]] | None:
-    self._order("evaluate", amount)
-    return super().evaluate(amount, stop)
+    """See `Trainer.evaluate`."""
+    self._command("evaluate", num_episodes)
+    return super().evaluate(num_episodes, stop)
 
   def change_random_numbers(self, number: int):
-    self._order("change_random_numbers", number)
+    """See `Trainer.change_random_numbers`."""
+    self._command("change_random_numbers", number)
     super().change_random_numbers(number)
 
   def load(self, arrays: dict[str, np.ndarray]):
-    self._order("load", arrays)
+    """See `Trainer.load`."""
+    self._command("load", arrays)
     super().load(arrays)
 
   def end(self, finished: bool):
-    with contextlib.suppress(errors.MachineLost):  # No more is asked of it.
-      self._order("", finished)
+    """See `Trainer.end`."""
+    with contextlib.suppress(errors.MachineLost):
+      self._command("", finished)
 
-  def _order(self, method: str, *arguments, facts=None):
-    told = self._machines.hear(
-        Command(method, arguments, facts, self.fingerprint))
-    rollout_status.check_equal([order.fingerprint for order in told])
-    self.stop_elsewhere |= any(order.stop for order in told)
+  def _command(self, method: str, *arguments, metadata=None):
+    commands = self._communicator.all_gather_object(
+        Command(method, arguments, metadata, self.fingerprint))
+    rollout_status.check_equal([each.fingerprint for each in commands])
+    self.stop_elsewhere |= any(each.stop for each in commands)
+
+  def _warn_of_slow_machine(self):
+    """Warns once if all others wait for the same machine for many epochs."""
+    seconds = self.collecting_seconds
+    slowest = seconds.index(max(seconds))
+    ratio = seconds[slowest] / min(seconds)
+    again = ratio > _SLOW_RATIO and slowest == self._slowest
+    self._slowest = slowest
+    self._num_slow_epochs = self._num_slow_epochs + 1 if again else 0
+    if self._num_slow_epochs == _SLOW_EPOCHS and not self._has_warned:
+      self._has_warned = True
+      print(f"Warning: all machines wait for machine {slowest}, which takes "
+            f"{ratio:.1f} times as long as the fastest for as many "
+            "environments.", file=sys.stderr, flush=True)
 
 
 class Participant:
-  """What another machine than the first does.
+  """Follows the commands of machine 0 on another machine.
 
   Args:
-    trainer: With this machine's share of the environments.
-    machines: That take part.
-    stop: Whether this machine was asked to end the run.
+    trainer: Trainer with this machine's share of the environments.
+    communicator: The machines.
+    stop: Returns whether this machine was asked to end the run.
   """
 
-  def __init__(self, trainer: trainer.Trainer, machines: collectives.Communicator,
+  def __init__(self, trainer: trainer_lib.DistributedTrainer,
+               communicator: collectives.Communicator,
                stop: Callable[[], bool]):
     self._trainer = trainer
-    self._machines = machines
+    self._trainer.stop = stop
+    self._communicator = communicator
     self._stop = stop
     self._recorder = episode_recorder.Recorder()
-    self._kept: tuple[dict[str, Any], Callable[[], dict[str, np.ndarray]],
-                      dict[str, np.ndarray]] | None = None
+    # Metadata, state and recorded episodes from before the latest epoch.
+    self._checkpoint: tuple[
+        dict[str, Any], Callable[[], dict[str, np.ndarray]],
+        dict[str, np.ndarray]] | None = None
 
   def follow(self) -> bool:
-    """Do what the first machine says, until it is over.
+    """Executes commands until the run ends.
 
     Returns:
-      Whether the budget is used up, and what came of it evaluated.
+      Whether the budget is used up and the result is evaluated.
+
     Raises:
-      MachineLost: If another machine does not take part any more.
+      MachineLost: If another machine does not answer.
     """
     while True:
-      told = self._machines.hear(
-          Command("", fingerprint=self._trainer.fingerprint, stop=self._stop()))
-      rollout_status.check_equal([order.fingerprint for order in told])
-      order: Command = told[0]
-      if not order.method:
-        return order.arguments[0]
-      if order.method != "epoch" or not any(each.stop for each in told):
-        self._do(order)
-
-  def _do(self, order: Command):
-    trainer, arguments = self._trainer, order.arguments
-    if order.method == "epoch":
-      assert order.facts
-      self._kept = (order.facts, trainer.remember(), self._recorder.arrays())
-      progress, = order.arguments
-      epoch = trainer.epoch(progress, self._stop)
-      assert epoch  # Nobody gives up where others go on.
-      self._recorder.add(epoch.episodes, order.facts["step"] + epoch.steps)
-      return
-    if order.method == "evaluate":
-      arguments = (*arguments, self._stop)
-    if order.method == "load":
-      self._recorder.load(episode_recorder.recorded_arrays(*arguments))
-    getattr(trainer, order.method)(*arguments)
+      commands = self._communicator.all_gather_object(Command(
+          "", fingerprint=self._trainer.fingerprint, stop=self._stop()))
+      rollout_status.check_equal([each.fingerprint for each in commands])
+      command: Command = commands[0]
+      if not command.method:
+        return command.arguments[0]
+      if command.method != "epoch" or not any(
+          each.stop for each in commands):
+        self._execute(command)
 
   @property
   def step(self) -> int:
-    """Of the last moment that all machines agreed on."""
-    return self._kept[0]["step"] if self._kept else 0
+    """Environment steps before the latest epoch."""
+    return self._checkpoint[0]["step"] if self._checkpoint else 0
 
   def checkpoint(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
-    """Return arrays and facts of the last moment that all machines agreed on,
-    if there is one."""
-    if not self._kept:
+    """Returns arrays and metadata from before the latest epoch, if any."""
+    if not self._checkpoint:
       return None
-    facts, state, kept = self._kept
-    return {**state(), **{
-        f"recorded/{name}": array for name, array in kept.items()}}, facts
+    metadata, state, recorded = self._checkpoint
+    return {**state(), **{f"recorded/{name}": array
+                          for name, array in recorded.items()}}, metadata
 
+  def _execute(self, command: Command):
+    trainer, arguments = self._trainer, command.arguments
+    if command.method == "epoch":
+      assert command.metadata
+      self._checkpoint = (
+          command.metadata, trainer.capture(), self._recorder.arrays())
+      progress, = arguments
+      epoch = trainer.epoch(progress)
+      assert epoch
+      self._recorder.add(
+          epoch.episodes, command.metadata["step"] + epoch.steps)
+      return
+    if command.method == "evaluate":
+      arguments = (*arguments, self._stop)
+    if command.method == "load":
+      self._recorder.load(episode_recorder.recorded_arrays(*arguments))
+    getattr(trainer, command.method)(*arguments)

@@ -1,4 +1,4 @@
-"""What the machines of a run tell each other after every collection."""
+"""The Python objects that machines exchange after every collection."""
 
 from __future__ import annotations
 
@@ -8,79 +8,81 @@ from typing import NamedTuple
 import numpy as np
 
 from agents import errors
-from agents.distributed import collectives
-from agents.environments import batch_env
 from agents.environments.data import episodes
-from agents.environments.data import failure_budget as failure_budget_lib
+from agents.environments.data import failure_budget
 from agents.training import epoch_result
 
 
 class RolloutStatus(NamedTuple):
-  """What is known of the environments that one machine steps."""
+  """State of the environments that one machine steps."""
 
-  part: episodes.Part
+  episodes: episodes.EpisodeState  # Running episodes, without actions.
+  length: np.ndarray  # [N] int64, steps of each running episode.
   finished: list[episodes.Episode]  # In order of time.
-  incidents: list[failure_budget_lib.Failure]  # That the first machine is to tell.
+  failures: list[failure_budget.Failure]  # For the report of machine 0.
   stop: bool  # Whether this machine was asked to end the run.
-  seconds: float  # That it took to collect.
+  seconds: float  # Duration of the collection.
 
 
-class Heard(NamedTuple):
-  """The same of all machines together."""
-
-  running: episodes.EpisodeState
-  finished: list[episodes.Episode]  # In order of time.
-  stop: bool  # Whether another machine was asked to end the run.
-  seconds: list[float]  # That each took to collect.
-
-
-def latest(env: batch_env.BatchEnv, machines: collectives.Communicator, stop: bool,
-           seconds: float) -> RolloutStatus:
-  """Return what this machine has to tell.
+def merge_episodes(statuses: list[RolloutStatus],
+                   before: episodes.EpisodeState | None,
+                   actions: np.ndarray | None) -> episodes.EpisodeState:
+  """Combines the running episodes of all machines.
 
   Args:
-    env: The environments that are stepped here.
-    machines: That take part.
-    stop: Whether this machine was asked to end the run.
-    seconds: That it took to collect.
+    statuses: Status of each machine.
+    before: State of all environments at the previous exchange.
+    actions: Actions of all environments since then, [T, B, ...].
+
+  Returns:
+    State of all environments.
   """
-  return RolloutStatus(env.part(), env.finished,
-              env.incidents.take() if machines.index else [], stop, seconds)
+  length = np.concatenate([status.length for status in statuses])
+  known = before.actions if before is not None else None
+  if actions is not None:
+    known = actions if known is None or not len(known) else (
+        np.concatenate([known, actions.astype(known.dtype, copy=False)]))
+  steps = int(length.max())
+  if known is None:
+    known = np.zeros((0, len(length)))
+  known = known[len(known) - steps:]
+  def combined(name):
+    return np.concatenate(
+        [getattr(status.episodes, name) for status in statuses])
+  return episodes.EpisodeState(
+      combined("episode"), combined("seed"), combined("observ"),
+      combined("score"), steps - length, known)
 
 
-def heard(env: batch_env.BatchEnv, machines: collectives.Communicator,
-          told: list[RolloutStatus], samples: epoch_result.Samples | None) -> Heard:
-  """Return what all machines together know.
+def merge_finished(statuses: list[RolloutStatus],
+                   samples: epoch_result.Samples) -> list[episodes.Episode]:
+  """Orders the finished episodes of all machines as on one machine.
 
   Args:
-    env: The environments that are stepped here.
-    machines: That take part.
-    told: By each of them.
-    samples: Of what all have done since they told the last time.
+    statuses: Status of each machine.
+    samples: Samples of the epoch in which the episodes ended.
+
+  Returns:
+    Episodes in order of time, then of environments.
   """
-  if machines.amount == 1:
-    return Heard(env.snapshot(), list(env.finished), False, [])
-  others = [news for index, news in enumerate(told) if index != machines.index]
-  if not machines.index:
-    for news in others:
-      env.incidents.hear(news.incidents)
-  running = env.snapshot(
-      [news.part for news in others],
-      None if samples is None else samples.action.numpy())
-  queues = [iter(news.finished) for news in told]
-  finished = [] if samples is None else [
-      next(queues[row * machines.amount // samples.ended.shape[1]])
-      for _, row in np.argwhere(samples.ended.numpy())]
-  return Heard(running, finished, any(news.stop for news in others),
-               [news.seconds for news in told])
+  ended = samples.ended.numpy()
+  queues = [iter(status.finished) for status in statuses]
+  return [next(queues[row * len(statuses) // ended.shape[1]])
+          for _, row in np.argwhere(ended)]
 
 
-def check_equal(told: list[Any]):
-  """Raise MachinesDiffer unless all machines tell the same of their variables.
+def check_equal(values: list[Any]):
+  """Compares values that must be equal on all machines.
+
+  Args:
+    values: Value of each machine, such as a checksum of its variables.
+
+  Raises:
+    MachinesDiffer: If a value differs from that of machine 0.
   """
-  for index, checksum in enumerate(told):
-    if checksum != told[0]:
+  for rank, value in enumerate(values):
+    if value != values[0]:
       raise errors.MachinesDiffer(
-          f"Machine {index} has learned other numbers than machine 0 from the "
-          "same steps, as other processors or libraries do. Let machines of "
-          "one kind train together.")
+          f"Machine {rank} has learned other numbers than machine 0 from the "
+          "same steps, because its processor or its libraries differ. Train on "
+          "machines of one kind.")

@@ -26,14 +26,13 @@ class SharedUpdatesPPO(ppo.BatchPPO):
 
   Args:
     args: See `BatchPPO`.
-    machines: That take part.
+    communicator: The machines.
     kwargs: See `BatchPPO`.
   """
 
-  def __init__(self, *args, machines: collectives.Communicator, **kwargs):
+  def __init__(self, *args, communicator: collectives.Communicator, **kwargs):
     super().__init__(*args, **kwargs)
-    self._machines = machines
-    machines.share_updates = True
+    self._communicator = communicator
     def compiled(part):
       return tf.function(part, jit_compile=True, autograph=False)
     self._dealing = compiled(self._batches)
@@ -63,7 +62,7 @@ class SharedUpdatesPPO(ppo.BatchPPO):
         memory, samples, clock, epoch, passed)
     def learn_batch(index, sums):
       own, losses = self._learning(memory, batches, index)
-      total = self._machines.total(own)
+      total = self._communicator.all_reduce(own)
       return self._applying(total, losses, sums)
     sums = loops.repeat(amount, learn_batch, passed.sums)
     return type(passed)(advantage, value, sums)
@@ -80,7 +79,7 @@ class SharedUpdatesPPO(ppo.BatchPPO):
     batch = self.model.dealt(batches, memory).take(index)
     batch, losses, slope = self._prepare(memory, batch)
     gradients, parts = self._gradients(share(
-        batch, self._machines.index, self._machines.amount), slope)
+        batch, self._communicator.rank, self._communicator.world_size), slope)
     return tf.concat([tf.reshape(tensor, [-1]) for tensor in (
         *gradients, *(parts[name] for name in self._objective.names))],
                      0), losses

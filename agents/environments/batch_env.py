@@ -1,7 +1,10 @@
-"""Many environments as one, with a batch dimension."""
+"""Many environments as one environment with a batch dimension."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import time
 from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
@@ -10,41 +13,40 @@ from typing import NamedTuple
 import numpy as np
 
 from agents import spaces
-from agents.environments import chosen as chosen_lib
-from agents.environments import group as group_lib
-from agents.environments import turns as turns_lib
 from agents.environments.blocks import base
 from agents.environments.blocks import gymnasium_block
+from agents.environments.blocks import mujoco_block
 from agents.environments.data import buffer_layout
 from agents.environments.data import episode_log
 from agents.environments.data import episode_statistics
 from agents.environments.data import episodes
-from agents.environments.data import failure_budget
+from agents.environments.data import failure_budget as failure_budget_lib
 from agents.environments.data import mujoco_warnings
+from agents.environments.data import replay_source
 from agents.environments.workers import pool
+from agents.environments.workers import shared_memory
 
 
-class Step(NamedTuple):
+class StepResult(NamedTuple):
   """One step of all B environments.
 
   Observations of Dict and Tuple spaces are arrays with a field for each part,
-  such as `observ["camera"]` or `observ["0"]`, see `agents.spaces`.
+  such as `observ["camera"]` or `observ["0"]`; see `agents.spaces`.
   """
 
   observ: np.ndarray  # [B, ...], to act on; a reset one where an episode ended.
   next_observ: np.ndarray  # [B, ...], the true successor, never a reset.
   reward: np.ndarray  # [B] float32
   terminated: np.ndarray  # [B] bool, no future reward exists.
-  truncated: np.ndarray  # [B] bool, stopped although it could go on.
+  truncated: np.ndarray  # [B] bool, stopped although reward would follow.
   valid: np.ndarray  # [B] bool, false where the row must not be learned from.
 
 
 class Rollout(NamedTuple):
-  """T steps of all B environments; a row where it is not valid never happened.
-  """
+  """T steps of all B environments; rows that are not valid did not happen."""
 
   observ: np.ndarray  # [T, B, ...], that the policy acted on.
-  action: np.ndarray  # [T, B, ...], as it chose them.
+  action: np.ndarray  # [T, B, ...], as returned by the policy.
   next_observ: np.ndarray  # [T, B, ...], the true successor, never a reset.
   reward: np.ndarray  # [T, B] float32
   terminated: np.ndarray  # [T, B] bool
@@ -53,319 +55,325 @@ class Rollout(NamedTuple):
 
 
 class BatchEnv:
-  """Environments that start, step and end their episodes side by side.
+  """Environments that begin, step and end their episodes side by side.
 
-  Every episode begins with a seed derived from (run seed, index, episode
-  number), so nothing depends on how the environments share the workers. The
-  actions of running episodes are kept; `restore` rebuilds a `snapshot` of them.
-
-  In several groups, some environments can step while actions are chosen for
-  others: `exchange` begins a step of one group and returns what came of the
-  last step of the next one, so that groups take turns.
+  Every episode begins with a seed derived from the run's seed, the index of the
+  environment and the number of the episode. Results do not depend on how the
+  environments are distributed over workers. The batch records the actions of
+  running episodes, so that `restore` can rebuild a `snapshot` of them.
 
   Args:
-    constructors: Functions without arguments that return environments whose
-      spaces are alike.
-    workers: Processes to step them in; None steps them in this process.
-    seed: Run seed.
-    groups: Into how many groups of equal size they are divided.
-    incidents: How many episodes may be broken off because their environment
-      failed in a step, or did not begin; by default as many as the workers
-      have, without workers none. Such a step is not valid, and the next episode
+    constructors: Functions without arguments that return environments with
+      equal spaces.
+    workers: Processes that step the environments; None steps them in this
+      process.
+    seed: Seed of the run.
+    failure_budget: Number of episodes that may end early because an
+      environment raised in a step or a reset; by default that of the workers,
+      or none without workers. Such a step is not valid, and the next episode
       begins.
-    infos: Whether to keep what each step and reset says in its info, as
-      `infos` and `reset_infos`.
-    lazy: Whether to build the environments when they are needed. One is built
-      and closed at once in any case, for its spaces.
-    block: Steps a group in this process, where there are no workers.
-    rows: Which of the environments are stepped here, B of them; by default
-      all. Others are stepped elsewhere; `snapshot` wants to be told of them.
+    block_class: Steps the environments without workers; by default a block of
+      Gymnasium environments.
+    first: Index of the first environment within the batch of the run, from
+      which episode seeds are derived.
+
+  Raises:
+    TypeError: If no array can hold the observations or actions.
+    ValueError: If there is no environment, or their spaces differ.
   """
+
+  _statistics_class = episode_statistics.EpisodeStatistics
 
   def __init__(self, constructors: Sequence[base.Constructor],
                workers: pool.WorkerPool | None = None, seed: int = 0,
-               groups: int = 1,
-               incidents: failure_budget.FailureBudget | None = None,
-               infos: bool = False, lazy: bool = False,
-               block: Callable[..., Any] = gymnasium_block.Block,
-               rows: slice | None = None):
-    self.rows = rows or slice(0, len(constructors))
-    self._size = self.rows.stop - self.rows.start
-    if not self._size:
+               failure_budget: failure_budget_lib.FailureBudget | None = None,
+               block_class: Callable[..., Any] | None = None, first: int = 0):
+    if not constructors:
       raise ValueError("A batch needs at least one environment.")
-    if groups < 1 or self._size % groups:
-      raise ValueError(f"{self._size} environments can't be divided "
-                       f"into {groups} groups of equal size.")
-    self.whole = len(constructors)  # Environments, here and elsewhere.
     mujoco_warnings.capture()
     probe = constructors[0]()
     try:
       self.observation_space = probe.observation_space
       self.action_space = probe.action_space
+      self._block_class = block_class or self._select_block_class(probe)
     finally:
       probe.close()
     spaces.check(self.observation_space, self.action_space)
-    self.groups = groups
-    size = self._size // groups
-    # Of one group.
+    size = len(constructors)
     self.action_layout = buffer_layout.action_layout(size, self.action_space)
     self.step_layout = buffer_layout.step_layout(size, self.observation_space)
-    # How many of them step at the same time.
-    self.parallel = 1 if workers is None else min(len(workers), self._size)
+    # Number of environments that step at the same time.
+    self.parallel = 1 if workers is None else min(len(workers), size)
     if workers is not None:
-      incidents = workers.incidents  # Of all batches together.
-    self.incidents = incidents or failure_budget.FailureBudget()
+      failure_budget = workers.failure_budget  # Shared by all batches.
+    self.failure_budget = (
+        failure_budget or failure_budget_lib.FailureBudget())
+    self.first = first
     self.is_closed = False
     self._constructors = list(constructors)
     self._workers = workers
-    self._block = block
-    # Of blocks: seed, whether to survive failures, whether to report infos.
-    self._options = seed, self.incidents.most > 0, infos
-    self._log = episode_log.EpisodeLog(seed, self.whole, self.rows)
-    self._outcomes = episode_statistics.Outcomes(
-        self._log, self.incidents, self.whole, self.parallel, infos)
-    self._turns = turns_lib.Turns(self._log, self._outcomes)
-    if not lazy:
-      self._open()
-
-  def _open(self):
-    """Build all environments."""
-    size = self._size // self.groups
-    try:
-      for first in range(self.rows.start, self.rows.stop, size):
-        self._turns.groups.append(group_lib.open_group(
-            str(self._constructors[0]), self._constructors[first:first + size],
-            first, (self.observation_space, self.action_space), self._log,
-            self._workers, self._block, self._options))
-    except BaseException:
-      self.close()
-      raise
+    self._seed = seed
+    self._log = episode_log.EpisodeLog(seed, size, first)
+    self._statistics = self._statistics_class(
+        self._log, self.failure_budget, first, self.parallel)
+    self._consistent = True  # False if only some environments have stepped.
+    self._open()
 
   def __len__(self) -> int:
-    return self._size
-
-  @property
-  def finished(self) -> list[episodes.Episode]:
-    """Episodes that ended, in order of time; yours to empty."""
-    return self._outcomes.finished
-
-  @property
-  def final_observ(self) -> list[np.ndarray]:
-    """Last observations of these episodes, each [...]; yours to empty, too."""
-    return self._outcomes.final_observ
+    return len(self._constructors)
 
   @property
   def step_seconds(self) -> float:
-    """Time spent waiting for the environments."""
-    return self._outcomes.step_seconds
+    """Seconds that this process has waited for steps."""
+    return self._statistics.step_seconds
 
   @property
-  def least_seconds(self) -> float:
-    """What it would have been, had all workers been stepping all the time."""
-    return self._outcomes.least_seconds
+  def busy_seconds(self) -> float:
+    """Seconds that steps would take if no worker ever waited."""
+    return self._statistics.busy_seconds
 
-  @property
-  def infos(self) -> list[dict[str, Any]]:
-    """Those of the latest steps, also where these ended an episode."""
-    return self._outcomes.infos[self.rows]
+  def take_finished(self) -> list[episodes.Episode]:
+    """Returns the episodes that ended since the previous call, in order."""
+    return self._statistics.take_finished()
 
-  @property
-  def reset_infos(self) -> list[dict[str, Any]]:
-    """Those of the resets that began the running episodes."""
-    return self._outcomes.reset_infos[self.rows]
+  def take_final_observ(self) -> list[np.ndarray]:
+    """Returns the last observations of the episodes since the previous call.
+
+    Returns:
+      One array of shape [...] per episode, in order of time.
+    """
+    return self._statistics.take_final_observ()
 
   def reset(self, seeds: Sequence[int] | None = None,
             indices: Sequence[int] | None = None) -> np.ndarray:
-    """Begin episode 0 of every environment, or the next one of some.
+    """Begins episode 0 of every environment, or the next one of some.
 
     Args:
-      seeds: One for each of these episodes; derived from the run seed by
-        default, as those of all later episodes are.
-      indices: Environments that break off their episodes and begin their next
-        ones, while the others stay where they are.
+      seeds: Seed of each of these episodes; derived from the run's seed by
+        default, as the seeds of all later episodes are.
+      indices: Environments that abandon their episodes and begin their next
+        ones; the others continue. All by default.
+
     Returns:
       Observations of shape [B, ...].
-    """
-    amount = self._size if indices is None else len(indices)
-    if seeds is not None and len(seeds) != amount:
-      raise ValueError(f"`seeds` must hold {amount} numbers, one for each "
-                       f"environment. Received: {len(seeds)}.")
-    if indices is None:
-      return self._opened.reset(seeds)
-    indices = chosen_lib.Chosen(self.rows, indices).indices
-    if not (self._turns.even and self._log.begun):
-      raise RuntimeError("Only where all environments have begun, and none is "
-                         "ahead of others, can some of them be reset.")
-    if seeds is None:
-      seeds = [self._log.next_seed(index) for index in indices]
-    return self._opened.begin_next(dict(zip(indices, seeds, strict=True)))
 
-  def step(self, action: np.ndarray, active: np.ndarray | None = None) -> Step:
-    """Step the environments, and begin a new episode where one ended.
+    Raises:
+      ValueError: If the number of seeds or an index is wrong.
+      RuntimeError: If a step has failed and only some environments shall reset.
+    """
+    num_resets = len(self) if indices is None else len(indices)
+    if seeds is not None and len(seeds) != num_resets:
+      raise ValueError(f"`seeds` must hold {num_resets} numbers, one for each "
+                       f"environment. Received: {len(seeds)}.")
+    self._check_open()
+    if indices is None:
+      self._consistent = False
+      self._statistics.take_final_observ()
+      self._source.observ = None
+      all_seeds = self._log.begin(seeds)
+      with self._source.record_fatal(self.failure_budget):
+        infos = self._block.reset(all_seeds)
+      self._record_resets(dict(enumerate(infos)))
+      return self._received()
+    return self._reset_some(self._checked_indices(indices), seeds)
+
+  def step(self, action: np.ndarray, active: np.ndarray | None = None
+           ) -> StepResult:
+    """Steps the active environments; resets those whose episode ended.
 
     Args:
       action: Array of shape [B, ...]; floats in [-1, 1] or integers from 0.
       active: Bool array of shape [B], by default all true. The others wait,
-        which they can only before the first step of an episode.
+        which is possible only before the first step of an episode.
+
+    Returns:
+      New arrays with the results.
+
+    Raises:
+      ValueError: If a shape is wrong, or an inactive environment is inside of
+        an episode.
+      RuntimeError: If `reset` was not called, or the batch is closed.
     """
-    active = np.ones(self._size, bool) if active is None else active
-    shape = self.action_layout.fields[0].shape[1:]
-    for name, array, expected in (("action", action, (self._size, *shape)),
-                                  ("active", active, (self._size,))):
-      if np.shape(array) != expected:
-        raise ValueError(f"`{name}` must have shape {expected}. "
-                         f"Received: {np.shape(array)}.")
-    if self._turns.ahead:
-      raise RuntimeError("Some environments are ahead of others; only "
-                         "`exchange` can go on from here.")
-    groups = self._opened.groups
-    if self._log.begun:
-      for group in groups:  # Before any of them begins its step.
-        group.check_active(active[self._here(group)])
-    answers = [self.exchange(action[self._here(group)],
-                             active[self._here(group)]) for group in groups]
-    answers = [*answers[self.groups - 1:], *self.drain()]
-    views = [self.step_layout.views(packed) for packed in answers]
-    fields = {name: np.concatenate([view[name] for view in views])
-              for name in views[0]}
+    packed = self.step_packed(action, active)
+    fields = self.step_layout.views(packed)
     next_observ = fields["observ"].copy()
-    for group in groups:
-      ended = group.arrays["terminated"] | group.arrays["truncated"]
-      next_observ[self._here(group)][ended] = (
-          group.arrays["final_observ"][ended])
-    return Step(next_observ=next_observ, **fields)
+    ended = fields["terminated"] | fields["truncated"]
+    next_observ[ended] = self._arrays["final_observ"][ended]
+    return StepResult(next_observ=next_observ, **fields)
 
-  def exchange(self, action: np.ndarray, active: np.ndarray | None = None
-               ) -> np.ndarray:
-    """Begin a step of the group whose turn it is, and end one of the next.
-
-    That is the same step if there is one group. Of a group that has not begun a
-    step, only the observations are of any use.
+  def step_packed(self, action: np.ndarray, active: np.ndarray | None = None
+                  ) -> np.ndarray:
+    """Does the same as `step` and returns the result as one array.
 
     Args:
-      action: Array of shape [N, ...] for a group of N; see `step`.
-      active: Bool array of shape [N].
-    Returns:
-      Bytes of `step_layout`, a new array. True successors are the
-      observations, and `final_observ` where an episode ended.
-    """
-    return self._opened.exchange(action, active)
-
-  def drain(self) -> list[np.ndarray]:
-    """End the steps of all groups that are stepping, in order of their turns.
+      action: Array of shape [B, ...], or bytes of shape [B, bytes] for Dict
+        and Tuple spaces.
+      active: Bool array of shape [B].
 
     Returns:
-      For each, what `exchange` would have returned.
+      New array of bytes with the fields of `step_layout`. The true successors
+      are the observations, or the result of `take_final_observ` where an
+      episode ended.
+
+    Raises:
+      ValueError: See `step`.
+      RuntimeError: See `step`.
     """
-    return self._turns.drain()
+    self._check_step(active)
+    self._write_action(np.asarray(action))
+    arrays = self._arrays
+    arrays["active"][...] = True if active is None else active
+    self._consistent = False
+    start = time.perf_counter()
+    with self._source.record_fatal(self.failure_budget, stepping=True):
+      reports = self._block.step()
+    # Only after the step succeeded, because replays repeat what is recorded.
+    self._statistics.update(arrays, reports, time.perf_counter() - start)
+    self._source.observ = arrays["observ"].copy()
+    self._consistent = True
+    return self._result_bytes.copy()
 
-  def part(self) -> episodes.Part:
-    """Return what `snapshot` elsewhere needs to know of this moment."""
-    return self._log.part(self._opened.observ)
+  def snapshot(self) -> episodes.EpisodeState:
+    """Returns seeds and actions of the running episodes.
 
-  def snapshot(self, elsewhere: Sequence[episodes.Part] = (),
-               actions: np.ndarray | None = None) -> episodes.EpisodeState:
-    """Return seeds and actions of the running episodes.
+    Raises:
+      RuntimeError: If a step has failed, so that only some environments have
+        completed it.
+    """
+    self._check_open()
+    if not self._consistent:
+      raise RuntimeError("Cannot snapshot after a step that failed.")
+    return self._log.snapshot(self._arrays["observ"].copy())
+
+  def restore(self, state: episodes.EpisodeState) -> bool:
+    """Rebuilds running episodes by replaying them.
 
     Args:
-      elsewhere: Where all environments are that are not stepped here.
-      actions: What all B have done since the snapshot before, [T, B, ...].
-    Raises:
-      RuntimeError: If a step has failed or is under way, so that some
-        environments have gone on and others haven't.
-    """
-    if not self._turns.even:
-      raise RuntimeError("There is no snapshot of half a step.")
-    observ = self._opened.observ
-    if elsewhere:
-      here, observ = observ, np.zeros(
-          (self.whole, *observ.shape[1:]), observ.dtype)
-      observ[self.rows] = here
-    if actions is not None:
-      actions = spaces.from_bytes(
-          actions, self.action_layout.fields[0].dtype)
-    for part in elsewhere:
-      self._log.adopt(part, actions)
-      observ[part.rows] = part.observ
-    return self._log.snapshot(observ)
-
-  def restore(self, running: episodes.EpisodeState) -> bool:
-    """Rebuild running episodes by replaying them.
+      state: Result of `snapshot`.
 
     Returns:
-      Whether they go on; where nothing repeats, as in EnvPool, the episodes
-      behind them begin.
-    Raises:
-      ReplayError: If the last observations are not the same bits as before.
-    """
-    if len(running.seed) != self.whole:
-      raise ValueError(f"The episodes are of {len(running.seed)} "
-                       f"environments, the batch has {self.whole}.")
-    return self._opened.restore(running)
+      Whether the episodes continue. Backends without replay, such as EnvPool,
+      begin the episodes after them instead.
 
-  def rollout(self, policy: Callable[[np.ndarray], np.ndarray], steps: int
+    Raises:
+      ReplayError: If the last observations differ in any bit.
+      ValueError: If the number of environments differs.
+    """
+    if len(state.seed) != len(self):
+      raise ValueError(f"The episodes are of {len(state.seed)} "
+                       f"environments, the batch has {len(self)}.")
+    self._check_open()
+    self._statistics.take_final_observ()
+    self._consistent = False
+    self._log.load(state)
+    if not self._block.deterministic:
+      self._block.reset(self._log.skip_all())
+      self._received()
+      return False
+    self._source.observ = state.observ
+    running = self._source.running()
+    assert running is not None
+    with self._source.record_fatal(self.failure_budget):
+      self._block.replay(*running)
+      self._source.check(slice(0, len(self)))
+    self._consistent = True
+    return True
+
+  def rollout(self, policy: Callable[[np.ndarray], np.ndarray], num_steps: int
               ) -> Rollout:
-    """Let a policy act for a while, from where the environments are.
+    """Steps the environments with a policy, from where they are.
 
     Args:
       policy: From observations of shape [B, ...] to actions of shape [B, ...].
-      steps: Number of batched steps, T.
+      num_steps: Number of batched steps, T.
+
+    Returns:
+      Arrays of shape [T, B, ...].
+
+    Raises:
+      ValueError: If `num_steps` is less than 1.
     """
-    if steps < 1:
-      raise ValueError(f"`steps` must be at least 1. Received: {steps}.")
-    observ = self._opened.observ if self._log.begun else self.reset()
-    dtype, taken = self.action_layout.fields[0].dtype, []
-    for _ in range(steps):
+    if num_steps < 1:
+      raise ValueError(
+          f"`num_steps` must be at least 1. Received: {num_steps}.")
+    self._check_open()
+    observ = self._arrays["observ"].copy() if self._log.begun else self.reset()
+    dtype, steps = self.action_layout.fields[0].dtype, []
+    for _ in range(num_steps):
       action = spaces.converted(policy(observ), dtype)
-      observed, step = observ, self.step(action)
-      taken.append((observed, action.copy(), step.next_observ, step.reward,
+      before, step = observ, self.step(action)
+      steps.append((before, action.copy(), step.next_observ, step.reward,
                     step.terminated, step.truncated, step.valid))
       observ = step.observ
-    return Rollout(*map(np.stack, zip(*taken, strict=True)))
+    return Rollout(*map(np.stack, zip(*steps, strict=True)))
 
   def call(self, name: str, /, *args, indices: Sequence[int] | None = None,
            **kwargs) -> list[Any]:
-    """Call a method of all environments, or of some, and return the results.
+    """Calls a method of all environments, or of some.
 
     Args:
-      name: Of the method; it is looked for in wrappers, too.
-      args: Of the method.
-      indices: Whose method, in which order; all by default.
-      kwargs: Of the method. (One named `indices` it can only get through
-        `args`.)
+      name: Name of the method, of the environment or one of its wrappers.
+      args: Positional arguments of the method.
+      indices: Environments in the order of the results; all by default.
+      kwargs: Keyword arguments of the method. (An argument of its own called
+        `indices` must be passed in `args`.)
+
+    Returns:
+      Result of each environment.
+
+    Raises:
+      ValueError: If an index is wrong.
     """
-    return chosen_lib.Chosen(self.rows, indices).ask(
-        self._opened.at_rest, lambda block, chosen: block.call(
-            name, args, kwargs, chosen))
+    return self._ask(indices, lambda selected: self._block.call(
+        name, args, kwargs, selected))
 
   def get(self, name: str, indices: Sequence[int] | None = None) -> list[Any]:
-    """Return an attribute of all environments, or of some."""
-    return chosen_lib.Chosen(self.rows, indices).ask(
-        self._opened.at_rest, lambda block, chosen: block.get(name, chosen))
+    """Returns an attribute of all environments, or of some.
+
+    Args:
+      name: Name of the attribute.
+      indices: Environments in the order of the results; all by default.
+
+    Returns:
+      Value of each environment.
+
+    Raises:
+      ValueError: If an index is wrong.
+    """
+    return self._ask(
+        indices, lambda selected: self._block.get(name, selected))
 
   def set(self, name: str, values: Sequence[Any],
           indices: Sequence[int] | None = None):
-    """Set an attribute of all environments, or of some.
+    """Sets an attribute of all environments, or of some.
 
-    It is gone when an environment is built anew, because it failed or its
-    worker died. What has to last belongs into the constructor.
+    The value is lost when an environment is built again because it failed or
+    its worker died. Permanent settings belong into the constructor.
 
     Args:
-      name: Of the attribute.
-      values: One for each of the environments.
-      indices: Which environments; all by default.
+      name: Name of the attribute.
+      values: Value for each of the environments.
+      indices: Environments in the order of the values; all by default.
+
+    Raises:
+      ValueError: If the number of values or an index is wrong.
     """
-    amount = self._size if indices is None else len(indices)
-    if len(values) != amount:
-      raise ValueError(f"`values` must hold {amount}, one for each "
+    indices = self._checked_indices(indices)
+    if len(values) != len(indices):
+      raise ValueError(f"`values` must hold {len(indices)}, one for each "
                        f"environment. Received: {len(values)}.")
-    chosen_lib.Chosen(self.rows, indices).set(
-        self._opened.at_rest, name, values)
+    self._check_open()
+    by_index = dict(zip(indices, values, strict=True))
+    self._block.set(
+        name, [by_index.get(index) for index in range(len(self))],
+        [index in by_index for index in range(len(self))])
 
   def close(self):
-    """Close every environment. Can be repeated."""
+    """Closes every environment. Can be repeated."""
     self.is_closed = True
-    self._turns.close()
+    block, self._block = self._block, None
+    if block is not None:
+      block.close()
 
   def __enter__(self) -> BatchEnv:
     return self
@@ -373,15 +381,110 @@ class BatchEnv:
   def __exit__(self, *_):
     self.close()
 
-  def _here(self, group: group_lib.Group) -> slice:
-    """Return where a group is among the environments that are stepped here."""
-    first = self.rows.start
-    return slice(group.rows.start - first, group.rows.stop - first)
+  def _select_block_class(self, probe: Any) -> type[base.BlockBase]:
+    """Returns the class of the block, given one of the environments."""
+    if mujoco_block.supports(probe):
+      return mujoco_block.MujocoBlock
+    return gymnasium_block.GymnasiumBlock
 
-  @property
-  def _opened(self) -> turns_lib.Turns:
+  def _open(self):
+    """Allocates the buffer and builds all environments."""
+    size = len(self)
+    both_spaces = self.observation_space, self.action_space
+    start = self.action_layout.num_bytes
+    self._block: Any = None
+    descriptor = shared_memory.create(
+        buffer_layout.batch_bytes(size, *both_spaces))
+    with contextlib.ExitStack() as stack:
+      stack.callback(os.close, descriptor)
+      buffer = shared_memory.attach(os.dup(descriptor))
+      self._arrays = buffer_layout.batch_views(buffer, size, *both_spaces)
+      self._result_bytes = buffer[start:start + self.step_layout.num_bytes]
+      self._source = replay_source.ReplaySource(
+          str(self._constructors[0]), self.first, self._log, self._arrays)
+      options = self._seed, self.failure_budget.limit > 0
+      if self._workers is None:
+        self._block = self._block_class(
+            self._constructors, self.first, both_spaces, self._arrays, *options)
+      else:
+        self._block = self._workers.open(
+            self._block_class, self._constructors, self.first, both_spaces,
+            descriptor, self._source, *options)
+
+  def _reset_some(self, indices: Sequence[int], seeds: Sequence[int] | None
+                  ) -> np.ndarray:
+    """Begins the next episodes of some environments."""
+    if not (self._consistent and self._log.begun):
+      raise RuntimeError(
+          "Call reset() of all environments first: the batch has not begun, or "
+          "a step has failed.")
+    if seeds is None:
+      seeds = [self._log.next_seed(index) for index in indices]
+    seed_of = dict(zip(indices, seeds, strict=True))
+    self._consistent = False
+    with self._source.record_fatal(self.failure_budget):
+      infos = self._block.begin_next(
+          [seed_of.get(index) for index in range(len(self))])
+    # Only now, because a worker that dies meanwhile first replays the episodes
+    # that are recorded, and then receives the request again.
+    for index, seed in seed_of.items():
+      self._log.break_off(index, seed)
+    self._record_resets({index: infos[index] for index in seed_of})
+    return self._received()
+
+  def _record_resets(self, infos: dict[int, dict[str, Any]]):
+    """Called after resets outside of steps; `InfoBatchEnv` extends it."""
+
+  def _received(self) -> np.ndarray:
+    """Notes that all observations are current, and returns a copy of them."""
+    self._source.observ = self._arrays["observ"].copy()
+    self._consistent = True
+    return self._arrays["observ"].copy()
+
+  def _check_step(self, active: np.ndarray | None):
+    self._check_open()
+    if not self._log.begun:
+      raise RuntimeError("Call reset() before step().")
+    if active is None:
+      return
+    size = len(self)
+    if np.shape(active) != (size,):
+      raise ValueError(f"`active` must have shape {(size,)}. "
+                       f"Received: {np.shape(active)}.")
+    inside = ~np.asarray(active, bool) & (self._log.state.length > 0)
+    if inside.any():
+      index = int(np.flatnonzero(inside)[0])
+      raise ValueError(
+          f"Environment {self.first + index} cannot wait inside of an episode, "
+          "only before its first step.")
+
+  def _write_action(self, action: np.ndarray):
+    expected = self._arrays["action"]
+    if action.dtype != expected.dtype:
+      action = spaces.from_bytes(action, expected.dtype)
+    if action.shape != expected.shape:
+      raise ValueError(f"`action` must have shape {expected.shape}. "
+                       f"Received: {action.shape}.")
+    expected[...] = action
+
+  def _checked_indices(self, indices: Sequence[int] | None) -> Sequence[int]:
+    if indices is None:
+      return range(len(self))
+    if len(set(indices)) < len(indices) or not (
+        set(indices) <= set(range(len(self)))):
+      raise ValueError(f"`indices` must be distinct numbers from 0 to "
+                       f"{len(self) - 1}. Received: {list(indices)}.")
+    return indices
+
+  def _ask(self, indices: Sequence[int] | None,
+           request: Callable[[list[bool]], list[Any]]) -> list[Any]:
+    """Returns the results of selected environments, in order of `indices`."""
+    indices = self._checked_indices(indices)
+    self._check_open()
+    selected = [index in set(indices) for index in range(len(self))]
+    results = dict(zip(sorted(indices), request(selected), strict=True))
+    return [results[index] for index in indices]
+
+  def _check_open(self):
     if self.is_closed:
       raise RuntimeError("The environments are closed.")
-    if not self._turns.groups:
-      self._open()
-    return self._turns

@@ -1,187 +1,158 @@
-"""The one place where the graph crosses into Python."""
+"""A batch environment as operations of a TensorFlow graph.
+
+This is the only file that wraps Python code in `tf.py_function`.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from agents import spaces
-from agents.distributed import collectives
 from agents.environments import batch_env as batch_env_lib
 from agents.ops import packing
 
 
-class Answers(NamedTuple):
-  """What N environments answer to one step, or to many: [..., N, ...]."""
+class StepResult(NamedTuple):
+  """Results of one step of B environments, or of T steps: [T, B, ...]."""
 
-  observ: tf.Tensor  # [N, ...], to act on; a reset one where an episode ended.
-  reward: tf.Tensor  # [N] float32
-  terminated: tf.Tensor  # [N] bool
-  truncated: tf.Tensor  # [N] bool
-  valid: tf.Tensor  # [N] bool, false where the environment waited or failed.
+  observ: tf.Tensor  # [B, ...], to act on; a reset one where an episode ended.
+  reward: tf.Tensor  # [B] float32
+  terminated: tf.Tensor  # [B] bool
+  truncated: tf.Tensor  # [B] bool
+  valid: tf.Tensor  # [B] bool, false where the environment waited or failed.
+
+  @property
+  def ended(self) -> tf.Tensor:
+    """Whether the episode ended, bool."""
+    return self.terminated | self.truncated
 
 
 class InGraphBatchEnv:
-  """Steps a batch environment as an operation of the graph, group by group.
+  """Steps a batch environment inside of a graph.
 
-  All answers to a step cross as one array of bytes: a crossing costs about the
-  same for one small tensor as for one large one, but again for each. It is
-  `tf.py_function` without its eager tensors, which take longer than the step of
-  a simple environment.
+  All results of a step leave Python as one array of bytes, because a call of
+  Python costs about the same for a small and a large tensor, but costs it again
+  for every tensor.
 
   Args:
     batch_env: The environments.
-    machines: That step some of the same batch each, and tell each other.
+
+  The attribute `batch_env` is the wrapped object.
   """
 
-  # What else these are told after every simulation; set by who wants to.
-  news: Callable[[], bytes] = bytes
-
-  def __init__(self, batch_env: batch_env_lib.BatchEnv,
-               machines: collectives.Communicator = collectives.LOCAL):
+  def __init__(self, batch_env: batch_env_lib.BatchEnv):
     self.batch_env = batch_env
-    self.machines = machines
-    self.whole = len(batch_env)  # Environments of which simulations tell.
-    self.rows = slice(0, self.whole)  # Those among them that are stepped here.
-    if machines.amount > 1:
-      self.whole, self.rows = batch_env.whole, batch_env.rows
     self._error: BaseException | None = None
+    kind, shape = batch_env.action_layout.fields[0].in_graph
+    # Type and shape of the actions, [B, ...], and of packed results, [bytes].
+    self.action_spec = tf.TensorSpec(shape, kind)
+    self.packed_spec = tf.TensorSpec(
+        [batch_env.step_layout.num_bytes], tf.uint8)
 
   def __len__(self) -> int:
     return len(self.batch_env)
 
-  @property
-  def groups(self) -> int:
-    """Number of groups that take turns, of N environments each."""
-    return self.batch_env.groups
-
-  @property
-  def action_spec(self) -> tf.TensorSpec:
-    """Type and shape of a group's actions, [N, ...]."""
-    kind, shape = self.batch_env.action_layout.fields[0].in_graph
-    return tf.TensorSpec(shape, kind)
-
-  @property
-  def packed_spec(self) -> tf.TensorSpec:
-    """Type and shape of a group's packed answers."""
-    return tf.TensorSpec([self.batch_env.step_layout.num_bytes], tf.uint8)
-
-  def exchange(self, action: tf.Tensor, active: tf.Tensor | None = None
-               ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Begin a step of one group and end that of the next; see `BatchEnv`.
+  def step(self, action: tf.Tensor, active: tf.Tensor | None = None
+           ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Steps the active environments; resets those whose episode ended.
 
     Args:
-      action: Tensor of shape [N, ...].
-      active: Bool tensor of shape [N]; the others wait.
+      action: Tensor of shape [B, ...].
+      active: Bool tensor of shape [B]; the others wait. All by default.
+
     Returns:
-      Packed answers, and the seconds it took including the crossing.
+      Packed results for `unpack`, and the seconds that the step took, float64.
     """
     inputs = [action] if active is None else [action, active]
-    return self._cross(
-        self.batch_env.exchange, inputs, self.packed_spec.shape)
+    with tf.control_dependencies(inputs):
+      start = tf.timestamp()
+    with tf.control_dependencies([start]):
+      packed = tf.py_function(self._step, inputs, tf.uint8)
+    with tf.control_dependencies([packed]):
+      seconds = tf.timestamp() - start
+    # py_function forgets static shapes; without them Dense cannot build its
+    # kernel.
+    return tf.ensure_shape(packed, self.packed_spec.shape), seconds
 
-  def drain(self) -> tuple[tf.Tensor, tf.Tensor]:
-    """End the steps of the groups that are still stepping, all but one.
+  def unpack(self, packed: tf.Tensor) -> StepResult:
+    """Splits packed results into their fields.
+
+    Args:
+      packed: Bytes of shape [..., bytes].
 
     Returns:
-      Packed answers of shape [groups - 1, bytes], and the seconds it took.
+      Fields of shape [..., B, ...].
     """
-    shape = [self.groups - 1, *self.packed_spec.shape]
-    if self.groups == 1:
-      return tf.zeros(shape, tf.uint8), tf.zeros([], tf.float64)
-    return self._cross(lambda: np.array(self.batch_env.drain()), [], shape)
-
-  def unpack(self, packed: tf.Tensor) -> Answers:
-    """Return the fields of packed answers, of shape [..., bytes]."""
     layout = self.batch_env.step_layout
     tensors = {}
     for field, offset in zip(layout.fields, layout.offsets, strict=True):
       raw = packed[..., offset:offset + field.num_bytes]
       tensors[field.name] = packing.restore(raw, *field.in_graph)
-    return Answers(**tensors)
+    return StepResult(**tensors)
 
-  def final_observ(self, answers: Answers) -> tf.Tensor:
-    """Return the last observations of all episodes that ended since the last
-    call, in order of time, [E, ...].
+  def final_observ(self, results: StepResult) -> tf.Tensor:
+    """Returns the last observations of the episodes that have ended.
 
     Args:
-      answers: All answers since the last call, of shape [..., N, ...].
+      results: All results since the previous call, of shape [..., B, ...].
+
+    Returns:
+      Observations in order of time, of shape [E, ...].
     """
-    observ = answers.observ
-    sizes = observ.shape[answers.reward.shape.rank:]
+    observ = results.observ
+    sizes = observ.shape[results.reward.shape.rank:]
     with tf.control_dependencies([observ]):
-      final = tf.numpy_function(self._take_final_observ, [], observ.dtype)
+      final = tf.py_function(self._take_final_observ, [], observ.dtype)
     if not math.prod(sizes):
-      return tf.reshape(observ, [-1, *sizes])[:0]  # Nothing is observed.
+      return tf.reshape(observ, [-1, *sizes])[:0]  # Observations are empty.
     return tf.reshape(final, [-1, *sizes])
-
-  def latest_news(self, answers: Answers) -> tf.Tensor:
-    """Return what is to be told other machines as bytes, [n].
-
-    Args:
-      answers: To the last steps that it is about.
-    """
-    if self.machines.amount == 1:
-      return tf.zeros([0], tf.uint8)
-    with tf.control_dependencies([answers.observ]):
-      news = tf.numpy_function(
-          lambda: np.frombuffer(self.news(), np.uint8), [], tf.uint8)
-    return tf.reshape(news, [-1])
 
   @contextlib.contextmanager
   def original_errors(self):
-    """Raise what the environments raised, not TensorFlow's account of it."""
+    """Context that raises an environment's own error, not TensorFlow's."""
     try:
       yield
-    except (tf.errors.OpError, RuntimeError):  # Of the graph, or without one.
+    except (tf.errors.OpError, RuntimeError):  # In a graph, or eagerly.
       error, self._error = self._error, None
       if error is None:
         raise
-      raise error from error.__cause__  # Which environment failed, and where.
+      raise error from error.__cause__  # Names the environment.
 
-  def _cross(self, function: Callable[..., np.ndarray],
-             inputs: list[tf.Tensor], shape: list[int] | tf.TensorShape
-             ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Call a function of arrays that returns bytes, and say how long it took.
-    """
-    def call(*inputs):
-      try:
-        return function(*inputs)
-      except BaseException as error:
-        self._error = error
-        raise RuntimeError("A batched step failed.") from None
-    with tf.control_dependencies(inputs):
-      start = tf.timestamp()
-    with tf.control_dependencies([start]):
-      result = tf.numpy_function(call, inputs, tf.uint8)
-    with tf.control_dependencies([result]):
-      seconds = tf.timestamp() - start
-    # Without a static shape, Dense would have no kernel.
-    return tf.ensure_shape(result, shape), seconds
+  def _step(self, action: tf.Tensor, active: tf.Tensor | None = None
+            ) -> np.ndarray:
+    try:
+      return self.batch_env.step_packed(
+          action.numpy(), None if active is None else active.numpy())
+    except BaseException as error:
+      self._error = error
+      raise RuntimeError("A batched step failed.") from None
 
   def _take_final_observ(self) -> np.ndarray:
     dtype = self.batch_env.step_layout.fields[0].dtype
-    final = np.array(self.batch_env.final_observ, dtype)
-    self.batch_env.final_observ.clear()
-    return spaces.as_bytes(final)
+    return spaces.as_bytes(
+        np.array(self.batch_env.take_final_observ(), dtype))
 
 
-def successors(answers: Answers, final: tf.Tensor) -> tf.Tensor:
-  """Return the true successors of steps, none of them a reset, [..., N, ...].
+def successors(results: StepResult, final_observ: tf.Tensor) -> tf.Tensor:
+  """Returns the true successors of steps, none of which is a reset.
 
-  Only where an episode ended is that not the observation to act on next, so
-  only those observations are stored, and cross, a second time.
+  Where no episode ended, the successor is the next observation to act on. Only
+  the other successors are stored and transferred a second time.
 
   Args:
-    answers: To the steps, of shape [..., N, ...].
-    final: Observations that ended episodes, in order of time, [E, ...].
+    results: Results of shape [..., B, ...].
+    final_observ: Last observations of episodes, in order of time, [E, ...].
+
+  Returns:
+    Observations of shape [..., B, ...].
   """
-  ended = answers.terminated | answers.truncated
-  if 0 in answers.observ.shape[ended.shape.rank:]:
-    return answers.observ  # Nothing is observed.
-  return tf.tensor_scatter_nd_update(answers.observ, tf.where(ended), final)
+  ended = results.ended
+  if 0 in results.observ.shape[ended.shape.rank:]:
+    return results.observ  # Observations are empty.
+  return tf.tensor_scatter_nd_update(
+      results.observ, tf.where(ended), final_observ)

@@ -1,4 +1,4 @@
-"""The loop that fuses inference, stepping and remembering."""
+"""The loop that fuses inference, stepping and storing in one graph."""
 
 from __future__ import annotations
 
@@ -15,267 +15,201 @@ from agents.simulation import in_graph_batch_env
 
 
 class Actor(Protocol):
-  """What the simulation knows of an algorithm."""
+  """The methods of an algorithm that choose actions."""
 
-  def initial_state(self, amount: int) -> Any:
-    """Return what is remembered where `amount` episodes begin: a structure of
-    zeros of shape [amount, ...], or of nothing."""
+  def initial_state(self, num_envs: int) -> Any:
+    """Returns the state at the start of episodes: zeros of shape [B, ...]."""
 
-  def noise(self, clock: tf.Tensor, amount: int) -> tf.Tensor:
-    """Return what chance adds to `amount` actions, [amount, ...] float32."""
+  def noise(self, step_counter: tf.Tensor, num_envs: int) -> tf.Tensor:
+    """Returns random numbers to sample actions, [B, ...] float32."""
 
   def act(self, observ: tf.Tensor, state: Any, noise: tf.Tensor | None
           ) -> tuple[tf.Tensor, Any]:
-    """Return actions for observations of shape [N, ...], [N, ...], and what is
-    to be remembered.
+    """Returns actions for observations, both [B, ...], and the next state.
 
-    Without noise, they are what the policy holds best.
+    Without noise, the actions are the mode of the distribution.
     """
 
 
 class Simulation(NamedTuple):
-  """What happened in T steps of all environments."""
+  """T steps of all environments."""
 
   carry: types.Carry  # To continue from.
   transitions: types.Transition  # [T, B, ...]
-  left: tf.Tensor  # [N] int32, episodes of the quota still to play here.
-  env_seconds: tf.Tensor  # [] float64, in the environments and getting there.
-  exchange_seconds: tf.Tensor  # [] float64, with other machines.
-  news: list[tf.Tensor]  # From each machine, bytes; see `InGraphBatchEnv`.
+  # [] float64 each; "env": steps of the environments, with calls of Python.
+  seconds: dict[str, tf.Tensor]
 
 
-def initial_carry(observ: np.ndarray, clock: Any = 0,
-                  state: Any = types.NOTHING
-                  ) -> types.Carry:
-  """Begin with all episodes at their first observation.
+def initial_carry(observ: np.ndarray, step_counter: Any = 0,
+                  state: Any = types.NOTHING) -> types.Carry:
+  """Returns the carry at the start of episodes.
 
   Args:
-    observ: From `BatchEnv.reset`.
-    clock: To count random numbers from.
-    state: From `Actor.initial_state`.
+    observ: First observations, [B, ...].
+    step_counter: Counter from which random numbers are derived.
+    state: Result of `Actor.initial_state`.
   """
   return types.Carry(tf.constant(spaces.as_bytes(np.asarray(observ))),
-                       tf.constant(clock, tf.int64), state)
+                     tf.constant(step_counter, tf.int64), state)
 
 
 def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
-             carry: types.Carry, steps: int, explore: bool,
-             quota: tf.Tensor | None = None) -> Simulation:
-  """Step all environments `steps` times, or until they have done their quota.
+             carry: types.Carry, num_steps: int, explore: bool) -> Simulation:
+  """Steps all environments `num_steps` times.
 
-  If they are in groups, these take turns, and one acts while others step. The
-  loop remembers actions and packed answers; all that can be done for the whole
-  collection at once is done behind it. There, too, machines that step some of
-  the environments each tell the others what has come of it.
+  The loop stores actions and packed results. Everything that can be computed
+  for all steps at once is computed after it.
 
   Args:
-    env: Environments whose latest observations `carry` holds.
+    env: Environments whose latest observations `carry` holds, B.
     actor: Chooses the actions.
-    carry: From `initial_carry` or the simulation before.
-    steps: Number of batched steps, T; with a quota, T is at most this.
-    explore: Sample actions, or take the mean action.
-    quota: Episodes that each environment plays, of shape [B] and type int32,
-      those that break off among them. Then it waits for the others, at the
-      beginning of its next one. The environments must be in one group.
+    carry: Result of `initial_carry` or of the previous simulation.
+    num_steps: Number of batched steps, T.
+    explore: Whether to sample actions or to take the mode.
+
+  Returns:
+    Transitions of shape [T, B, ...] and the carry after them.
   """
-  batch, groups, here = len(env), env.groups, env.rows
-  size = batch // groups
-  if quota is not None and groups > 1:
-    raise ValueError("Environments with a quota must be in one group.")
-
-  def unfinished(step, clock, observ, states, left, memory, env_seconds):
-    return step < steps if quota is None else tf.reduce_any(left > 0)
-
-  def noise_at(clock):
-    return actor.noise(clock, env.whole)[here]
-
-  noises = None
-  if explore and quota is None:
-    # All at once: between the steps of environments, which leave nothing else
-    # in the caches, the same operations take several times as long.
-    noises = tf.map_fn(
-        noise_at, carry.clock + tf.range(steps, dtype=tf.int64),
+  noise = None
+  if explore:
+    # For all steps at once: between two steps of the environments, which
+    # displace the caches, the same operations take several times as long.
+    noise = tf.map_fn(
+        lambda counter: actor.noise(counter, len(env)),
+        carry.clock + tf.range(num_steps, dtype=tf.int64),
         fn_output_signature=tf.float32, parallel_iterations=1)
 
-  def body(step, clock, observ, states, left, memory, env_seconds):
-    states = list(states)  # Of each group.
-    noise = None
-    if explore:
-      noise = noise_at(clock) if noises is None else noises[step]
-    for group in range(groups):
-      rows = slice(group * size, (group + 1) * size)
-      # Side by side, noise and policy would take longer: TensorFlow would wake
-      # a thread for one of them.
-      with tf.control_dependencies([] if noise is None else [noise]):
-        action, states[group] = _act(
-            actor, observ, states[group],
-            None if noise is None else noise[rows],
-            env.batch_env.rows.start + rows.start, env.batch_env.whole)
-      packed, seconds = env.exchange(
-          action, None if quota is None else left > 0)
-      answers = env.unpack(packed)
-      memory = tf.nest.map_structure(
-          lambda array, value, index=step * groups + group: array.write(
-              index, value), memory, (action, packed))
-      # From here on, this is about the group whose turn is next.
-      observ = answers.observ
-      env_seconds += seconds
-      following = (group + 1) % groups
-      states[following] = _remembered(
-          states[following], answers, following <= group or step > 0)
-    if quota is not None:
-      broken = (left > 0) & ~answers.valid
-      left -= tf.cast(
-          answers.terminated | answers.truncated | broken, tf.int32)
-    return (step + 1, clock + 1, observ, tuple(states), left, memory,
-            env_seconds)
+  def body(step, observ, state, storage, seconds):
+    action, state = _act(
+        actor, observ, state, None if noise is None else noise[step])
+    packed, step_seconds = env.step(action)
+    result = env.unpack(packed)
+    return (step + 1, result.observ, reset_state(state, result),
+            _write(storage, step, (action, packed)), seconds + step_seconds)
 
-  left = tf.zeros([batch], tf.int32) if quota is None else quota[here]
-  spec = env.action_spec, env.packed_spec
-  memory = tf.nest.map_structure(
-      lambda field: tf.TensorArray(
-          field.dtype, steps * groups, element_shape=field.shape), spec)
-  states = tuple(
-      tf.nest.map_structure(
-          lambda tensor, first=first: tensor[first:first + size], carry.state)
-      for first in range(here.start, here.stop, size))
-  taken, _, observ, states, left, memory, env_seconds = tf.while_loop(
-      unfinished, body, (
-          0, carry.clock, carry.observ[here.start:here.start + size], states,
-          left, memory, tf.constant(0.0, tf.float64)),
-      maximum_iterations=steps)
-  with tf.control_dependencies([observ]):
-    rest, seconds = env.drain()
-  states = (states[0], *(
-      _remembered(state, env.unpack(answers))
-      for state, answers in zip(states[1:], tf.unstack(rest), strict=True)))
-  state = tf.nest.map_structure(lambda *parts: tf.concat(parts, 0), *states)
-  length = steps if quota is None else None
-  def own_batch(tensor):
-    """Turn [T * groups, N, ...] into [T, B, ...]."""
-    return tf.ensure_shape(
-        tf.reshape(tensor, [taken, batch, *tensor.shape[2:]]),
-        [length, batch, *tensor.shape[2:]])
-  action, packed = tf.nest.map_structure(
-      lambda array: array.gather(tf.range(taken * groups)), memory)
-  # Answers come that many turns after their actions.
-  packed = tf.concat([packed[groups - 1:], rest], 0)
-  action, answers = tf.nest.map_structure(
-      own_batch, (action, env.unpack(packed)))
-  told, exchange_seconds = env.machines.tell(_Collected(
-      action, answers, env.final_observ(answers), state,
-      env.latest_news(answers)))
-  action, answers, final, state = _whole(
-      told, quota is not None)[:4]
-  clock = carry.clock + tf.shape(action, tf.int64)[0]
-  observ = tf.concat([carry.observ[None], answers.observ], 0)
-  transitions = types.Transition(
-      observ[:-1], action, answers.reward, answers.terminated,
-      answers.truncated, in_graph_batch_env.successors(answers, final),
-      answers.valid, final)
-  with tf.control_dependencies([final]):
-    # The next simulation must not begin before these have been taken.
-    carry = types.Carry(tf.identity(observ[-1]), clock, state)
-  return Simulation(carry, transitions, left, env_seconds + seconds,
-                    exchange_seconds, [part.news for part in told])
+  _, _, state, storage, seconds = tf.while_loop(
+      lambda step, *_: step < num_steps, body, (
+          0, carry.observ, carry.state, _storage(env, num_steps),
+          tf.constant(0.0, tf.float64)),
+      maximum_iterations=num_steps)
+  action, packed = (array.stack() for array in storage)
+  return _simulation(
+      env, carry, state, action, env.unpack(packed), seconds)
 
 
-class _Collected(NamedTuple):
-  """What T steps of N environments have led to."""
+def simulate_episodes(
+    env: in_graph_batch_env.InGraphBatchEnv, actor: Actor, carry: types.Carry,
+    max_steps: int, explore: bool, episodes_left: tf.Tensor
+    ) -> tuple[Simulation, tf.Tensor]:
+  """Steps all environments until each has played its number of episodes.
 
-  action: tf.Tensor  # [T, N, ...]
-  answers: in_graph_batch_env.Answers  # [T, N, ...]
-  final: tf.Tensor  # [E, ...], observations that ended an episode.
-  state: Any  # [N, ...], what the policy remembers.
-  news: tf.Tensor  # [n] uint8
-
-
-def _whole(told: list[_Collected], waited: bool) -> _Collected:
-  """Put together what all machines have collected.
+  An environment that has played its episodes waits for the others, at the
+  start of its next episode.
 
   Args:
-    told: By each of them.
-    waited: Whether those that have stepped less often wait for the others.
-  """
-  steps = None if waited else told[0].action.shape[0]
-  if len(told) > 1 and waited:
-    most = tf.reduce_max([tf.shape(part.action)[0] for part in told])
-    told = [_waiting(part, most) for part in told]
-  def together(axis):
-    return lambda *parts: parts[0] if len(parts) == 1 else tf.concat(
-        parts, axis)
-  action, answers = tf.nest.map_structure(together(1), *(
-      (part.action, part.answers) for part in told))
-  batch = action.shape[1]
-  action, answers = tf.nest.map_structure(lambda tensor: tf.ensure_shape(
-      tensor, [steps, batch, *tensor.shape[2:]]), (action, answers))
-  state = tf.nest.map_structure(lambda *parts: tf.ensure_shape(
-      together(0)(*parts), [batch, *parts[0].shape[1:]]), *(
-          part.state for part in told))
-  final = together(0)(*(part.final for part in told))
-  if len(told) > 1 and 0 not in final.shape[1:]:
-    times = []  # In which order these would have come on one machine.
-    for index, part in enumerate(told):
-      ended = part.answers.terminated | part.answers.truncated
-      time, row = tf.unstack(tf.where(ended), axis=1)
-      times.append(time * batch + index * ended.shape[1] + row)
-    final = tf.gather(final, tf.argsort(tf.concat(times, 0)))
-  return _Collected(action, answers, final, state, told[0].news)
-
-
-def _waiting(part: _Collected, steps: tf.Tensor) -> _Collected:
-  """Add steps up to a number in which the environments have only waited."""
-  taken = tf.shape(part.action)[0]
-  last = tf.minimum(tf.range(steps), taken - 1)
-  action, answers = tf.nest.map_structure(
-      lambda tensor: tf.gather(tensor, last), (part.action, part.answers))
-  stepped = (tf.range(steps) < taken)[:, None]
-  return part._replace(action=action, answers=answers._replace(
-      valid=answers.valid & stepped,
-      terminated=answers.terminated & stepped,
-      truncated=answers.truncated & stepped))
-
-
-def _act(actor: Actor, observ: tf.Tensor, state: Any, noise: tf.Tensor | None,
-         first: int, whole: int) -> tuple[tf.Tensor, Any]:
-  """Return what `actor.act` does, the same bits as for the whole batch.
-
-  The last bits of a product of matrices depend on how many rows there are, and
-  those of exponentials on their place among them. So other rows stand where
-  those of other groups and machines would.
-
-  Args:
+    env: Environments whose latest observations `carry` holds, B.
     actor: Chooses the actions.
-    observ: Of N environments, [N, ...].
-    state: What the policy remembers of them, [N, ...].
-    noise: For their actions, [N, ...].
-    first: Number of the first of them in the whole batch.
-    whole: Environments in that.
+    carry: Result of `initial_carry` or of the previous simulation.
+    max_steps: Maximum number of batched steps.
+    explore: Whether to sample actions or to take the mode.
+    episodes_left: Number of episodes that each environment plays, [B] int32.
+      Episodes that fail count.
+
+  Returns:
+    Transitions of shape [T, B, ...], and the episodes that are left, [B].
   """
-  amount = observ.shape[0]
-  if amount == whole:
-    return actor.act(observ, state, noise)
-  rows = np.clip(np.arange(whole) - first, 0, amount - 1)
-  observ, state, filled = tf.nest.map_structure(
-      lambda tensor: tf.gather(tensor, rows),
-      (observ, state, () if noise is None else noise))
-  return tf.nest.map_structure(
-      lambda tensor: tensor[first:first + amount],
-      actor.act(observ, state, None if noise is None else filled))
+  def body(step, observ, state, storage, seconds, left):
+    noise = actor.noise(
+        carry.clock + tf.cast(step, tf.int64), len(env)) if explore else None
+    action, state = _act(actor, observ, state, noise)
+    packed, step_seconds = env.step(action, left > 0)
+    result = env.unpack(packed)
+    failed = (left > 0) & ~result.valid
+    return (step + 1, result.observ, reset_state(state, result),
+            _write(storage, step, (action, packed)), seconds + step_seconds,
+            left - tf.cast(result.ended | failed, tf.int32))
+
+  step, _, state, storage, seconds, left = tf.while_loop(
+      lambda *carried: tf.reduce_any(carried[-1] > 0), body, (
+          0, carry.observ, carry.state, _storage(env, max_steps),
+          tf.constant(0.0, tf.float64), episodes_left),
+      maximum_iterations=max_steps)
+  action, packed = (array.gather(tf.range(step)) for array in storage)
+  return _simulation(
+      env, carry, state, action, env.unpack(packed), seconds), left
 
 
-def _remembered(state: Any, answers: in_graph_batch_env.Answers,
-                stepped: bool | tf.Tensor = True) -> Any:
-  """Return the state with zeros where another episode begins.
+def transitions_of(carry: types.Carry, action: tf.Tensor,
+                   results: in_graph_batch_env.StepResult,
+                   final_observ: tf.Tensor, state: Any
+                   ) -> tuple[types.Carry, types.Transition]:
+  """Combines actions and results of T steps.
 
   Args:
-    state: Of N environments, [N, ...].
-    answers: Of the same.
-    stepped: False before they have answered to a step.
+    carry: Carry before the steps.
+    action: Actions of shape [T, B, ...].
+    results: Results of shape [T, B, ...].
+    final_observ: Last observations of episodes, in order of time, [E, ...].
+    state: State of the policy after the steps, [B, ...].
+
+  Returns:
+    Carry after the steps, and transitions of shape [T, B, ...].
   """
-  goes_on = answers.valid & ~(answers.terminated | answers.truncated)
-  goes_on |= ~tf.convert_to_tensor(stepped)
+  observ = tf.concat([carry.observ[None], results.observ], 0)
+  transitions = types.Transition(
+      observ[:-1], action, results.reward, results.terminated,
+      results.truncated, in_graph_batch_env.successors(results, final_observ),
+      results.valid, final_observ)
+  counter = carry.clock + tf.shape(action, tf.int64)[0]
+  # The next simulation must not begin before the final observations are taken.
+  with tf.control_dependencies([final_observ]):
+    return types.Carry(tf.identity(observ[-1]), counter, state), transitions
+
+
+def reset_state(state: Any, result: in_graph_batch_env.StepResult) -> Any:
+  """Returns the policy's state, with zeros where another episode begins.
+
+  Args:
+    state: Structure of tensors of shape [B, ...].
+    result: Result of the latest step.
+
+  Returns:
+    Structure like `state`.
+  """
+  continues = result.valid & ~result.ended
   def keep(tensor):
-    mask = tf.reshape(goes_on, [-1] + [1] * (tensor.shape.rank - 1))
+    mask = tf.reshape(continues, [-1] + [1] * (tensor.shape.rank - 1))
     return tf.where(mask, tensor, tf.zeros_like(tensor))
   return tf.nest.map_structure(keep, state)
+
+
+def _act(actor: Actor, observ: tf.Tensor, state: Any, noise: tf.Tensor | None
+         ) -> tuple[tf.Tensor, Any]:
+  # In parallel, noise and policy would take longer, because TensorFlow wakes a
+  # thread for one of them.
+  with tf.control_dependencies([] if noise is None else [noise]):
+    return actor.act(observ, state, noise)
+
+
+def _storage(env: in_graph_batch_env.InGraphBatchEnv, num_steps: int
+             ) -> tuple[tf.TensorArray, tf.TensorArray]:
+  """Returns arrays for the actions and the packed results of all steps."""
+  action, packed = (
+      tf.TensorArray(spec.dtype, num_steps, element_shape=spec.shape)
+      for spec in (env.action_spec, env.packed_spec))
+  return action, packed
+
+
+def _write(storage: tuple[tf.TensorArray, ...], step: tf.Tensor,
+           values: tuple[tf.Tensor, ...]) -> tuple[tf.TensorArray, ...]:
+  return tuple(array.write(step, value)
+               for array, value in zip(storage, values, strict=True))
+
+
+def _simulation(env: in_graph_batch_env.InGraphBatchEnv, carry: types.Carry,
+                state: Any, action: tf.Tensor,
+                results: in_graph_batch_env.StepResult, seconds: tf.Tensor
+                ) -> Simulation:
+  carry, transitions = transitions_of(
+      carry, action, results, env.final_observ(results), state)
+  return Simulation(carry, transitions, {"env": seconds})

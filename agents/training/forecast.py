@@ -29,5 +29,5 @@ def minutes(config: config_lib.Config, trainer: trainer_lib.Trainer,
     length = 0  # Nobody knows.
   return cost_model.training_seconds(
       config, env.observation_space, trainer.memory.rows,
-      max(0, steps), speed, min(env.parallel, pool.cores()),
+      max(0, steps), speed, min(env.parallel, pool.num_cores()),
       length) / 60

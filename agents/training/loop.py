@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import gymnasium
+import numpy as np
 import tensorflow as tf
 
 from agents import config as config_lib
@@ -33,6 +35,10 @@ from agents.training.run_folder import checkpoint_metadata
 from agents.training.run_folder import provenance
 from agents.training.run_folder import run_folder
 
+# Context manager that receives a function to save a checkpoint.
+SaveOnTimeout = Callable[
+    [Callable[[], None]], contextlib.AbstractContextManager]
+
 _MOST_FALLBACKS = 3  # From one checkpoint.
 
 
@@ -46,30 +52,34 @@ class Loop:
   Args:
     trainer: What is trained.
     folder: Where the run is kept; its config says when to do what.
-    stop: Asked at every epoch whether to end early.
-    drawing: Environment variables to draw films with, see `studio.backend`.
+    stop: Called at every epoch; returns whether to end early.
+    rendering: Environment variables of processes that render videos.
+    save_on_timeout: Context of every epoch; receives a function that another
+      thread may call to save the state from before the epoch.
   """
 
   def __init__(self, trainer: trainer_lib.Trainer,
                folder: run_folder.RunFolder, stop: Callable[[], bool],
-               drawing: dict[str, str] | None = None):
+               rendering: dict[str, str] | None = None,
+               save_on_timeout: SaveOnTimeout = contextlib.nullcontext):
     self._trainer = trainer
     self._folder = folder
     self._config: config_lib.Config = folder.config
     self._settings = config_lib.flat(self._config)
     self._stop = stop
+    self._save_on_timeout = save_on_timeout
     self.step = 0  # Of all environments together.
     self._done = {"report_every": 0, "eval_every": 0, "checkpoint_every": -1,
                   "video_every": 0}
     self._tally = training_statistics.TrainingStatistics()
     self._failures = crash_recorder.Failures(
-        folder, self._config, trainer.incidents)
+        folder, self._config, trainer.failure_budget)
     self._recorder = episode_recorder.Recorder()
     actions = spaces.leaves(
         trainer.train_env.batch_env.action_space, acting=True)
     self._health = diagnostics.Diagnostics(self._config, any(
         isinstance(leaf.space, gymnasium.spaces.Box) for leaf in actions))
-    self._filming = video_recorder.VideoRecorder(folder, drawing or {})
+    self._filming = video_recorder.VideoRecorder(folder, rendering or {})
     self._fallbacks = 0  # To the last checkpoint.
     self._compiled = False  # A process's first epoch compiles; it isn't timed.
     self._seconds = 0.0  # Of the run, up to the checkpoint it resumed from.
@@ -180,9 +190,10 @@ class Loop:
         return
       self._progress.phase("train")
       start = time.monotonic()
-      epoch = self._trainer.epoch(
-          self.step / self._config.steps, self._stop)
-      if epoch is None:  # Given up; what was survived in it is told.
+      with self._save_on_timeout(
+          functools.partial(self._save, self._trainer.capture())):
+        epoch = self._trainer.epoch(self.step / self._config.steps)
+      if epoch is None:
         self._tell_restarts()
         return
       try:
@@ -328,9 +339,14 @@ class Loop:
       self._metrics.write_film("films/training", gif, step)
     return bool(finished)
 
-  def _save(self):
+  def _save(self, state: Callable[[], dict[str, np.ndarray]] | None = None):
+    """Writes a checkpoint.
+
+    Args:
+      state: Result of `Trainer.capture`; by default the current state.
+    """
     self._fallbacks = 0
-    arrays = self._trainer.state()
+    arrays = state() if state else self._trainer.state()
     for name, array in self._recorder.arrays().items():
       arrays[f"recorded/{name}"] = array
     self._metrics.sync()

@@ -10,7 +10,7 @@ import numpy as np
 
 from agents import class_loader
 from agents import config as config_lib
-from agents.environments.blocks import gymnasium_block
+from agents.environments.blocks import base
 from agents.environments.making import action_scaling
 from agents.environments.making import make
 
@@ -29,10 +29,9 @@ class Backend:
     run_seed: From which each episode's own seed can be derived.
     tolerant: Break off episodes in which something fails, instead of raising
       an error.
-    infos: Whether to report what each step and each reset says in its info.
   """
 
-  repeats = False  # Whether `replay` can rebuild running episodes.
+  deterministic = False  # Whether `replay` can rebuild running episodes.
   # Whether episodes are truncated as `constructors` say: all of them after
   # `config.max_length` steps, and the one of `short` as that says.
   limits = False
@@ -40,10 +39,7 @@ class Backend:
   def __init__(
       self, constructors: Sequence[make.MakeEnv], first: int,
       spaces: tuple[gymnasium.Space, gymnasium.Space],
-      arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False,
-      infos: bool = False):
-    if infos:
-      raise NotImplementedError(f"{self._name} keeps no infos.")
+      arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False):
     self.constructors = constructors
     self.first = first
     self.arrays = arrays
@@ -62,7 +58,7 @@ class Backend:
   def step_async(self):
     """Begin a step, where that can be done while others act."""
 
-  def step_wait(self) -> dict[int, gymnasium_block.Report]:
+  def step_wait(self) -> dict[int, base.StepReport]:
     """Step by "action", write all else, and reset where an episode ended.
 
     Environments that are not "active" wait: their observation stays.
@@ -72,8 +68,10 @@ class Backend:
     """
     raise NotImplementedError
 
-  def step_discard(self, seconds: float | None = None):
-    """End a step that nobody wants to know of any more."""
+  def step(self) -> dict[int, base.StepReport]:
+    """Steps the active environments; see `step_wait`."""
+    self.step_async()
+    return self.step_wait()
 
   def close(self):
     """Let go of all environments. Can be repeated."""

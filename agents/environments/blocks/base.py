@@ -1,4 +1,4 @@
-"""The environments of a block; whatever fails is told by its own name."""
+"""Base class of blocks, which hold a share of the environments of a batch."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
+from typing import NamedTuple
 from typing import NoReturn
 
 import gymnasium
@@ -19,12 +20,12 @@ Constructor = Callable[[], gymnasium.Env]
 
 
 class EnvironmentFailure(errors.EnvironmentsError):
-  """Says which environment failed where; the cause of the error itself.
+  """An environment failed; the message names the environment and the place.
 
   Args:
-    message: For people.
-    environment: Its index within its batch, if that is known.
-    seed: Of its episode, if there is one.
+    message: Text with the traceback.
+    environment: Index of the environment within its batch, if known.
+    seed: Seed of its episode, if one is running.
   """
 
   def __init__(self, message: str, environment: int | None = None,
@@ -34,28 +35,42 @@ class EnvironmentFailure(errors.EnvironmentsError):
     self.seed = seed
 
 
+class StepReport(NamedTuple):
+  """The end of an episode, and the resets that failed after it."""
+
+  # Numbers of the last info, with the sums of the infos' `reward_...` numbers
+  # under "reward_parts"; or the text of the failure that ended the episode.
+  outcome: dict[str, Any] | str
+  failed_resets: tuple[str, ...] = ()  # Texts of the failures.
+  # Only with `InfoBatchEnv`: infos of the step and of the reset after it.
+  info: dict[str, Any] | None = None
+  reset_info: dict[str, Any] | None = None
+
+
 class BlockBase:
-  """Builds and closes environments, and reaches into those that are chosen.
+  """Builds and closes environments, and accesses selected ones.
+
+  Errors name the environment that failed.
 
   Args:
     constructors: Functions without arguments that return environments.
-    first: Index of the first one within its batch.
-    spaces: Observation and action space that all must have.
-    alive: Called after each environment that was built.
+    first: Index of the first environment within its batch.
+    spaces: Observation and action space that all environments must have.
   """
 
-  # From a buffer, the size of the batch and the spaces to its fields.
+  # Returns the fields of a buffer, given its bytes, the batch size and spaces.
   views: Callable[..., dict[str, np.ndarray]]
+  # Called after each environment is built or reset and after each replayed
+  # step. Worker processes tell the trainer that they are alive.
+  heartbeat: Callable[[], None] = staticmethod(lambda: None)
 
   def __init__(self, constructors: Sequence[Constructor], first: int,
-               spaces: tuple[gymnasium.Space, gymnasium.Space],
-               alive: Callable[[], None] = lambda: None):
+               spaces: tuple[gymnasium.Space, gymnasium.Space]):
     self._constructors = constructors
     self._first = first
     self._spaces = spaces
-    self._alive = alive
     self._names = [str(constructor) for constructor in constructors]
-    # Of the running episodes, for what there is to say of a failure.
+    # Seed and length of the running episodes, for error messages.
     self._seeds: list[int | None] = [None] * len(constructors)
     self._lengths = [0] * len(constructors)
     self._envs: list[gymnasium.Env] = []
@@ -65,44 +80,69 @@ class BlockBase:
         with self._explained(offset, "its constructor"):
           self._envs.append(constructor())
           self._check_env(offset)
-        alive()
+        self.heartbeat()
     except BaseException:
       self.close()
       raise
 
-  def call(self, name: str, args: tuple, kwargs: dict, chosen: Sequence[bool]
-           ) -> list[Any]:
-    """Call a method of every chosen environment."""
+  def call(self, name: str, args: tuple, kwargs: dict,
+           selected: Sequence[bool]) -> list[Any]:
+    """Calls a method of every selected environment.
+
+    Args:
+      name: Name of the method, of the environment or one of its wrappers.
+      args: Positional arguments of the method.
+      kwargs: Keyword arguments of the method.
+      selected: For each environment of the block, whether it is selected.
+
+    Returns:
+      The results of the selected environments.
+    """
     results = []
-    for offset, env in self._chosen(chosen):
+    for offset, env in self._selected(selected):
       with self._explained(offset, f"{name}()"):
         results.append(env.get_wrapper_attr(name)(*args, **kwargs))
     return results
 
-  def get(self, name: str, chosen: Sequence[bool]) -> list[Any]:
-    """Return an attribute of every chosen environment."""
+  def get(self, name: str, selected: Sequence[bool]) -> list[Any]:
+    """Returns an attribute of every selected environment.
+
+    Args:
+      name: Name of the attribute.
+      selected: For each environment of the block, whether it is selected.
+
+    Returns:
+      The values of the selected environments.
+    """
     results = []
-    for offset, env in self._chosen(chosen):
+    for offset, env in self._selected(selected):
       with self._explained(offset, f"attribute '{name}'"):
         results.append(env.get_wrapper_attr(name))
     return results
 
-  def set(self, name: str, values: Sequence[Any], chosen: Sequence[bool]):
-    """Set an attribute of every chosen environment, each to its own value."""
-    for offset, env in self._chosen(chosen):
+  def set(self, name: str, values: Sequence[Any], selected: Sequence[bool]):
+    """Sets an attribute of every selected environment.
+
+    Args:
+      name: Name of the attribute.
+      values: Value for each environment of the block.
+      selected: For each environment of the block, whether it is selected.
+    """
+    for offset, env in self._selected(selected):
       with self._explained(offset, f"attribute '{name}'"):
         env.set_wrapper_attr(name, values[offset])
 
   def close(self):
-    """Close every environment, also when one of them fails to."""
+    """Closes every environment, even if one of them raises."""
     envs, self._envs = self._envs, []
     with contextlib.ExitStack() as stack:
       for offset, env in enumerate(envs):
         stack.callback(self._close, offset, env)
 
-  def _chosen(self, chosen: Sequence[bool]) -> list[tuple[int, gymnasium.Env]]:
+  def _selected(self, selected: Sequence[bool]
+                ) -> list[tuple[int, gymnasium.Env]]:
     return [(offset, env) for offset, env in enumerate(self._envs)
-            if chosen[offset]]
+            if selected[offset]]
 
   def _check_env(self, offset: int):
     env, spaces = self._envs[offset], self._spaces
@@ -110,16 +150,16 @@ class BlockBase:
         env.spec.id if env.spec else type(env.unwrapped).__name__)
     if (env.observation_space, env.action_space) != spaces:
       raise ValueError(
-          f"Its spaces are {env.observation_space} and {env.action_space}, "
-          f"those of environment 0 are {spaces[0]} and {spaces[1]}; "
-          "environments of a batch must be alike.")
+          f"Its spaces are {env.observation_space} and {env.action_space}, but "
+          f"those of environment 0 are {spaces[0]} and {spaces[1]}. All "
+          "environments of a batch must have equal spaces.")
 
   def _close(self, offset: int, env: gymnasium.Env):
     with self._explained(offset, "close()"):
       env.close()
 
   def _replace(self, offset: int):
-    """Build an environment in place of a broken one."""
+    """Builds a new environment in place of a failed one."""
     with contextlib.suppress(Exception):
       self._envs[offset].close()
     with self._explained(offset, "its constructor"):
@@ -134,21 +174,21 @@ class BlockBase:
       self._fail(error, offset, where)
 
   def _fail(self, error: BaseException, offset: int, where: str) -> NoReturn:
-    """Raise the error, with an EnvironmentFailure as its cause."""
+    """Raises the error, with an EnvironmentFailure as its cause."""
     if isinstance(error.__cause__, EnvironmentFailure):
       raise error
     failure = self._failure(error, offset, where)
-    # An environment that exits must not end the trainer without a word.
+    # SystemExit of an environment must not end the trainer without a message.
     if isinstance(error, (Exception, KeyboardInterrupt)):
       raise error from failure
     raise failure
 
   def _failure(self, error: BaseException, offset: int, where: str
                ) -> EnvironmentFailure:
-    begun = (f", seed {self._seeds[offset]}, step {self._lengths[offset]} of "
-             "its episode") if self._seeds[offset] is not None else ""
+    episode = (f", seed {self._seeds[offset]}, step {self._lengths[offset]} of "
+               "its episode") if self._seeds[offset] is not None else ""
     index = self._first + offset
     return EnvironmentFailure(
-        f"Environment {index} ('{self._names[offset]}'{begun}) failed in "
+        f"Environment {index} ('{self._names[offset]}'{episode}) failed in "
         f"{where}:\n\n{''.join(traceback.format_exception(error))}",
         index, self._seeds[offset])

@@ -18,10 +18,9 @@ from agents import config as config_lib
 from agents import spaces as spaces_lib
 from agents.environments.blocks import backend
 from agents.environments.blocks import base
-from agents.environments.blocks import gymnasium_block
+from agents.environments.data import episodes
 from agents.environments.making import make
 from agents.environments.making import third_party
-from agents.environments.making import wrappers
 
 
 class EnvPoolBlock(backend.Backend):
@@ -52,9 +51,8 @@ class EnvPoolBlock(backend.Backend):
       self, constructors: Sequence[make.MakeEnv], first: int,
       spaces: tuple[gymnasium.Space, gymnasium.Space],
       arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False,
-      infos: bool = False, threads: int = 1):
-    super().__init__(
-        constructors, first, spaces, arrays, run_seed, tolerant, infos)
+      threads: int = 1):
+    super().__init__(constructors, first, spaces, arrays, run_seed, tolerant)
     config = constructors[0].config
     spec = _spec(config)
     _check_spaces(config.id, spec, spaces)
@@ -89,7 +87,7 @@ class EnvPoolBlock(backend.Backend):
     if self._stepping:
       self._pool.send(actions[active], active)
 
-  def step_wait(self) -> dict[int, gymnasium_block.Report]:
+  def step_wait(self) -> dict[int, base.StepReport]:
     """End a step, begin episodes where others ended; see `Block.step_wait`."""
     arrays = self.arrays
     arrays["valid"][:] = arrays["active"]
@@ -100,12 +98,7 @@ class EnvPoolBlock(backend.Backend):
         time.perf_counter() - self._start) / len(arrays["seconds"])
     return reports
 
-  def step_discard(self, seconds: float | None = None):
-    """End a step that nobody wants to know of any more."""
-    if self._stepping:
-      self._pool.recv()
-
-  def _receive(self) -> dict[int, gymnasium_block.Report]:
+  def _receive(self) -> dict[int, base.StepReport]:
     arrays = self.arrays
     *answers, info = self._pool.recv()
     rows = info["env_id"]
@@ -122,14 +115,14 @@ class EnvPoolBlock(backend.Backend):
     reports = {}
     for index, row in enumerate(rows.tolist()):
       if broken[row]:
-        reports[self.first + row] = gymnasium_block.Report(self._failed(row))
+        reports[self.first + row] = base.StepReport(self._failed(row))
       elif ended[row]:
         numbers = {name: value[index] for name, value in info.items()
                    if getattr(value, "ndim", None) == 1}
         if cut[row] and self._limits[row] < self._longest:
           numbers["cut_short"] = True
-        reports[self.first + row] = gymnasium_block.Report({
-            **wrappers.numbers(numbers), "reward_parts": {
+        reports[self.first + row] = base.StepReport({
+            **episodes.numbers(numbers), "reward_parts": {
                 name: float(part[row]) for name, part in self._parts.items()}})
     if ended.any():
       self._begin(ended)

@@ -1,268 +1,196 @@
-"""Steps a block of environments and writes what they return into arrays.
+"""Steps a block of environments and writes the results into arrays.
 
-A worker process holds one block of every batch; the serial mode holds the
-whole batch as one block. Both run this same code.
+A worker process holds one block of every batch. Without workers, one block in
+this process holds the whole batch. Both run the same code.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
-from typing import NamedTuple
 
 import gymnasium
 import numpy as np
 
 from agents import spaces as spaces_lib
 from agents.environments.blocks import base
-from agents.environments.blocks import mujoco_block
-from agents.environments.blocks import mujoco_tasks
 from agents.environments.data import buffer_layout
 from agents.environments.data import episodes
 from agents.environments.making import action_scaling
-from agents.environments.making import wrappers
 
-_MOST_RESETS = 10  # In a row that may fail, before that is an error.
+_MAX_RESETS = 10  # Consecutive resets that may fail before that is an error.
 
-# By offset within the block, of what ended and what failed; see `Report`.
+# For each offset in the block whose episode ended: numbers of the last info,
+# or the text of a failure; see `StepReport.outcome`.
 Outcomes = dict[int, dict[str, Any] | str]
 
 
-class Report(NamedTuple):
-  """What became of an episode, and of those that should have followed."""
-
-  # Numbers of the last info, with sums of what the environment reports of the
-  # reward under "reward_parts"; where the step failed, what there is to say.
-  outcome: dict[str, Any] | str
-  skipped: tuple[str, ...] = ()  # Why the next episodes did not begin.
-  # Where infos are asked for: that of the step, and of the reset behind it.
-  info: dict[str, Any] | None = None
-  reset_info: dict[str, Any] | None = None
-
-
-class Block(base.BlockBase):
+class GymnasiumBlock(base.BlockBase):
   """Environments `first` to `first + len(constructors)` of a batch.
 
   Args:
     constructors: Functions without arguments that return environments.
-    first: Index of the first one within the batch.
-    spaces: Observation and action space that all must have.
-    arrays: Fields of `layout.batch_views` for these environments only.
-    run_seed: Seed from which each episode's own seed is derived.
-    tolerant: Where an environment raises in a step or in the reset behind it,
-      or returns what is not finite, build another and go on with the next
-      episode.
-    infos: Whether to report what each step and each reset says in its info.
-    alive: Called after each environment that was built or reset, and each step
-      that was replayed.
+    first: Index of the first environment within the batch.
+    spaces: Observation and action space that all environments must have.
+    arrays: Fields of `buffer_layout.batch_views` for these environments.
+    run_seed: Seed from which each episode's seed is derived.
+    tolerant: Whether failures of an environment end its episode instead of
+      raising: a new environment is built and begins the next episode.
   """
 
   views = staticmethod(buffer_layout.batch_views)
-  repeats = True  # Seed and actions of an episode are enough to rebuild it.
+  deterministic = True  # Seed and actions suffice to rebuild an episode.
 
   def __init__(
       self, constructors: Sequence[base.Constructor], first: int,
       spaces: tuple[gymnasium.Space, gymnasium.Space],
-      arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False,
-      infos: bool = False, alive: Callable[[], None] = lambda: None):
+      arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False):
     self._tolerant = tolerant
-    self._infos = infos
     self._arrays = arrays
     self._run_seed = run_seed
-    self._to_env = action_scaling.action_converter(spaces[1])
-    self._observed = spaces_lib.columns(arrays["observ"])
-    self._observe = spaces_lib.writer(spaces[0], arrays["observ"])
+    self._scale_action = action_scaling.action_converter(spaces[1])
+    self._observ_columns = spaces_lib.columns(arrays["observ"])
+    self._write_observ = spaces_lib.writer(spaces[0], arrays["observ"])
+    self._float_columns = [
+        column for column in (*self._observ_columns, arrays["reward"])
+        if column.dtype == np.float32]
     self._episodes = [0] * len(constructors)
     self._reward_parts: list[dict[str, float]] = [{} for _ in constructors]
-    self._reset_infos: list[dict[str, Any]] = [{} for _ in constructors]
-    super().__init__(constructors, first, spaces, alive)
-    # Where infos are asked for, each environment has to tell its own.
-    self._robots = None if infos else mujoco_block.of(self._envs)
-    self._limits: list[tuple[int, int | None]] = [(0, None)] * len(self._envs)
+    super().__init__(constructors, first, spaces)
 
   def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
-    """Begin episode 0 of every environment with the given seeds.
+    """Begins episode 0 of every environment.
+
+    Args:
+      seeds: Seed of each episode.
 
     Returns:
-      For each, its info if that is asked for.
+      An empty dict per environment.
     """
     for offset, seed in enumerate(seeds):
       self._episodes[offset] = 0
       self._begin(offset, int(seed))
-    return self._reset_infos
+    return [{} for _ in seeds]
 
   def begin_next(self, seeds: Sequence[int | None]) -> list[dict[str, Any]]:
-    """Break off the episodes for whose followers there are seeds; see `reset`.
+    """Begins the next episode of some environments.
+
+    Args:
+      seeds: Seed of each environment's next episode; None continues the
+        running episode.
+
+    Returns:
+      An empty dict per environment.
     """
     for offset, seed in enumerate(seeds):
       if seed is not None:
         self._episodes[offset] += 1
         self._begin(offset, int(seed))
-    return self._reset_infos
+    return [{} for _ in seeds]
 
-  def step_async(self):
-    """Begin a step, which is nothing where `step_wait` does all of it."""
+  def step(self) -> dict[int, base.StepReport]:
+    """Steps the active environments; resets those whose episode ended.
 
-  def step_discard(self, seconds: float | None = None):
-    """End a step that nobody wants to know of any more."""
-
-  def step_wait(self) -> dict[int, Report]:
-    """Step by the action array, write the others, reset where it ended.
-
-    Environments that are not active wait: their observation stays.
+    Reads the fields "action" and "active" and writes all others. The
+    observations of inactive environments stay.
 
     Returns:
-      What is to be said of episodes that ended, by index in the batch. Where
-      an environment failed, its step is not valid.
+      Reports of episodes that ended, by index in the batch. The step of an
+      environment that failed is not valid.
+
+    Raises:
+      Exception: The error of an environment, unless failures are tolerated.
     """
     start = time.perf_counter()
     arrays = self._arrays
-    actions = self._to_env(arrays["action"])
-    observs, rewards = arrays["observ"], arrays["reward"]
-    active = arrays["valid"][:] = arrays["active"]
+    arrays["valid"][:] = arrays["active"]
     for name in ("reward", "terminated", "truncated"):
       arrays[name][:] = 0
-    offsets = np.flatnonzero(active).tolist()
-    infos: dict[int, dict[str, Any]] = {}  # By offset.
-    if self._robots:
-      outcomes = self._step_robots(self._robots, offsets, actions)
-    else:
-      outcomes, infos = self._step_each(offsets, actions)
-    for offset in self._not_finite():
-      if not isinstance(outcomes.get(offset), str):
-        self._lengths[offset] -= 1  # It is this step that failed.
-        outcomes[offset] = self._failed(ValueError(
-            f"The observation {observs[offset]!r} or the reward "
-            f"{rewards[offset]!r} is not finite. Did the simulation become "
-            "unstable?"), offset)
-    reports = {self._first + offset: Report({}, (), info)
-               for offset, info in infos.items()}
-    for offset, outcome in outcomes.items():
-      if isinstance(outcome, str):
-        for name in ("valid", "reward", "terminated", "truncated"):
-          arrays[name][offset] = 0
-        self._replace(offset)
-      else:
-        arrays["final_observ"][offset] = observs[offset]
-      skipped = tuple(self._begin_next(offset))
-      reports[self._first + offset] = Report(
-          outcome, skipped, infos.get(offset), self._reset_infos[offset])
+    offsets = np.flatnonzero(arrays["active"]).tolist()
+    outcomes = self._step_active(offsets, self._scale_action(arrays["action"]))
+    self._check_finite(outcomes)
+    reports = {
+        self._first + offset: self._end_episode(offset, outcome)
+        for offset, outcome in outcomes.items()}
     arrays["seconds"][:] = (time.perf_counter() - start) / len(self._envs)
     return reports
 
   def replay(self, episode: Sequence[int], seeds: Sequence[int],
              actions: Sequence[np.ndarray]):
-    """Rebuild running episodes from their seeds and actions.
+    """Rebuilds running episodes from their seeds and actions.
 
     Args:
       episode: Number of each environment's running episode.
-      seeds: What each was begun with.
-      actions: For each, its actions so far, of shape [steps, ...].
+      seeds: Seed of each episode.
+      actions: Actions of each episode, of shape [steps, ...].
     """
     for offset, env in enumerate(self._envs):
       self._begin(offset, int(seeds[offset]))
       self._episodes[offset] = int(episode[offset])
       with self._explained(offset, "step() of a replay"):
-        for action in self._to_env(actions[offset]):
+        for action in self._scale_action(actions[offset]):
           observ, _, _, _, info = env.step(action)
-          self._count(offset, info)
-          self._observe(offset, observ)
-          self._alive()
-      if self._robots:
-        self._robots.begin(offset, self._reward_parts[offset])
+          self._count_step(offset, info)
+          self._write_observ(offset, observ)
+          self.heartbeat()
 
-  def _step_each(self, offsets: list[int], actions: Any
-                 ) -> tuple[Outcomes, dict[int, dict[str, Any]]]:
-    """Step one environment after the other; return outcomes and infos."""
+  def _step_active(self, offsets: list[int], actions: Any) -> Outcomes:
+    """Steps one environment after the other; returns the episodes that ended.
+    """
     arrays = self._arrays
     outcomes: Outcomes = {}
-    infos = {}
     for offset in offsets:
       try:
         observ, arrays["reward"][offset], terminated, truncated, info = (
             self._envs[offset].step(actions[offset]))
-        self._observe(offset, observ)
-        self._count(offset, info)
-        if self._infos:
-          infos[offset] = dict(info)  # A reset may use the same one again.
+        self._write_observ(offset, observ)
+        self._count_step(offset, info)
         if terminated or truncated:
           arrays["terminated"][offset] = terminated
           arrays["truncated"][offset] = truncated
           outcomes[offset] = {
-              **wrappers.numbers(info),
+              **episodes.numbers(info),
               "reward_parts": self._reward_parts[offset]}
       except BaseException as error:
-        outcomes[offset] = self._failed(error, offset)
-    return outcomes, infos
-
-  def _step_robots(self, together: mujoco_tasks.Robots, offsets: list[int],
-                   actions: np.ndarray) -> Outcomes:
-    """The same for robots that are stepped at once."""
-    arrays = self._arrays
-    outcomes: Outcomes = {}
-    for offset in offsets:
-      try:
-        together.simulate(offset, actions[offset])
-      except BaseException as error:
-        outcomes[offset] = self._failed(error, offset)
-    offsets = [offset for offset in offsets if offset not in outcomes]
-    if not offsets:
-      return outcomes
-    stepped = together.outcome(offsets, actions[offsets])
-    arrays["observ"][offsets] = stepped.observ
-    arrays["reward"][offsets] = stepped.reward
-    arrays["terminated"][offsets] = stepped.terminated
-    for row, offset in enumerate(offsets):
-      self._lengths[offset] += 1
-      longest, cut = self._limits[offset]
-      terminated = stepped.terminated[row]
-      truncated = self._lengths[offset] >= longest
-      cut_short = self._lengths[offset] == cut and not (terminated or truncated)
-      if terminated or truncated or cut_short:
-        arrays["truncated"][offset] = truncated or cut_short
-        outcomes[offset] = {
-            **stepped.numbers(row),
-            **({"cut_short": True} if cut_short else {}),
-            "reward_parts": together.sums(offset)}
+        outcomes[offset] = self._describe_failure(error, offset)
     return outcomes
 
-  def _replace(self, offset: int):
-    super()._replace(offset)
-    if self._robots:
-      self._robots.replace(offset, self._envs[offset].unwrapped)
-
-  def _chosen(self, chosen: Sequence[bool]) -> list[tuple[int, gymnasium.Env]]:
-    # Whoever reaches into environments may change them, each in its own way.
-    if self._robots:
-      for offset, env in enumerate(self._envs):
-        mujoco_block.skip(env, self._lengths[offset])
-        self._reward_parts[offset] = self._robots.sums(offset)
-      self._robots = None
-    return super()._chosen(chosen)
+  def _end_episode(self, offset: int, outcome: dict[str, Any] | str
+                   ) -> base.StepReport:
+    """Begins the next episode; returns the report of the one that ended."""
+    arrays = self._arrays
+    if isinstance(outcome, str):
+      for name in ("valid", "reward", "terminated", "truncated"):
+        arrays[name][offset] = 0
+      self._replace(offset)
+    else:
+      arrays["final_observ"][offset] = arrays["observ"][offset]
+    return base.StepReport(outcome, tuple(self._begin_next(offset)))
 
   def _begin(self, offset: int, seed: int):
+    """Resets an environment."""
     self._seeds[offset] = seed
     self._lengths[offset] = 0
     self._reward_parts[offset] = {}
-    with self._explained(offset, "reset()"):
+    try:
       observ, info = self._envs[offset].reset(seed=seed)
-      spaces_lib.values(self._spaces[0], observ)  # Raises where it can't be.
-      self._observe(offset, observ)
-      if not all(np.isfinite(part[offset]).all() for part in self._observed):
+      self._write_observ(offset, observ)
+      if not all(np.isfinite(column[offset]).all()
+                 for column in self._observ_columns):
         raise ValueError(f"The observation {observ!r} is not finite.")
-    if self._infos:
-      self._reset_infos[offset] = dict(info)  # So may a step.
-    if self._robots:
-      self._robots.begin(offset)
-      self._limits[offset] = mujoco_block.limits(self._envs[offset])
-    self._alive()
+    except BaseException as error:
+      self._fail(error, offset, "reset()")
+    self._record_reset(offset, info)
+    self.heartbeat()
+
+  def _record_reset(self, offset: int, info: dict[str, Any]):
+    """Called after every reset; subclasses extend it."""
 
   def _begin_next(self, offset: int) -> Iterator[str]:
-    """Begin the next episode that can begin, and say why others could not."""
-    for attempt in range(_MOST_RESETS):
+    """Begins the next episode; yields the failures of resets before it."""
+    for attempt in range(_MAX_RESETS):
       self._episodes[offset] += 1
       seed = episodes.episode_seed(
           self._run_seed, self._first + offset, self._episodes[offset])
@@ -271,28 +199,34 @@ class Block(base.BlockBase):
         return
       except Exception as error:
         failure = error.__cause__
-        if (not self._tolerant or attempt == _MOST_RESETS - 1
+        if (not self._tolerant or attempt == _MAX_RESETS - 1
             or not isinstance(failure, base.EnvironmentFailure)):
           raise
         yield str(failure)
         self._replace(offset)
 
-  def _not_finite(self) -> list[int]:
-    """Return where there are numbers that nothing can be learned from."""
-    found: set[int] = set()
-    for values in (*self._observed, self._arrays["reward"]):
-      if values.dtype == np.float32 and not np.isfinite(values).all():
-        found.update(np.argwhere(~np.isfinite(values))[:, 0].tolist())
-    return sorted(found)
+  def _check_finite(self, outcomes: Outcomes):
+    """Records a failure of each environment with a NaN or infinite number."""
+    if all(np.isfinite(column).all() for column in self._float_columns):
+      return
+    arrays = self._arrays
+    for offset in sorted({
+        offset for column in self._float_columns
+        for offset in np.argwhere(~np.isfinite(column))[:, 0].tolist()}):
+      if not isinstance(outcomes.get(offset), str):
+        self._lengths[offset] -= 1  # The message names the step that failed.
+        outcomes[offset] = self._describe_failure(ValueError(
+            f"The observation {arrays['observ'][offset]!r} or the reward "
+            f"{arrays['reward'][offset]!r} is not finite. Did the simulation "
+            "become unstable?"), offset)
 
-  def _failed(self, error: BaseException, offset: int) -> str:
-    """Return what there is to say of a step that failed, if that is tolerated.
-    """
+  def _describe_failure(self, error: BaseException, offset: int) -> str:
+    """Returns the text of a failed step, or raises if it is not tolerated."""
     if not (self._tolerant and isinstance(error, Exception)):
       self._fail(error, offset, "step()")
     return str(self._failure(error, offset, "step()"))
 
-  def _count(self, offset: int, info: dict[str, Any]):
-    """Count a step and sum what its info says of the reward."""
+  def _count_step(self, offset: int, info: dict[str, Any]):
+    """Counts a step and adds up the `reward_...` numbers of its info."""
     self._lengths[offset] += 1
-    wrappers.add_reward_parts(self._reward_parts[offset], info)
+    episodes.add_reward_parts(self._reward_parts[offset], info)

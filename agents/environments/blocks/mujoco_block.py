@@ -1,4 +1,9 @@
-"""Which environments of a block can be stepped at once, and what that skips."""
+"""Steps Gymnasium's MuJoCo tasks with observations and rewards vectorized.
+
+MuJoCo simulates one environment after the other. Observations, rewards and
+infos of all environments are then computed in a few NumPy calls, with the same
+bits as Gymnasium's own formulas.
+"""
 
 from __future__ import annotations
 
@@ -10,59 +15,142 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from agents.environments.blocks import gymnasium_block
 from agents.environments.blocks import mujoco_tasks
+from agents.environments.data import episodes
 from agents.environments.making import wrappers
 
 _TRIAL_STEPS = 50
-# Wrappers that do no more than count.
-_COUNTERS = (gymnasium.wrappers.OrderEnforcing, gymnasium.wrappers.TimeLimit,
-             wrappers.DefaultTimeLimit, wrappers.StaggeredTimeLimit)
+# Wrappers that only count steps, so that their `step` can be left out.
+_COUNTING_WRAPPERS = (
+    gymnasium.wrappers.OrderEnforcing, gymnasium.wrappers.TimeLimit,
+    wrappers.DefaultTimeLimit, wrappers.StaggeredTimeLimit)
 
 
-def of(envs: Sequence[gymnasium.Env]) -> mujoco_tasks.Robots | None:
-  """Return what steps these environments at once, if they can be.
-
-  They must not have begun an episode that is to go on: to be sure that
-  Gymnasium's own formulas are still the same, one of them is tried.
+def supports(env: gymnasium.Env) -> bool:
+  """Returns whether the formulas of this environment are vectorized.
 
   Args:
-    envs: Of a block, with their wrappers.
+    env: Environment with its wrappers.
+  """
+  return _task_class(env) is not None and _is_plain(env)
+
+
+class MujocoBlock(gymnasium_block.GymnasiumBlock):
+  """A block whose environments step together if they are alike.
+
+  If settings differ between the environments, or a trial shows that Gymnasium's
+  formulas have changed, the environments step one after the other. The same
+  holds after `call`, `get` or `set`, which may change single environments.
+
+  Args:
+    args: See `GymnasiumBlock`.
+    kwargs: See `GymnasiumBlock`.
+  """
+
+  def __init__(self, *args, **kwargs):
+    self._task: mujoco_tasks.Robots | None = None
+    super().__init__(*args, **kwargs)
+    self._task = _vectorize(self._envs)
+    # Steps to the time limit and to the staggered time limit of each episode.
+    self._limits: list[tuple[int, int | None]] = [(0, None)] * len(self._envs)
+
+  def replay(self, episode: Sequence[int], seeds: Sequence[int],
+             actions: Sequence[np.ndarray]):
+    """See `GymnasiumBlock.replay`."""
+    super().replay(episode, seeds, actions)
+    if self._task:
+      for offset, parts in enumerate(self._reward_parts):
+        self._task.begin(offset, parts)
+
+  def _step_active(self, offsets: list[int], actions: np.ndarray
+                   ) -> gymnasium_block.Outcomes:
+    task = self._task
+    if task is None:
+      return super()._step_active(offsets, actions)
+    outcomes: gymnasium_block.Outcomes = {}
+    for offset in offsets:
+      try:
+        task.simulate(offset, actions[offset])
+      except BaseException as error:
+        outcomes[offset] = self._describe_failure(error, offset)
+    offsets = [offset for offset in offsets if offset not in outcomes]
+    if not offsets:
+      return outcomes
+    result = task.outcome(offsets, actions[offsets])
+    arrays = self._arrays
+    arrays["observ"][offsets] = result.observ
+    arrays["reward"][offsets] = result.reward
+    arrays["terminated"][offsets] = result.terminated
+    for row, offset in enumerate(offsets):
+      self._lengths[offset] += 1
+      time_limit, staggered_limit = self._limits[offset]
+      ended = result.terminated[row] or self._lengths[offset] >= time_limit
+      cut_short = not ended and self._lengths[offset] == staggered_limit
+      if ended or cut_short:
+        arrays["truncated"][offset] = (
+            cut_short or self._lengths[offset] >= time_limit)
+        outcomes[offset] = {
+            **result.numbers(row),
+            **({"cut_short": True} if cut_short else {}),
+            "reward_parts": task.sums(offset)}
+    return outcomes
+
+  def _record_reset(self, offset: int, info: dict[str, Any]):
+    if self._task:
+      self._task.begin(offset)
+      self._limits[offset] = _limits(self._envs[offset])
+
+  def _replace(self, offset: int):
+    super()._replace(offset)
+    if self._task:
+      self._task.replace(offset, self._envs[offset].unwrapped)
+
+  def _selected(self, selected: Sequence[bool]
+                ) -> list[tuple[int, gymnasium.Env]]:
+    if self._task:
+      for offset, env in enumerate(self._envs):
+        _set_elapsed_steps(env, self._lengths[offset])
+        self._reward_parts[offset] = self._task.sums(offset)
+      self._task = None
+    return super()._selected(selected)
+
+
+def _vectorize(envs: Sequence[gymnasium.Env]) -> mujoco_tasks.Robots | None:
+  """Returns the vectorized task of environments, or None if they differ.
+
+  No episode may be running, because one environment is tried.
   """
   robots = [env.unwrapped for env in envs]
-  kind = type(robots[0])
-  found = mujoco_tasks.KINDS.get(f"{kind.__module__}:{kind.__qualname__}")
-  if (not found or any(type(robot) is not kind for robot in robots)
+  task = _task_class(envs[0])
+  if (not task or any(type(robot) is not type(robots[0]) for robot in robots)
       or not all(_is_plain(env) for env in envs)):
     return None
   settings = _settings(robots[0])
   if any(_settings(robot) != settings for robot in robots[1:]):
     return None
-  return found(robots) if _same(found, robots[0]) else None
+  return task(robots) if _same_results(task, robots[0]) else None
 
 
-def limits(env: gymnasium.Env) -> tuple[int, int | None]:
-  """Return after how many steps the episode is truncated, and is cut short.
+def _task_class(env: gymnasium.Env) -> type[mujoco_tasks.Robots] | None:
+  robot = type(env.unwrapped)
+  return mujoco_tasks.KINDS.get(f"{robot.__module__}:{robot.__qualname__}")
 
-  Args:
-    env: With its wrappers, reset.
-  """
-  longest = sys.maxsize
-  cut: int | None = None
+
+def _limits(env: gymnasium.Env) -> tuple[int, int | None]:
+  """Returns the steps to the time limit and to the staggered time limit."""
+  time_limit = sys.maxsize
+  staggered_limit: int | None = None
   for wrapper in _wrappers(env):
     if isinstance(wrapper, gymnasium.wrappers.TimeLimit):
-      longest = min(longest, wrapper._max_episode_steps)
+      time_limit = min(time_limit, wrapper._max_episode_steps)
     elif isinstance(wrapper, wrappers.StaggeredTimeLimit) and wrapper.left:
-      cut = wrapper.length
-  return longest, cut
+      staggered_limit = wrapper.length
+  return time_limit, staggered_limit
 
 
-def skip(env: gymnasium.Env, steps: int):
-  """Let wrappers know of steps since the reset that were taken without them.
-
-  Args:
-    env: With its wrappers.
-    steps: How many.
-  """
+def _set_elapsed_steps(env: gymnasium.Env, steps: int):
+  """Tells the wrappers the number of steps that were taken without them."""
   for wrapper in _wrappers(env):
     if isinstance(wrapper, gymnasium.wrappers.TimeLimit):
       wrapper._elapsed_steps = steps  # type: ignore[assignment]
@@ -77,13 +165,13 @@ def _wrappers(env: gymnasium.Env) -> Iterator[Any]:
 
 
 def _is_plain(env: gymnasium.Env) -> bool:
-  """Whether a step is the robot's own but for its end."""
+  """Returns whether wrappers only count steps and no window is drawn."""
   return env.unwrapped.render_mode != "human" and all(
-      type(wrapper) in _COUNTERS for wrapper in _wrappers(env))
+      type(wrapper) in _COUNTING_WRAPPERS for wrapper in _wrappers(env))
 
 
 def _settings(robot: Any) -> dict[str, Any]:
-  """Return what its step depends on, beside model and data of its own."""
+  """Returns the attributes that a step reads, besides model and data."""
   settings = {
       name: np.asarray(value, dtype=object).tolist()
       for name, value in vars(robot).items()
@@ -92,23 +180,23 @@ def _settings(robot: Any) -> dict[str, Any]:
   return {**settings, "dt": robot.dt}
 
 
-def _same(kind: type[mujoco_tasks.Robots], robot: Any) -> bool:
-  """Whether a robot alone makes the same numbers, in steps at random."""
+def _same_results(task_class: type[mujoco_tasks.Robots], robot: Any) -> bool:
+  """Returns whether vectorized and original steps agree for random actions."""
   actions = np.random.default_rng(0).uniform(
       robot.action_space.low, robot.action_space.high,
       (_TRIAL_STEPS, *robot.action_space.shape)).astype(
           robot.action_space.dtype)
   robot.reset(seed=0)
-  alone = [robot.step(action) for action in actions]
+  expected = [robot.step(action) for action in actions]
   robot.reset(seed=0)
-  together = kind([robot])
+  task = task_class([robot])
   for action, (observ, reward, terminated, _, info) in zip(
-      actions, alone, strict=True):
-    together.simulate(0, action)
-    stepped = together.outcome([0], action[None])
-    if not (np.array_equal(stepped.observ[0], observ)
-            and stepped.reward[0] == reward
-            and stepped.terminated[0] == terminated
-            and stepped.numbers(0) == wrappers.numbers(info)):
+      actions, expected, strict=True):
+    task.simulate(0, action)
+    result = task.outcome([0], action[None])
+    if not (np.array_equal(result.observ[0], observ)
+            and result.reward[0] == reward
+            and result.terminated[0] == terminated
+            and result.numbers(0) == episodes.numbers(info)):
       return False
   return True

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.environments.making import wrappers
+from agents.environments.data import episodes
 
 Info = dict[str, Any]
 
@@ -33,7 +33,7 @@ class Stepped(NamedTuple):
   def numbers(self, row: int) -> dict[str, bool | int | float]:
     """Return the numbers in the info of one of the n."""
     parts = {name: values[row] for name, values in self.parts.items()}
-    return wrappers.numbers({**self.rest(row), **parts})
+    return episodes.numbers({**self.rest(row), **parts})
 
 
 class Robots:

@@ -8,7 +8,6 @@ random numbers.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 
@@ -64,22 +63,20 @@ class VectorBlock(base.BlockBase):
     spaces: Observation and action space that all must have.
     arrays: Fields of `vector_views` for these environments only.
     mode: When the next episode begins.
-    alive: Called after each environment that was built or reset.
   """
 
   views = staticmethod(vector_views)
 
   def __init__(self, constructors: Sequence[base.Constructor], first: int,
                spaces: tuple[gymnasium.Space, gymnasium.Space],
-               arrays: dict[str, np.ndarray], mode: vector.AutoresetMode,
-               alive: Callable[[], None] = lambda: None):
+               arrays: dict[str, np.ndarray], mode: vector.AutoresetMode):
     self._arrays = arrays
     self._mode = mode
     self._observ_arrays = nested("observ", spaces[0], arrays)
     self._action_arrays = nested("action", spaces[1], arrays)
     self._actions_space = utils.batch_space(spaces[1], len(constructors))
     self._observs: list[Any] = [None] * len(constructors)
-    super().__init__(constructors, first, spaces, alive)
+    super().__init__(constructors, first, spaces)
 
   def reset(self, arguments: Sequence[dict[str, Any] | None]) -> list[Columns]:
     """Begin episodes, with the arguments for each; none where it goes on.
@@ -95,10 +92,14 @@ class VectorBlock(base.BlockBase):
     return [{self._first: infos_lib.gather(infos)}]
 
   def step_async(self):
-    """Begin a step, which is nothing where `step_wait` does all of it."""
+    """Does nothing; `step_wait` does the whole step."""
 
   def step_wait(self) -> Columns:
-    """Step by the actions, write the other arrays, and return infos if any."""
+    """See `step`."""
+    return self.step()
+
+  def step(self) -> Columns:
+    """Steps by the actions and writes the other arrays; returns the infos."""
     actions = utils.iterate(  # Environments may keep theirs.
         self._actions_space, copy.deepcopy(self._action_arrays))
     infos = {}
@@ -112,7 +113,7 @@ class VectorBlock(base.BlockBase):
            ) -> list[Any]:
     """Call methods, as Gymnasium does: what can't be called is the result."""
     results = []
-    for offset, env in self._chosen(chosen):
+    for offset, env in self._selected(chosen):
       with self._explained(offset, f"{name}()"):
         found = env.get_wrapper_attr(name)
         results.append(found(*args, **kwargs) if callable(found) else found)
@@ -151,7 +152,7 @@ class VectorBlock(base.BlockBase):
       self._observs[offset], info = self._envs[offset].reset(**arguments)
     for name in ("terminated", "truncated"):
       self._arrays[name][offset] = False
-    self._alive()
+    self.heartbeat()
     return info
 
   def _write_observs(self):

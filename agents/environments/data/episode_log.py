@@ -1,4 +1,4 @@
-"""Keeps what the running episodes are while they are played."""
+"""Records seed and actions of the running episodes."""
 
 from __future__ import annotations
 
@@ -10,198 +10,184 @@ from agents.environments.data import episodes
 
 
 class EpisodeLog:
-  """Keeps seed and actions of the running episodes while they are played.
+  """Records seed and actions of the running episodes of B environments.
 
-  Whole batches of actions are kept, one step after the other in one array, so
-  that recording a step, and reading an episode, cost one copy. The array has
-  room for steps to come; what began before every running episode is forgotten.
+  The log stores whole batches of actions, one step after the other in one
+  array, so that recording a step and reading an episode cost one copy each.
+  The array has spare rows for later steps. Rows from before the start of the
+  oldest running episode are dropped.
 
   Args:
     run_seed: Seed from which the episodes' seeds are derived.
-    amount: Number of environments, B.
-    rows: Which of them record their steps here; all by default. What becomes
-      of the others is told by `adopt`.
+    size: Number of environments, B.
+    first: Index of the first environment within the batch of the run.
   """
 
-  def __init__(self, run_seed: int, amount: int, rows: slice | None = None):
+  def __init__(self, run_seed: int, size: int, first: int = 0):
     self._run_seed = run_seed
-    self._amount = amount
-    self._rows = rows or slice(0, amount)
-    self._running: episodes.EpisodeState | None = None
-    self._room = np.zeros(0)  # The running actions end at `_end` of its rows.
+    self._size = size
+    self._first = first
+    self._state: episodes.EpisodeState | None = None
+    self._storage = np.zeros(0)  # The running actions end at row `_end`.
     self._end = 0
-    self._recorded = amount  # Environments that have recorded the last step.
 
   def begin(self, seeds: Sequence[int] | None = None) -> list[int]:
-    """Return the seed of every environment's episode 0.
+    """Starts episode 0 of every environment.
 
     Args:
-      seeds: Of those environments that record here, if it is not the default.
-    """
-    amount = self._amount
-    all_seeds = [episodes.episode_seed(self._run_seed, index, 0)
-                 for index in range(amount)]
-    if seeds is not None:
-      all_seeds[self._rows] = seeds
-    self.load(episodes.EpisodeState(
-        np.zeros(amount, np.int64), np.array(all_seeds, np.int64), np.zeros(0),
-        np.zeros(amount, np.float32), np.zeros(amount, np.int64),
-        np.zeros((0, amount))))
-    return all_seeds
+      seeds: Seeds of these episodes; derived from the run seed by default.
 
-  def append(self, first: int, action: np.ndarray, active: np.ndarray,
-             reward: np.ndarray, ended: np.ndarray
-             ) -> dict[int, episodes.Episode]:
-    """Record a step of the N environments that begin with `first`.
-
-    All environments record one step before any records the next, those with
-    smaller indices first.
-
-    Args:
-      first: Index of the first of them.
-      action: Array of shape [N, ...], as sent to the environments.
-      active: Bool array of shape [N]; the others wait to begin their episode.
-      reward: Array of shape [N].
-      ended: Bool array of shape [N]; these have begun their next episode.
     Returns:
-      The episodes that ended, by index, still without their info.
+      Seed of each environment's episode 0.
     """
-    rows = slice(first, first + len(action))
-    if first == self._rows.start:
-      self._add_row((self._amount, *action.shape[1:]), action.dtype)
-    running = self.running
-    running.actions[-1, rows] = action
-    self._recorded = rows.stop
-    score = running.score[rows]
-    score += reward
+    size = self._size
+    if seeds is None:
+      seeds = [self._seed(index, 0) for index in range(size)]
+    self.load(episodes.EpisodeState(
+        np.zeros(size, np.int64), np.array(seeds, np.int64), np.zeros(0),
+        np.zeros(size, np.float32), np.zeros(size, np.int64),
+        np.zeros((0, size))))
+    return list(seeds)
+
+  def record(self, action: np.ndarray, active: np.ndarray, reward: np.ndarray,
+             ended: np.ndarray) -> dict[int, episodes.Episode]:
+    """Records one step of all environments.
+
+    Args:
+      action: Array of shape [B, ...], as sent to the environments.
+      active: Bool array of shape [B]; the others wait before their episode.
+      reward: Array of shape [B].
+      ended: Bool array of shape [B]; these have begun their next episode.
+
+    Returns:
+      The episodes that ended, by index, with empty infos.
+    """
+    self._add_row(action.shape, action.dtype)
+    state = self.state
+    state.actions[-1] = action
+    state.score[:] += reward
     finished = {}
     fresh = ended | ~active
     if fresh.any():
-      for index in (first + np.flatnonzero(ended)).tolist():
+      for index in np.flatnonzero(ended).tolist():
         finished[index] = episodes.Episode(
-            int(running.seed[index]), running.episode_actions(index),
-            float(running.score[index]), {})
-        self._number(index, self.next_seed(index))
-      score[ended] = 0
-      running.first[rows][fresh] = len(running.actions)
-      oldest = running.first.min()
-      running.first[:] -= oldest
-      self._running = running._replace(actions=running.actions[oldest:])
+            int(state.seed[index]), state.episode_actions(index),
+            float(state.score[index]), {})
+        self._advance(index, self.next_seed(index))
+      state.score[ended] = 0
+      state.first[fresh] = len(state.actions)
+      oldest = state.first.min()
+      state.first[:] -= oldest
+      self._state = state._replace(actions=state.actions[oldest:])
     return finished
 
   def skip(self, index: int) -> int:
-    """Go on to an environment's next episode, as one could not begin.
+    """Advances an environment whose running episode could not begin.
+
+    Args:
+      index: Index of the environment.
 
     Returns:
-      The seed of the one that could not.
+      Seed of the skipped episode.
     """
-    seed = int(self.running.seed[index])
-    self._number(index, self.next_seed(index))
+    seed = int(self.state.seed[index])
+    self._advance(index, self.next_seed(index))
     return seed
 
   def break_off(self, index: int, seed: int):
-    """Go on to an environment's next episode, which has begun with this seed.
+    """Replaces an environment's running episode by its next one.
+
+    Args:
+      index: Index of the environment.
+      seed: Seed with which the next episode has begun.
     """
-    self._number(index, seed)
-    self.running.score[index] = 0
-    self.running.first[index] = len(self.running.actions)
-
-  def next_seed(self, index: int) -> int:
-    """Return the seed that an environment's next episode has by default."""
-    return episodes.episode_seed(
-        self._run_seed, index, int(self.running.episode[index]) + 1)
-
-  def _number(self, index: int, seed: int):
-    self.running.episode[index] += 1
-    self.running.seed[index] = seed
-
-  def _add_row(self, shape: tuple[int, ...], dtype: np.dtype):
-    """Lengthen the running actions by a step, whose actions are still unset.
-
-    Never overwrites what was taken, as snapshots look at it.
-    """
-    running, amount = self.running, len(self.running.actions)
-    if self._end == len(self._room):
-      self._room = np.empty((max(2 * amount, 64), *shape), dtype)
-      if amount:
-        self._room[:amount] = running.actions
-      self._end = amount
-    self._end += 1
-    self._running = running._replace(
-        actions=self._room[self._end - amount - 1:self._end])
+    self._advance(index, seed)
+    self.state.score[index] = 0
+    self.state.first[index] = len(self.state.actions)
 
   def skip_all(self) -> list[int]:
-    """Go on to all environments' next episodes; return the seeds of these."""
-    running, seeds = self.running, []
-    for index in range(self._amount):
+    """Advances all environments to their next episodes.
+
+    Returns:
+      Seeds of these episodes.
+    """
+    state, seeds = self.state, []
+    for index in range(self._size):
       self.skip(index)
-      seeds.append(int(running.seed[index]))
-    running.score[:] = 0
-    running.first[:] = 0
-    self._running = running._replace(actions=running.actions[:0])
+      seeds.append(int(state.seed[index]))
+    state.score[:] = 0
+    state.first[:] = 0
+    self._state = state._replace(actions=state.actions[:0])
     return seeds
 
-  def history(self, rows: slice
-              ) -> tuple[list[int], list[int], list[np.ndarray]]:
-    """Return number, seed and actions of the running episodes of some rows."""
-    running, range_ = self.running, range(self._amount)[rows]
-    actions = []
-    for index in range_:
-      taken = running.episode_actions(index)
-      # Others may be a step ahead.
-      actions.append(taken if index < self._recorded else taken[:-1])
-    return (running.episode[rows].tolist(), running.seed[rows].tolist(),
-            actions)
+  def next_seed(self, index: int) -> int:
+    """Returns the default seed of an environment's next episode.
 
-  @property
-  def running(self) -> episodes.EpisodeState:
-    """The present moment, without observations, to be asked for every step."""
-    assert self._running is not None
-    return self._running
+    Args:
+      index: Index of the environment.
+
+    Returns:
+      Integer in [0, 2^31).
+    """
+    return self._seed(index, int(self.state.episode[index]) + 1)
+
+  def history(self) -> tuple[list[int], list[int], list[np.ndarray]]:
+    """Returns number, seed and actions of each running episode."""
+    state = self.state
+    return (state.episode.tolist(), state.seed.tolist(),
+            [state.episode_actions(index) for index in range(self._size)])
 
   @property
   def begun(self) -> bool:
-    """Whether there are episodes at all."""
-    return self._running is not None
+    """Whether episodes are running."""
+    return self._state is not None
+
+  @property
+  def state(self) -> episodes.EpisodeState:
+    """The running episodes, without observations; changed by every step."""
+    assert self._state is not None
+    return self._state
 
   def snapshot(self, observ: np.ndarray) -> episodes.EpisodeState:
-    """Return the present moment, of which the latest observations are given."""
-    return self.running.copy()._replace(observ=observ)
-
-  def part(self, observ: np.ndarray) -> episodes.Part:
-    """Return the present moment of the environments that record here.
+    """Returns a copy of the running episodes.
 
     Args:
-      observ: Their latest observations, [N, ...].
+      observ: Latest observations, [B, ...].
+
+    Returns:
+      State that later steps do not change.
     """
-    running, rows = self.running, self._rows
-    return episodes.Part(
-        rows, running.episode[rows], running.seed[rows], observ,
-        running.score[rows], running.length[rows])
+    return self.state.copy()._replace(observ=observ)
 
-  def adopt(self, part: episodes.Part, actions: np.ndarray | None):
-    """Take over what has become of environments that do not record here.
-
-    They have made as many steps, or are where an episode begins.
+  def load(self, state: episodes.EpisodeState):
+    """Continues from a snapshot.
 
     Args:
-      part: Of these environments.
-      actions: The latest of all environments, [T, B, ...]; None if the log
-        knows them.
+      state: Running episodes of the B environments.
     """
-    running, rows = self.running, part.rows
-    running.episode[rows], running.seed[rows] = part.episode, part.seed
-    running.score[rows] = part.score
-    running.first[rows] = len(running.actions) - part.length
-    if actions is None:
-      return
-    steps = min(len(running.actions), len(actions))
-    running.actions[len(running.actions) - steps:, rows] = (
-        actions[len(actions) - steps:, rows])
+    self._state = state.copy()
+    # Without spare rows, the next step allocates an array of its own.
+    self._storage, self._end = state.actions, len(state.actions)
 
-  def load(self, running: episodes.EpisodeState):
-    """Continue from a snapshot."""
-    self._running = running.copy()
-    # There is no room, so that a step is recorded elsewhere.
-    self._room, self._end = running.actions, len(running.actions)
-    self._recorded = self._amount
+  def _seed(self, index: int, episode: int) -> int:
+    return episodes.episode_seed(
+        self._run_seed, self._first + index, episode)
+
+  def _advance(self, index: int, seed: int):
+    self.state.episode[index] += 1
+    self.state.seed[index] = seed
+
+  def _add_row(self, shape: tuple[int, ...], dtype: np.dtype):
+    """Appends a row for the actions of a step, without initializing it.
+
+    Earlier rows are never overwritten, because snapshots refer to them.
+    """
+    state, steps = self.state, len(self.state.actions)
+    if self._end == len(self._storage):
+      self._storage = np.empty((max(2 * steps, 64), *shape), dtype)
+      if steps:
+        self._storage[:steps] = state.actions
+      self._end = steps
+    self._end += 1
+    self._state = state._replace(
+        actions=self._storage[self._end - steps - 1:self._end])

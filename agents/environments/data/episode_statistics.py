@@ -1,125 +1,88 @@
-"""What comes of the steps and resets of a batch."""
+"""Finished episodes, failed episodes and stepping time of a batch."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from agents.environments import group as group_lib
 from agents.environments.blocks import base
-from agents.environments.blocks import gymnasium_block
 from agents.environments.data import episode_log
 from agents.environments.data import episodes
-from agents.environments.data import failure_budget
+from agents.environments.data import failure_budget as failure_budget_lib
 
 
-class Outcomes:
-  """Notes which episodes ended or failed, what infos said, and the time.
+class EpisodeStatistics:
+  """Collects the episodes that end and the seconds that steps take.
 
   Args:
-    log: Of the episodes of the batch; every step is appended to it.
-    incidents: How many episodes may be broken off.
-    size: Number of environments, B.
-    parallel: How many of them step at the same time.
-    infos: Whether steps say something in their infos.
+    log: Log of the batch's running episodes; every step is recorded in it.
+    failure_budget: Number of episodes that may fail.
+    first: Index of the first environment within the batch of the run.
+    parallel: Number of environments that step at the same time.
   """
 
   def __init__(self, log: episode_log.EpisodeLog,
-               incidents: failure_budget.FailureBudget, size: int, parallel: int,
-               infos: bool):
+               failure_budget: failure_budget_lib.FailureBudget,
+               first: int, parallel: int):
     self._log = log
-    self._incidents = incidents
-    self._size = size
+    self._failure_budget = failure_budget
+    self._first = first
     self._parallel = parallel
-    self._with_infos = infos
-    # Of episodes that ended, in order of time.
-    self.finished: list[episodes.Episode] = []
-    self.final_observ: list[np.ndarray] = []  # Each [...].
-    self.step_seconds = 0.0  # Time spent waiting for the environments.
-    # What it would have been, had all workers been stepping all the time.
-    self.least_seconds = 0.0
-    self.forget_infos()
+    self._finished: list[episodes.Episode] = []
+    self._final_observ: list[np.ndarray] = []
+    self.step_seconds = 0.0  # Seconds that the trainer waited for steps.
+    self.busy_seconds = 0.0  # Seconds of work in steps, per parallel worker.
 
-  def step(self, group: group_lib.Group, reports: dict[int, gymnasium_block.Report],
-           seconds: float):
-    """Note what came of a step.
+  def update(self, arrays: dict[str, np.ndarray],
+             reports: Mapping[int, base.StepReport], seconds: float):
+    """Records one step of all environments.
 
     Args:
-      group: That has stepped; its arrays hold the answers.
-      reports: By index in the batch.
-      seconds: That were spent waiting for it.
+      arrays: Fields of the batch's buffer after the step.
+      reports: Reports of episodes that ended or failed, by index in the run's
+        batch.
+      seconds: Time that the trainer waited for the step.
+
     Raises:
-      EnvironmentFailure: If too many episodes have broken off.
+      EnvironmentFailure: If more episodes fail than the budget allows.
     """
     self.step_seconds += seconds
-    arrays, first = group.arrays, group.rows.start
-    self.least_seconds += float(arrays["seconds"].sum()) / self._parallel
+    self.busy_seconds += float(arrays["seconds"].sum()) / self._parallel
     ended = arrays["terminated"] | arrays["truncated"]
     if reports:
-      ended |= arrays["active"] & ~arrays["valid"]  # Broken off.
-    for index, episode in self._log.append(
-        first, arrays["action"], arrays["active"], arrays["reward"],
-        ended).items():
-      outcome, skipped = reports[index][:2]
-      if isinstance(outcome, str):
-        self._survive(outcome, index, episode.seed, episode.action)
+      ended |= arrays["active"] & ~arrays["valid"]  # Failed episodes.
+    finished = self._log.record(
+        arrays["action"], arrays["active"], arrays["reward"], ended)
+    for offset, episode in finished.items():
+      report = reports[self._first + offset]
+      if isinstance(report.outcome, str):
+        self._fail(report.outcome, offset, episode.seed, episode.action)
       else:
-        self.finished.append(dataclasses.replace(episode, info=outcome))
-        self.final_observ.append(arrays["final_observ"][index - first].copy())
-      for text in skipped:
-        self._survive(text, index, self._log.skip(index), episode.action[:0])
-    if self._with_infos:
-      waited = gymnasium_block.Report({})
-      found = {index: reports.get(index, waited)
-               for index in range(first, group.rows.stop)}
-      self._note({index: (report.info or {}, report.reset_info)
-                  for index, report in found.items()})
+        self._finished.append(
+            dataclasses.replace(episode, info=report.outcome))
+        self._final_observ.append(arrays["final_observ"][offset].copy())
+      for text in report.failed_resets:
+        self._fail(text, offset, self._log.skip(offset), episode.action[:0])
 
-  def begin(self, infos: Mapping[int, dict[str, Any]]):
-    """Note what resets that no step stands behind say, by index."""
-    self._note({index: ({}, info) for index, info in infos.items()})
+  def take_finished(self) -> list[episodes.Episode]:
+    """Returns the episodes that ended since the previous call, in order."""
+    finished, self._finished = self._finished, []
+    return finished
 
-  def forget_infos(self):
-    """Begin without infos of steps and resets."""
-    # Of each environment's latest step, also where that ended an episode, and
-    # of the reset that began its running episode.
-    self.infos: list[dict[str, Any]] = [{} for _ in range(self._size)]
-    self.reset_infos: list[dict[str, Any]] = [{} for _ in range(self._size)]
+  def take_final_observ(self) -> list[np.ndarray]:
+    """Returns the last observations of episodes that ended since the last call.
 
-  def _note(self, said: dict[int, tuple[dict[str, Any], dict[str, Any] | None]]
-            ):
-    """Keep infos of a step, and of the reset behind it if there was one.
-
-    The lists that somebody may have kept don't change.
+    Returns:
+      One array of shape [...] per episode, in order of time.
     """
-    self.infos = [
-        said[index][0] if index in said else info
-        for index, info in enumerate(self.infos)]
-    self.reset_infos = [
-        info if (begun := said.get(index, ({}, None))[1]) is None else begun
-        for index, info in enumerate(self.reset_infos)]
+    final_observ, self._final_observ = self._final_observ, []
+    return final_observ
 
-  def _survive(self, text: str, index: int, seed: int, action: np.ndarray):
-    """Take notice of an episode that broke off.
-
-    Raises:
-      EnvironmentFailure: If there were too many.
-    """
-    if not self._incidents.survive(failure_budget.Failure(
-        text, (failure_budget.FailedEpisode(index, seed, action),))):
+  def _fail(self, text: str, offset: int, seed: int, action: np.ndarray):
+    failed = failure_budget_lib.FailedEpisode(
+        self._first + offset, seed, action)
+    if not self._failure_budget.record(
+        failure_budget_lib.Failure(text, (failed,))):
       raise base.EnvironmentFailure(text)
-
-  @contextlib.contextmanager
-  def witnessed(self, group: group_lib.Group, stepping: bool = False):
-    """Keep the episode of an environment that fails."""
-    try:
-      yield
-    except Exception as error:
-      for failure in (error, error.__cause__):
-        if isinstance(failure, base.EnvironmentFailure):
-          self._incidents.fatal = group.incident(failure, stepping)
-      raise

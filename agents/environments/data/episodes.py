@@ -8,34 +8,71 @@ from typing import NamedTuple
 
 import numpy as np
 
+_NUMBERS = (int, float, np.number)
+
 
 def episode_seed(run_seed: int, index: int, episode: int) -> int:
-  """Seed of one episode of one environment, in [0, 2^31).
+  """Derives the seed of one episode of one environment.
 
   Args:
     run_seed: Seed of the run.
-    index: Environment within the batch.
+    index: Index of the environment within the batch.
     episode: Number of the episode within that environment, from 0.
+
+  Returns:
+    Integer in [0, 2^31), because some simulators keep seeds in a C int.
   """
   sequence = np.random.SeedSequence(run_seed, spawn_key=(index, episode))
-  # Simulators that keep the seed in a C int want 31 bits.
   return int(sequence.generate_state(1)[0]) & 0x7FFFFFFF
+
+
+def numbers(info: dict[str, Any]) -> dict[str, bool | int | float]:
+  """Returns the scalar numbers of an info as Python numbers.
+
+  Args:
+    info: Info of a step.
+
+  Returns:
+    Booleans, integers and floats by key; other values are left out.
+  """
+  scalars: dict[str, bool | int | float] = {}
+  for key, value in info.items():
+    if isinstance(value, (bool, np.bool_)):
+      scalars[str(key)] = bool(value)
+    elif isinstance(value, (int, np.integer)):
+      scalars[str(key)] = int(value)
+    elif isinstance(value, (float, np.floating)):
+      scalars[str(key)] = float(value)
+  return scalars
+
+
+def add_reward_parts(parts: dict[str, Any], info: dict[str, Any]):
+  """Adds the `reward_...` numbers of an info to running sums.
+
+  Args:
+    parts: Sums by key; modified in place.
+    info: Info of a step.
+  """
+  for key, value in info.items():
+    if (isinstance(key, str) and key.startswith("reward_")
+        and isinstance(value, _NUMBERS)):
+      parts[key] = parts.get(key, 0.0) + float(value)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Episode:
-  """An episode that was played to its end, and all it takes to play it again.
-  """
+  """A completed episode, with the data to replay it."""
 
   seed: int
-  action: np.ndarray  # [L, ...], as the agent chose them.
-  score: float  # Sum of its rewards.
-  info: dict[str, Any]  # Numbers in that of its last step; "reward_parts" are
-                        # sums of what the environment reports as `reward_...`.
+  action: np.ndarray  # [L, ...], as the agent sent them.
+  score: float  # Sum of the rewards.
+  # Numbers of the last step's info. "reward_parts" holds sums over the episode
+  # of the infos' `reward_...` numbers.
+  info: dict[str, Any]
 
   @property
   def length(self) -> int:
-    """Steps."""
+    """Number of steps."""
     return len(self.action)
 
   def __eq__(self, other: object) -> bool:
@@ -46,31 +83,42 @@ class Episode:
 
 
 class EpisodeState(NamedTuple):
-  """The running episode of every environment, at one moment."""
+  """The running episodes of B environments at one moment."""
 
-  episode: np.ndarray  # [B] int64, its number, from 0.
+  episode: np.ndarray  # [B] int64, number of the episode, from 0.
   seed: np.ndarray  # [B] int64
-  observ: np.ndarray  # [B, ...], the latest.
-  score: np.ndarray  # [B] float32, sum of its rewards so far.
-  first: np.ndarray  # [B] int64, position of its first action in `actions`.
-  actions: np.ndarray  # [T, B, ...], one row for each step.
+  observ: np.ndarray  # [B, ...], latest observations.
+  score: np.ndarray  # [B] float32, sum of the rewards so far.
+  first: np.ndarray  # [B] int64, row of the first action in `actions`.
+  actions: np.ndarray  # [T, B, ...], one row per step.
 
   def copy(self) -> EpisodeState:
-    """Return what stays as it is; actions that were taken never change."""
-    return EpisodeState(self.episode.copy(), self.seed.copy(), self.observ.copy(),
-                   self.score.copy(), self.first.copy(), self.actions)
+    """Returns a copy that later steps do not change.
+
+    The copy shares `actions`, because recorded actions are never overwritten.
+    """
+    return EpisodeState(
+        self.episode.copy(), self.seed.copy(), self.observ.copy(),
+        self.score.copy(), self.first.copy(), self.actions)
 
   @property
   def length(self) -> np.ndarray:
-    """Steps of each episode so far, [B]."""
+    """Number of steps of each running episode, [B]."""
     return len(self.actions) - self.first
 
   def episode_actions(self, index: int) -> np.ndarray:
-    """Return one environment's actions, of shape [steps, ...]."""
+    """Returns the actions of one running episode.
+
+    Args:
+      index: Index of the environment.
+
+    Returns:
+      Array of shape [steps, ...].
+    """
     return self.actions[self.first[index]:, index].copy()
 
   def arrays(self) -> dict[str, np.ndarray]:
-    """Return what a checkpoint holds; actions lie one after the other."""
+    """Returns the arrays of a checkpoint, with all actions concatenated."""
     actions = [self.episode_actions(index) for index in range(len(self.seed))]
     return {
         "episode": self.episode, "seed": self.seed, "observ": self.observ,
@@ -80,18 +128,26 @@ class EpisodeState(NamedTuple):
 
   @classmethod
   def from_arrays(cls, arrays: dict[str, np.ndarray]) -> EpisodeState:
-    """Undo `arrays`.
+    """Rebuilds the state from the result of `arrays`.
+
+    Args:
+      arrays: Arrays by name.
+
+    Returns:
+      The state.
 
     Raises:
-      KeyError: If some are missing.
-      ValueError: If there are others, or they do not fit each other.
+      KeyError: If an array is missing.
+      ValueError: If an array is unknown or the lengths disagree.
     """
     names = {"episode", "seed", "observ", "score", "length", "action"}
     if unknown := sorted(arrays.keys() - names):
-      raise ValueError(f"Nobody knows what {', '.join(unknown)} would be.")
+      raise ValueError(
+          f"Unknown arrays in the checkpoint: {', '.join(unknown)}.")
     length = arrays["length"]
     if length.min() < 0 or length.sum() != len(arrays["action"]):
-      raise ValueError("There are more actions than steps, or less.")
+      raise ValueError("The number of actions differs from the number of steps "
+                       "of the running episodes.")
     steps, action = int(length.max()), arrays["action"]
     first = steps - length
     rows = np.zeros((steps, len(length), *action.shape[1:]), action.dtype)
@@ -102,13 +158,15 @@ class EpisodeState(NamedTuple):
     return cls(arrays["episode"].copy(), arrays["seed"].copy(),
                arrays["observ"].copy(), arrays["score"].copy(), first, rows)
 
+  def rows(self, rows: slice) -> EpisodeState:
+    """Returns the state of some of the environments.
 
-class Part(NamedTuple):
-  """The running episodes of those N environments that one machine steps."""
+    Args:
+      rows: Indices of the environments.
 
-  rows: slice  # Where they are within the batch.
-  episode: np.ndarray  # [N] int64, as all else like that of `EpisodeState`.
-  seed: np.ndarray  # [N] int64
-  observ: np.ndarray  # [N, ...]
-  score: np.ndarray  # [N] float32
-  length: np.ndarray  # [N] int64
+    Returns:
+      State with the leading dimension of `rows`.
+    """
+    return EpisodeState(
+        self.episode[rows], self.seed[rows], self.observ[rows],
+        self.score[rows], self.first[rows], self.actions[:, rows])

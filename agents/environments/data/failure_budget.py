@@ -1,4 +1,4 @@
-"""Faults of environments and workers that a run survives, and how many."""
+"""Failures of environments and workers, and how many a run tolerates."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-WINDOW = 600.0  # Seconds in which incidents are counted.
+WINDOW = 600.0  # Seconds in which failures count against the limit.
 
 
 class FailedEpisode(NamedTuple):
   """An episode in which something failed."""
 
-  environment: int  # Its index within its batch.
+  environment: int  # Index within its batch.
   seed: int
-  action: np.ndarray  # [L, ...], as the agent chose them; the last one failed.
+  action: np.ndarray  # [L, ...], as the agent sent them; the last one failed.
 
 
 class Failure(NamedTuple):
-  """Something that failed: an environment, or a worker with all that it has."""
+  """The failure of an environment, or of a worker with all its environments."""
 
-  text: str  # For people; says what and where.
-  broken: tuple[FailedEpisode, ...] = ()  # One of them is to blame, if any is.
+  text: str  # Message with the cause and the place.
+  episodes: tuple[FailedEpisode, ...] = ()  # Running episodes, if known.
 
   @property
   def summary(self) -> str:
-    """What failed and, where there is a traceback, the error that ends it."""
+    """The first line and, below a traceback, the error that ends it."""
     lines = self.text.strip().splitlines()
     traceback = any(line.startswith("Traceback") for line in lines)
     first = lines[0].removesuffix(" It was here:")
@@ -35,37 +35,48 @@ class Failure(NamedTuple):
 
 
 class FailureBudget:
-  """Counts what fails.
+  """Counts failures and decides whether the run continues.
 
   Args:
-    most: That are survived within WINDOW seconds; one more is an error.
+    limit: Number of failures tolerated within WINDOW seconds.
 
-  The attribute `fatal` is what was not survived, if there is such.
+  The attribute `fatal` holds the failure that exceeded the limit, or None.
   """
 
-  def __init__(self, most: int = 0):
-    self.most = most
+  def __init__(self, limit: int = 0):
+    self.limit = limit
     self.fatal: Failure | None = None
     self._times: collections.deque[float] = collections.deque()
-    self._untold: list[Failure] = []
+    self._recorded: list[Failure] = []
 
-  def survive(self, incident: Failure) -> bool:
-    """Take notice of an incident; return whether to go on."""
+  def record(self, failure: Failure) -> bool:
+    """Records a failure.
+
+    Args:
+      failure: The failure.
+
+    Returns:
+      Whether the limit still holds, so that the run continues.
+    """
     now = time.monotonic()
     while self._times and self._times[0] < now - WINDOW:
       self._times.popleft()
-    if len(self._times) >= self.most:
-      self.fatal = incident
+    if len(self._times) >= self.limit:
+      self.fatal = failure
       return False
     self._times.append(now)
-    self._untold.append(incident)
+    self._recorded.append(failure)
     return True
 
-  def hear(self, incidents: list[Failure]):
-    """Take notice of what was survived elsewhere, where it was counted."""
-    self._untold += incidents
+  def merge(self, failures: list[Failure]):
+    """Adds failures that another machine has already counted.
 
-  def take(self) -> list[Failure]:
-    """Return what was survived since this was asked for the last time."""
-    taken, self._untold = self._untold, []
-    return taken
+    Args:
+      failures: Result of that machine's `drain`.
+    """
+    self._recorded += failures
+
+  def drain(self) -> list[Failure]:
+    """Returns the tolerated failures since the previous call."""
+    recorded, self._recorded = self._recorded, []
+    return recorded

@@ -7,28 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-_NUMBERS = (int, float, np.number)
-
-
-def numbers(info: dict[str, Any]) -> dict[str, bool | int | float]:
-  """Return what is a number, as one of Python's own."""
-  found: dict[str, bool | int | float] = {}
-  for key, value in info.items():
-    if isinstance(value, (bool, np.bool_)):
-      found[str(key)] = bool(value)
-    elif isinstance(value, (int, np.integer)):
-      found[str(key)] = int(value)
-    elif isinstance(value, (float, np.floating)):
-      found[str(key)] = float(value)
-  return found
-
-
-def add_reward_parts(parts: dict[str, Any], info: dict[str, Any]):
-  """Add what a step's info reports as `reward_...` to the sums in `parts`."""
-  for key, value in info.items():
-    if (isinstance(key, str) and key.startswith("reward_")
-        and isinstance(value, _NUMBERS)):
-      parts[key] = parts.get(key, 0.0) + float(value)
+from agents.environments.data import episodes
 
 
 class DefaultTimeLimit(gymnasium.wrappers.TimeLimit):
@@ -52,7 +31,7 @@ class ActionRepeat(gymnasium.Wrapper):
     for _ in range(self._amount):
       observ, reward, terminated, truncated, info = self.env.step(action)
       total += float(reward)
-      add_reward_parts(parts, info)
+      episodes.add_reward_parts(parts, info)
       if terminated or truncated:
         break
     return observ, total, terminated, truncated, {**info, **parts}

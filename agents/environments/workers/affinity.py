@@ -1,8 +1,8 @@
-"""When and where the processes of workers run.
+"""Scheduling policy and CPU affinity of worker processes.
 
-Waking a worker must not stop the trainer, which still has others to wake: the
-kernel may let the one that wakes run at once, on the same core, and all the
-others wait for it.
+A worker that wakes up must not preempt the trainer, which still has other
+workers to wake. By default, the kernel may run the first worker on the
+trainer's core at once, and all other workers wait for its step.
 """
 
 from __future__ import annotations
@@ -11,33 +11,41 @@ import contextlib
 import os
 
 
-def core_of(number: int, amount: int) -> int | None:
-  """Return the core that one of several workers has for itself, if any.
+def core_for(number: int, num_workers: int) -> int | None:
+  """Selects the CPU core of a worker if each worker can have its own.
 
-  They have one each where there are just as many cores that may be used. Left
-  to the kernel, two would share one now and then while another is idle.
+  Without affinity, two workers sometimes share a core while another is idle.
+
+  Args:
+    number: Number of the worker, from 0.
+    num_workers: Number of all workers.
+
+  Returns:
+    Index of the core, or None if workers and available cores differ in number.
   """
   if not hasattr(os, "sched_getaffinity"):
     return None
   cores = sorted(os.sched_getaffinity(0))
-  return cores[number] if amount == len(cores) else None
+  return cores[number] if num_workers == len(cores) else None
 
 
-def place(pid: int, core: int | None):
-  """Have a process give way to the trainer, and stay on a core.
+def configure(pid: int, core: int | None):
+  """Gives a worker process batch scheduling and pins it to a core.
 
-  That needs no rights; on a system that knows no such thing, nothing happens.
+  This needs no privileges and does nothing on systems without these policies,
+  or if the trainer itself runs under another policy.
 
   Args:
-    pid: Of the process.
-    core: To stay on; None for any.
+    pid: Process id.
+    core: Index of the core; None pins to no core.
   """
   if not hasattr(os, "SCHED_BATCH"):
     return
   if os.sched_getscheduler(0) != os.SCHED_OTHER:
-    return  # Somebody has chosen otherwise, for the workers, too.
-  with contextlib.suppress(OSError):  # It ended, or a sandbox forbids it.
-    # A batch process does not preempt an ordinary one when it wakes up.
+    return
+  # The process may have ended, or a sandbox may forbid the calls.
+  with contextlib.suppress(OSError):
+    # Batch processes do not preempt ordinary processes when they wake up.
     os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0))
     if core is not None:
       os.sched_setaffinity(pid, {core})

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
 from typing import Protocol
@@ -20,7 +19,7 @@ import numpy as np
 
 from agents import errors
 from agents.environments.blocks import base
-from agents.environments.data import failure_budget
+from agents.environments.data import failure_budget as failure_budget_lib
 from agents.environments.data import mujoco_warnings
 from agents.environments.making import gym_registry
 from agents.environments.workers import affinity
@@ -29,91 +28,106 @@ from agents.environments.workers import protocol
 from agents.environments.workers import remote_block
 
 _SECONDS_TO_CHECK = 1.0
-_SECONDS_TO_OPEN = 60.0  # At least, for a new process and its environments.
+_SECONDS_TO_OPEN = 60.0  # Minimum for a new process and its environments.
 
 
 class Interrupted(errors.EnvironmentsError):
-  """The user wants to stop and the environments take too long to answer."""
+  """The user stops the run and the environments take too long to answer."""
 
 
 class ReplaySource(Protocol):
-  """What a restarted worker needs to know of the environments of a block."""
+  """The data that a replaced worker needs of a batch's environments."""
 
   def running(self) -> tuple[list[int], list[int], list[np.ndarray]] | None:
-    """Return number, seed and actions of each running episode, if there are.
-    """
+    """Returns number, seed and actions of each running episode, if any."""
 
-  def check(self, here: slice):
-    """Raise an error if replaying did not lead to the last observations."""
+  def check(self, rows: slice):
+    """Raises an error if a replay did not reproduce the last observations."""
 
-  def episodes(self, here: slice, stepping: bool) -> list[failure_budget.FailedEpisode]:
-    """Return running episodes, with the action of a step that has no answer."""
+  def failed_episodes(self, rows: slice, stepping: bool
+                      ) -> list[failure_budget_lib.FailedEpisode]:
+    """Returns running episodes, with the actions of an unanswered step."""
 
 
 @dataclasses.dataclass
-class _Question:
-  """What a block has asked its workers, and who has answered."""
+class _Request:
+  """A request to all workers of a block, and the answers so far."""
 
   block: remote_block.RemoteBlock
   send: remote_block.Send
-  seconds: float  # That an answer may take; 0: forever.
-  waiting: list[tuple[process.Worker, slice]]  # For whom, in this order.
+  seconds: float  # Limit for an answer; 0: none.
+  waiting: list[tuple[process.WorkerProcess, slice]]
   answers: list[protocol.Answer] = dataclasses.field(default_factory=list)
 
 
-def cores() -> int:
-  """Cores that this process may use."""
+def num_cores() -> int:
+  """Returns the number of CPU cores that this process may use."""
   if hasattr(os, "sched_getaffinity"):
     return len(os.sched_getaffinity(0))
   return os.cpu_count() or 1
 
 
-def shares(batch: int, amount: int) -> list[tuple[int, int]]:
-  """Return the first environment of each worker, and the one behind its last.
+def cores() -> int:
+  """Returns `num_cores()`."""
+  return num_cores()
+
+
+def split_evenly(size: int, num_workers: int) -> list[slice]:
+  """Splits the environments of a batch over the workers.
+
+  Args:
+    size: Number of environments.
+    num_workers: Number of workers.
+
+  Returns:
+    Rows of each worker.
   """
-  bounds = [number * batch // amount for number in range(amount + 1)]
-  return list(zip(bounds[:-1], bounds[1:], strict=True))
+  bounds = [number * size // num_workers for number in range(num_workers + 1)]
+  return list(map(slice, bounds[:-1], bounds[1:]))
 
 
 class WorkerPool:
-  """A few processes, each stepping its share of every batch opened on them.
+  """Worker processes, each of which steps its share of every open batch.
 
   Args:
-    amount: Number of processes.
-    interrupt_fd: A descriptor that becomes readable when waiting for the
+    num_workers: Number of processes.
+    interrupt_fd: Descriptor that becomes readable when waiting for the
       environments must end with Interrupted.
-    variables: Environment variables of the processes, beside those of this.
-    incidents: How many deaths are survived; none by default. Another process
-      takes the place, and replays the episodes, so that nothing else changes.
-    timeout: Seconds for a batched step, the reset of an environment or a step
-      of a replay; who takes longer is killed. 0: forever.
+    variables: Environment variables of the processes, in addition to those of
+      this process.
+    failure_budget: Number of worker deaths to tolerate; none by default. A new
+      process replays the episodes of a dead one, so that results stay equal.
+    timeout: Limit in seconds for a batched step, the reset of an environment
+      and a step of a replay; slower workers are killed. 0: no limit.
   """
 
-  def __init__(self, amount: int, interrupt_fd: int | None = None,
+  def __init__(self, num_workers: int, interrupt_fd: int | None = None,
                variables: dict[str, str] | None = None,
-               incidents: failure_budget.FailureBudget | None = None,
+               failure_budget: failure_budget_lib.FailureBudget | None = None,
                timeout: float = 0.0):
-    if amount < 1:
-      raise ValueError(f"`amount` must be at least 1. Received: {amount}.")
+    if num_workers < 1:
+      raise ValueError(
+          f"`num_workers` must be at least 1. Received: {num_workers}.")
     if sys.platform == "win32":
       raise errors.RunError(
-          "Workers inherit file descriptors, which Windows can't do; run this "
-          "in WSL, or with --noenv_processes.")
-    self.incidents = incidents or failure_budget.FailureBudget()
+          "Workers inherit file descriptors, which Windows does not support. "
+          "Use WSL, or --no-env-processes.")
+    self.failure_budget = failure_budget or failure_budget_lib.FailureBudget()
     self._timeout = timeout
-    self._workers: list[process.Worker] = []
-    self._numbers: set[int] = set()  # Of all blocks there are.
+    self._workers: list[process.WorkerProcess] = []
+    self._numbers: set[int] = set()  # Of all blocks that are not closed.
     self._open: dict[remote_block.RemoteBlock, ReplaySource | None] = {}
-    # In order of time, and what came for others meanwhile.
-    self._questions: collections.deque[_Question] = collections.deque()
-    self._kept: dict[remote_block.RemoteBlock, list[list[protocol.Answer]]] = {}
-    self._given_up = False
+    self._requests: collections.deque[_Request] = collections.deque()
+    # Complete answers that another block's `wait` received.
+    self._kept: dict[
+        remote_block.RemoteBlock, list[list[protocol.Answer]]] = {}
+    self._failed = False
     try:
-      for number in range(amount):
-        self._workers.append(process.Worker(
+      for number in range(num_workers):
+        self._workers.append(process.WorkerProcess(
             number, variables or {}, interrupt_fd,
-            self._seconds(_SECONDS_TO_OPEN),
-            affinity.core_of(number, amount)))
+            self._limit(_SECONDS_TO_OPEN),
+            affinity.core_for(number, num_workers)))
     except BaseException:
       self.close()
       raise
@@ -123,91 +137,125 @@ class WorkerPool:
 
   @property
   def pids(self) -> list[int]:
+    """Process ids of the workers."""
     return [worker.process.pid for worker in self._workers]
 
-  def open(self, kind: type[base.BlockBase],
+  def open(self, block_class: type[base.BlockBase],
            constructors: Sequence[base.Constructor], first: int,
            spaces: tuple[gymnasium.Space, gymnasium.Space], descriptor: int,
-           history: ReplaySource | None, *options) -> remote_block.RemoteBlock:
-    """Build environments on all workers, an even share on each.
+           source: ReplaySource | None, *options) -> remote_block.RemoteBlock:
+    """Builds environments on all workers, with an even share on each.
 
     Args:
-      kind: Of blocks, whose `views` finds the fields of the shared memory.
-      constructors: One function for each environment.
-      first: Index of the first one within its batch.
+      block_class: Class of the shares; its `views` finds the fields of the
+        shared memory.
+      constructors: One function per environment.
+      first: Index of the first environment within its batch.
       spaces: Observation and action space.
       descriptor: Shared memory of the size that the views need.
-      history: Of these environments, as far as their answers are known; None
-        if nobody knows, so that the death of a worker is an error.
-      options: Arguments of the kind that are its own.
+      source: Running episodes of the environments, for replays; None makes the
+        death of a worker an error.
+      options: Further arguments of the block class.
+
+    Returns:
+      The block.
+
+    Raises:
+      RuntimeError: If too many batches are open, or a worker has failed.
     """
-    number = next((number for number in range(protocol.BLOCKS)
+    number = next((number for number in range(protocol.MAX_BLOCKS)
                    if number not in self._numbers), None)
     if number is None:
-      raise RuntimeError(f"{protocol.BLOCKS} batches are open on these "
-                         "workers, which is all they can tell apart.")
+      raise RuntimeError(f"{protocol.MAX_BLOCKS} batches are open on these "
+                         "workers, which is the maximum. Close some of them.")
     self._check_usable()
     size = len(constructors)
-    # Each group of a batch begins with the next worker, so that what does not
-    # divide evenly does not always fall on the same ones.
-    turn = first // size % len(self._workers)
-    workers = [*self._workers[turn:], *self._workers[:turn]]
-    parts = [(worker, slice(*share)) for worker, share in zip(
-        workers, shares(size, len(workers)), strict=True)]
-    pickled = {here.start: cloudpickle.dumps(constructors[here])
-               for _, here in parts}
-    ids = gym_registry.packed()
-    def build(worker, here):
+    shares = list(zip(
+        self._workers, split_evenly(size, len(self._workers)), strict=True))
+    pickled = {rows.start: cloudpickle.dumps(constructors[rows])
+               for _, rows in shares}
+    registrations = gym_registry.packed()
+    def build(worker, rows):
       worker.request((block.number, "open", (
-          kind, size, here.start, first, ids, pickled[here.start], spaces,
-          options)), block.descriptor)
+          block_class, size, rows.start, first, registrations,
+          pickled[rows.start], spaces, options)), block.descriptor)
     block = remote_block.RemoteBlock(
-        self, number, parts, os.dup(descriptor), build)
+        self, number, shares, os.dup(descriptor), build)
     self._numbers.add(number)
     try:
       self.ask(block, build, _SECONDS_TO_OPEN)
       self.wait(block)
     except Exception:
       with contextlib.suppress(Exception):
-        block.close()  # Some workers have built theirs.
+        block.close()  # Some workers have built their share.
       raise
-    self._open[block] = history
+    self._open[block] = source
     return block
+
+  def expect(self, block: remote_block.RemoteBlock, send: remote_block.Send,
+             min_seconds: float = 0.0):
+    """Registers a request that the block sends to all its workers.
+
+    Args:
+      block: Block that sends the request.
+      send: Repeats the request for a replaced worker.
+      min_seconds: Minimum of the limit for an answer.
+
+    Raises:
+      RuntimeError: If the workers accept no requests.
+    """
+    self._check_usable()
+    self._requests.append(_Request(
+        block, send, self._limit(min_seconds), list(block.shares)))
+
+  def ask(self, block: remote_block.RemoteBlock, send: remote_block.Send,
+          min_seconds: float = 0.0):
+    """Sends a request to all workers of a block.
+
+    Args:
+      block: Block that sends the request.
+      send: Sends the request to one worker, for its rows.
+      min_seconds: Minimum of the limit for an answer.
+
+    Raises:
+      RuntimeError: If the workers accept no requests.
+    """
+    self.expect(block, send, min_seconds)
+    try:
+      for worker, rows in block.shares:
+        send(worker, rows)
+    except BaseException:
+      self.mark_failed()
+      raise
 
   def wait(self, block: remote_block.RemoteBlock, seconds: float | None = None
            ) -> list[Any]:
-    """Wait for the answers to a block's oldest request and return the results.
+    """Waits for the answers to a block's oldest request.
 
     Args:
-      block: That has asked.
-      seconds: How long to wait at most, without heeding interrupts; None for
-        as long as it takes.
+      block: Block that sent the request.
+      seconds: Maximum time to wait, without reacting to interrupts; None waits
+        without limit.
+
+    Returns:
+      Result of each worker.
+
     Raises:
-      Exception: What an environment raised, as itself; its cause says where.
-      process_lib.WorkerDied: If a process ended.
+      Exception: Error of an environment; its cause names the environment.
+      WorkerDied: If a process ended and the failure budget is used up.
       Interrupted: If `interrupt_fd` became readable.
       TimeoutError: If `seconds` have passed.
     """
     self._check_usable()
     deadline = None if seconds is None else time.monotonic() + seconds
     try:
-      while not self._kept.get(block):
-        # A worker answers in order of the requests.
-        question = self._questions[0]
-        while question.waiting:
-          try:
-            question.answers.append(self._answer(
-                [worker for worker, _ in question.waiting], question.seconds,
-                deadline))
-            del question.waiting[0]
-          except process.WorkerDied as death:
-            if deadline is not None:
-              raise
-            self._restart(death)
-        self._kept.setdefault(question.block, []).append(question.answers)
-        self._questions.popleft()
+      while not self._kept.get(block):  # Workers answer in order of requests.
+        request = self._requests[0]
+        self._collect(request, deadline)
+        self._kept.setdefault(request.block, []).append(request.answers)
+        self._requests.popleft()
     except BaseException:
-      self._given_up = True
+      self.mark_failed()
       raise
     answers = self._kept[block].pop(0)
     for answer in answers:
@@ -216,139 +264,34 @@ class WorkerPool:
     _raise_error(answers)
     return [answer.result for answer in answers]
 
-  def _answer(self, workers: Sequence[process.Worker], seconds: float,
-              deadline: float | None = None) -> protocol.Answer:
-    """Return what the first of some workers has to say.
-
-    Args:
-      workers: Who is waited for, in this order.
-      seconds: That an answer may take before a worker is killed; 0: forever.
-      deadline: Time to give up at; None to heed interrupts instead.
-    """
-    first = workers[0]
-    descriptor = first.connection.fileno()
-    while True:
-      before = time.monotonic()
-      ready = {ready for ready, _ in first.poll.poll(1000 * _SECONDS_TO_CHECK)}
-      if descriptor in ready:
-        if answer := first.receive():
-          return answer
-        ready.remove(descriptor)
-      waited = time.monotonic() - before
-      if waited > 2 * _SECONDS_TO_CHECK:  # All of us were stopped, by Ctrl-Z.
-        for worker in workers:
-          worker.since += waited
-      if deadline is None and ready:
-        raise Interrupted("Interrupted while environments were stepping.")
-      if deadline is not None and time.monotonic() > deadline:
-        raise TimeoutError("No answer in time.")
-      if seconds and time.monotonic() > first.since + seconds:
-        raise first.kill(seconds)
-      # What an environment forked may hold a dead worker's connection open.
-      for worker in workers:
-        worker.check_alive()
-      if ready:
-        time.sleep(0.001)  # The interrupt stays readable.
-
-  def _restart(self, death: process.WorkerDied):
-    """Replace a worker, and bring the new one to where it was.
-
-    Raises:
-      process_lib.WorkerDied: If that has happened too often.
-    """
-    worker = self._workers[death.number]
-    if any(self._kept.values()):
-      raise death  # What came for others is of before, and can't come again.
-    if None in self._open.values():
-      raise death  # Nobody could bring its environments back.
-    while True:
-      if not self.incidents.survive(failure_budget.Failure(
-          str(death), tuple(self._unanswered(worker)))):
-        raise death
-      try:
-        worker.replace()
-        for block, history in self._open.items():
-          self._rebuild(block, history, worker)
-        for question in self._questions:
-          for waiting, here in question.waiting:
-            if waiting is worker:
-              question.send(worker, here)
-        return
-      except process.WorkerDied as again:
-        death = again
-
-  def _unanswered(self, worker: process.Worker
-                  ) -> Iterator[failure_budget.FailedEpisode]:
-    """Yield the episodes that a worker may have died of."""
-    for question in self._questions:
-      if history := self._open.get(question.block):
-        for waiting, here in question.waiting:
-          if waiting is worker:
-            yield from history.episodes(
-                here, question.send is question.block.step)
-
-  def _rebuild(self, block: remote_block.RemoteBlock, history: ReplaySource | None,
-               worker: process.Worker):
-    """Build a worker's share of a block again, and replay its episodes."""
-    assert history
-    for here in [here for other, here in block.shares if other is worker]:
-      block.build(worker, here)
-      _raise_error([self._answer(
-          [worker], self._seconds(_SECONDS_TO_OPEN))])
-      if running := history.running():
-        worker.request((block.number, "replay", tuple(
-            part[here] for part in running)))
-        _raise_error([self._answer([worker], self._seconds())])
-        history.check(here)
-
   @property
   def usable(self) -> bool:
-    """Whether workers still do what they are asked to."""
-    return bool(self._workers) and not self._given_up
+    """Whether the workers accept requests."""
+    return bool(self._workers) and not self._failed
 
-  def ask(self, block: remote_block.RemoteBlock, send: remote_block.Send,
-          least: float = 0.0):
-    """Ask all workers of a block for something.
-
-    Args:
-      block: To which the answers belong.
-      send: Asks one worker, about its share of the environments.
-      least: Seconds that an answer may take, whatever the timeout.
-    Raises:
-      RuntimeError: If nothing can be asked of the workers any more.
-    """
-    self._check_usable()
-    try:
-      for worker, here in block.shares:
-        send(worker, here)
-    except BaseException:
-      self._given_up = True
-      raise
-    self._questions.append(_Question(
-        block, send, self._seconds(least), list(block.shares)))
-
-  def _seconds(self, least: float = 0.0) -> float:
-    """Return the seconds that an answer may take; 0: forever."""
-    return self._timeout and max(least, self._timeout)
+  def mark_failed(self):
+    """Refuses further requests, because a request was sent in part."""
+    self._failed = True
 
   def forget(self, block: remote_block.RemoteBlock):
-    """Don't build a block again that is being closed."""
+    """Stops rebuilding a block in replaced workers.
+
+    Args:
+      block: Block that is being closed.
+    """
     self._open.pop(block, None)
 
   def release(self, block: remote_block.RemoteBlock):
-    """Let another block have the number of one that is closed."""
+    """Makes the number of a closed block available again.
+
+    Args:
+      block: Block that is closed.
+    """
     self._kept.pop(block, None)
     self._numbers.discard(block.number)
 
-  def _check_usable(self):
-    if not self._workers:
-      raise RuntimeError("The workers are closed.")
-    if self._given_up:
-      raise RuntimeError("A worker has died or was given up; all that can be "
-                         "done with the workers is to close them.")
-
   def close(self, patience: float = process.SECONDS_TO_CLOSE):
-    """Ask every process to end, wait, kill. Can be repeated.
+    """Asks every process to end, waits, and kills the rest. Can be repeated.
 
     Args:
       patience: Seconds for the environments to close.
@@ -362,10 +305,8 @@ class WorkerPool:
         if kill and worker.process.poll() is None:
           worker.end()
       for worker in workers:
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
           worker.process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-          pass
     for worker in workers:
       worker.release()
 
@@ -375,9 +316,113 @@ class WorkerPool:
   def __exit__(self, *_):
     self.close()
 
+  def _collect(self, request: _Request, deadline: float | None):
+    """Receives the answers that a request still misses."""
+    while request.waiting:
+      try:
+        request.answers.append(self._answer(
+            [worker for worker, _ in request.waiting], request.seconds,
+            deadline))
+        del request.waiting[0]
+      except process.WorkerDied as death:
+        if deadline is not None:
+          raise
+        self._replace_worker(death)
+
+  def _answer(self, workers: Sequence[process.WorkerProcess], seconds: float,
+              deadline: float | None = None) -> protocol.Answer:
+    """Returns the answer of the first of the workers that are waited for.
+
+    Args:
+      workers: All workers that still have to answer.
+      seconds: Limit for an answer before the worker is killed; 0: none.
+      deadline: Time to give up; None reacts to interrupts instead.
+    """
+    first = workers[0]
+    descriptor = first.connection.fileno()
+    while True:
+      before = time.monotonic()
+      ready = {ready for ready, _ in first.poll.poll(1000 * _SECONDS_TO_CHECK)}
+      if descriptor in ready:
+        if answer := first.receive():
+          return answer
+        ready.remove(descriptor)
+      waited = time.monotonic() - before
+      if waited > 2 * _SECONDS_TO_CHECK:  # Ctrl-Z has stopped all processes.
+        for worker in workers:
+          worker.since += waited
+      if deadline is None and ready:
+        raise Interrupted("Interrupted while environments were stepping.")
+      if deadline is not None and time.monotonic() > deadline:
+        raise TimeoutError("The workers did not answer in time.")
+      if seconds and time.monotonic() > first.since + seconds:
+        raise first.kill(seconds)
+      # A child of an environment may hold a dead worker's connection open.
+      for worker in workers:
+        worker.check_alive()
+      if ready:
+        time.sleep(0.001)  # The interrupt stays readable.
+
+  def _replace_worker(self, death: process.WorkerDied):
+    """Starts a new worker in the state of the one that died.
+
+    Raises:
+      WorkerDied: If the failure budget is used up.
+    """
+    worker = self._workers[death.number]
+    # Answers that were kept cannot be repeated, and a block without a source
+    # cannot be rebuilt.
+    if any(self._kept.values()) or None in self._open.values():
+      raise death
+    while True:
+      failed = [
+          episode for request in self._requests
+          if (source := self._open.get(request.block))
+          for waiting, rows in request.waiting if waiting is worker
+          for episode in source.failed_episodes(
+              rows, request.send == request.block.wake)]
+      if not self.failure_budget.record(
+          failure_budget_lib.Failure(str(death), tuple(failed))):
+        raise death
+      try:
+        worker.replace()
+        for block, source in self._open.items():
+          self._rebuild(block, source, worker)
+        for request in self._requests:
+          for waiting, rows in request.waiting:
+            if waiting is worker:
+              request.send(worker, rows)
+        return
+      except process.WorkerDied as again:
+        death = again
+
+  def _rebuild(self, block: remote_block.RemoteBlock,
+               source: ReplaySource | None, worker: process.WorkerProcess):
+    """Builds a worker's share of a block again and replays its episodes."""
+    assert source
+    for rows in [rows for other, rows in block.shares if other is worker]:
+      block.build(worker, rows)
+      _raise_error([self._answer([worker], self._limit(_SECONDS_TO_OPEN))])
+      if running := source.running():
+        worker.request((block.number, "replay", tuple(
+            field[rows] for field in running)))
+        _raise_error([self._answer([worker], self._limit())])
+        source.check(rows)
+
+  def _limit(self, min_seconds: float = 0.0) -> float:
+    """Returns the limit in seconds for an answer; 0: none."""
+    return self._timeout and max(min_seconds, self._timeout)
+
+  def _check_usable(self):
+    if not self._workers:
+      raise RuntimeError("The workers are closed.")
+    if self._failed:
+      raise RuntimeError("A worker has died or did not answer; close the "
+                         "workers and open new ones.")
+
 
 def _raise_error(answers: Sequence[protocol.Answer]):
-  """Raise the first error there is among some answers."""
+  """Raises the first error among some answers."""
   for answer in answers:
     if answer.error is not None:
       if isinstance(answer.error, base.EnvironmentFailure):

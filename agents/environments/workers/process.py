@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
+import pickle
 import select
 import signal
 import socket
@@ -24,66 +24,73 @@ _SECONDS_TO_DUMP = 1.0
 
 
 class WorkerDied(errors.EnvironmentsError):
-  """A worker process ended, or had to be killed, before it was asked to."""
+  """A worker process ended, or was killed, although its work was not done.
+
+  Args:
+    message: Text with the cause.
+    number: Number of the worker.
+  """
 
   def __init__(self, message: str, number: int):
     super().__init__(message)
-    self.number = number  # Of the worker.
+    self.number = number
 
 
-class Worker:
+class WorkerProcess:
   """One process, its socket, and the pipe whose closing ends it.
 
   Args:
-    number: Of this worker among all.
-    variables: Environment variables beside those of this process.
-    interrupt_fd: A descriptor that ends waiting, for `poll`; None for none.
-    seconds: That the process may pause within a message; 0: forever.
-    core: That it stays on; None for any.
+    number: Number of this worker in its pool.
+    variables: Environment variables in addition to those of this process.
+    interrupt_fd: Descriptor that also wakes `poll`; None for none.
+    timeout: Seconds that the process may pause within a message; 0: forever.
+    core: CPU core that it stays on; None for any.
+
+  The attribute `since` is the time of the latest request or answer.
   """
 
   def __init__(self, number: int, variables: dict[str, str],
-               interrupt_fd: int | None, seconds: float,
+               interrupt_fd: int | None, timeout: float,
                core: int | None = None):
     self.number = number
     self._variables = variables
     self._interrupt_fd = interrupt_fd
-    self._seconds = seconds
+    self._timeout = timeout
     self._core = core
-    self.since = 0.0  # When it was asked, or has answered, the last time.
+    self.since = 0.0
     self._start()
 
   def _start(self):
-    self.connection, theirs = socket.socketpair()
+    self.connection, remote_end = socket.socketpair()
     self.connection.setblocking(False)
-    self._unreachable: WorkerDied | None = None  # Since something was sent.
+    self._unreachable: WorkerDied | None = None  # Set by a failed send.
     self.poll = select.poll()
     self.poll.register(self.connection, select.POLLIN)
     if self._interrupt_fd is not None:
       self.poll.register(self._interrupt_fd, select.POLLIN)
-    self._stacks = tempfile.TemporaryFile()  # Of a hang or a crash.
+    self._stacks = tempfile.TemporaryFile()  # Stack traces of hangs, crashes.
     lifeline, self._lifeline = os.pipe()
-    # The worker inherits that SIGINT is blocked, so a Ctrl-C while it starts
-    # does not end it; here it is only late by that much.
+    # The worker inherits that SIGINT is blocked, so that Ctrl-C during its
+    # start does not end it. In this process, the signal is only delayed.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-      theirs.setblocking(True)  # Whatever `socket.setdefaulttimeout` says.
-      descriptors = theirs.fileno(), lifeline, self._stacks.fileno()
+      remote_end.setblocking(True)  # Despite `socket.setdefaulttimeout`.
+      descriptors = remote_end.fileno(), lifeline, self._stacks.fileno()
       self.process = launch(
-          "agents.environments.workers.worker_main", descriptors, self._variables,
-          stdin=subprocess.DEVNULL, pass_fds=descriptors,
+          "agents.environments.workers.worker_main", descriptors,
+          self._variables, stdin=subprocess.DEVNULL, pass_fds=descriptors,
           start_new_session=True)
-      affinity.place(self.process.pid, self._core)
+      affinity.configure(self.process.pid, self._core)
     finally:
       signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-      theirs.close()
+      remote_end.close()
       os.close(lifeline)
 
   def replace(self):
-    """Begin anew with another process, whatever became of this one.
+    """Ends the process, whatever its state, and starts a new one.
 
     Raises:
-      WorkerDied: If there can't be another.
+      WorkerDied: If no process can be started.
     """
     self.disconnect()
     self._kill()
@@ -91,46 +98,52 @@ class Worker:
     try:
       self._start()
     except OSError as error:
-      raise WorkerDied(f"{self._name} can't be replaced: {error}",
+      raise WorkerDied(f"{self._name} cannot be replaced: {error}",
                        self.number) from None
 
   def send(self, byte: bytes):
-    """Send a byte; who waits for the answer finds out if nobody took it."""
+    """Sends one byte. The next `receive` reports a failure.
+
+    Args:
+      byte: Number of the block to step; see `protocol`.
+    """
     self.since = time.monotonic()
     try:
       self.connection.send(byte)
     except OSError as error:
-      self._not_sent(error)
+      self._handle_send_error(error)
 
   def request(self, message: tuple[int, str, tuple] | bytes,
               descriptor: int | None = None):
-    """Ask for a method of a block, or to open it, as `send` does.
+    """Sends a request. The next `receive` reports a failure.
 
     Args:
-      message: Number of the block, name and arguments, pickled or not.
-      descriptor: Of its shared memory, to open it.
+      message: Block number, method name and arguments, or their pickle.
+      descriptor: Shared memory of the block, for the method "open".
     """
     self.since = time.monotonic()
     try:
       if descriptor is not None:
         self.connection.send(protocol.DESCRIPTOR)
         socket.send_fds(self.connection, [b"\0"], [descriptor])
-      protocol.send(self, protocol.REQUEST, message)
+      data = memoryview(protocol.encode(protocol.REQUEST, message))
+      while data:
+        data = data[self._retry(
+            select.POLLOUT, lambda rest=data: self.connection.send(rest)):]
     except WorkerDied as death:
       self._unreachable = death
     except OSError as error:
-      self._not_sent(error)
-
-  def _not_sent(self, error: OSError):
-    # Where it is dead, the end of its answers tells.
-    if isinstance(error, BlockingIOError):  # Thousands of bytes are unread.
-      self._unreachable = self.kill(self._seconds)
+      self._handle_send_error(error)
 
   def receive(self) -> protocol.Answer | None:
-    """Return what the process has sent: an answer, or that it is alive.
+    """Receives an answer whose first byte has arrived.
+
+    Returns:
+      The answer, or None if the process only reports that it is alive.
 
     Raises:
-      WorkerDied: If it has ended, stopped halfway, or could not be asked.
+      WorkerDied: If the process has ended, stopped within a message, or could
+        not receive the request.
     """
     if self._unreachable:
       raise self._unreachable
@@ -140,56 +153,33 @@ class Worker:
       if kind == protocol.ACK:
         return protocol.Answer()
       if kind == protocol.RESULT:
-        return protocol.receive(self)
+        size, = protocol.HEADER.unpack(
+            self._receive_bytes(protocol.HEADER.size))
+        return pickle.loads(self._receive_bytes(size))
       if kind == protocol.ALIVE:
         return None
     except (OSError, EOFError):
       pass
-    raise self._died()
-
-  def recv(self, size: int) -> bytes:
-    """Receive a part of a message that has begun to arrive."""
-    return self._patiently(
-        select.POLLIN, functools.partial(self.connection.recv, size))
-
-  def sendall(self, data: bytes):
-    """Send a message of any size."""
-    rest = memoryview(data)
-    while rest:
-      rest = rest[self._patiently(
-          select.POLLOUT, functools.partial(self.connection.send, rest)):]
-
-  def _patiently(self, event: int, transfer: Callable[[], Any]) -> Any:
-    """Send or receive what can be, as soon as the process is ready for it."""
-    start = time.monotonic()
-    while True:
-      try:
-        return transfer()
-      except BlockingIOError:
-        ready = select.poll()
-        ready.register(self.connection, event)
-        if not ready.poll(1000) and self.process.poll() is not None:
-          raise self._died() from None
-        if self._seconds and time.monotonic() > start + self._seconds:
-          raise self.kill(self._seconds) from None
+    raise self._death()
 
   def check_alive(self):
-    """Raise WorkerDied if there will be no answer, and none has arrived."""
+    """Raises WorkerDied if no answer has arrived and none will arrive."""
     if self._unreachable:
       raise self._unreachable
-    try:
+    with contextlib.suppress(OSError):  # No answer yet, or never.
       if self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
         return
-    except OSError:  # There is nothing yet, or never will be.
-      pass
     if self.process.poll() is not None:
-      raise self._died()
+      raise self._death()
 
   def kill(self, seconds: float) -> WorkerDied:
-    """Kill a worker that does not answer for so long, once it says where it is.
+    """Kills a process that does not answer, after it has dumped its stacks.
+
+    Args:
+      seconds: Time that it did not answer, for the message.
 
     Returns:
-      An error to raise.
+      The error to raise.
     """
     with contextlib.suppress(OSError):
       os.kill(self.process.pid, signal.SIGUSR2)
@@ -201,46 +191,77 @@ class Worker:
     self._kill()
     return WorkerDied(
         f"{self._name} gave no answer for {seconds:g} seconds (env_timeout) "
-        f"and was killed.{self._where()}", self.number)
+        f"and was killed.{self._stack_traces()}", self.number)
 
   def disconnect(self):
-    """Ask the process to close its environments and end."""
+    """Closes the connection, so that the process closes its environments."""
     self.connection.close()
 
   def release(self):
-    """Leave what is left of the process to its guard."""
+    """Closes the lifeline; the guard of the process kills what is left."""
     if self._lifeline >= 0:
       os.close(self._lifeline)
     self._lifeline = -1
     self._stacks.close()
 
   def end(self):
-    """Kill the process, and what its environments have started."""
+    """Kills the process and all processes that its environments started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
       os.killpg(self.process.pid, signal.SIGKILL)
     self.process.kill()
 
+  def _receive_bytes(self, size: int) -> bytes:
+    """Receives a part of a message that has begun to arrive."""
+    data = bytearray()
+    while len(data) < size:
+      missing = min(size - len(data), 1 << 20)
+      part = self._retry(
+          select.POLLIN, lambda count=missing: self.connection.recv(count))
+      if not part:
+        raise EOFError
+      data += part
+    return bytes(data)
+
+  def _retry(self, event: int, transfer: Callable[[], Any]) -> Any:
+    """Sends or receives as soon as the process is ready for it."""
+    start = time.monotonic()
+    while True:
+      try:
+        return transfer()
+      except BlockingIOError:
+        ready = select.poll()
+        ready.register(self.connection, event)
+        if not ready.poll(1000) and self.process.poll() is not None:
+          raise self._death() from None
+        if self._timeout and time.monotonic() > start + self._timeout:
+          raise self.kill(self._timeout) from None
+
+  def _handle_send_error(self, error: OSError):
+    # After any other error, the end of the process's answers is noticed.
+    if isinstance(error, BlockingIOError):  # Thousands of bytes are unread.
+      self._unreachable = self.kill(self._timeout)
+
   def _kill(self):
     self.end()
-    with contextlib.suppress(subprocess.TimeoutExpired):  # In a driver's hands.
+    # A process that waits for a driver cannot be killed at once.
+    with contextlib.suppress(subprocess.TimeoutExpired):
       self.process.wait(timeout=5)
 
   @property
   def _name(self) -> str:
     return f"Worker {self.number} (process {self.process.pid})"
 
-  def _where(self) -> str:
-    """Return what the process wrote of its stacks, if it did."""
+  def _stack_traces(self) -> str:
+    """Returns the stack traces that the process has written, if any."""
     size = os.fstat(self._stacks.fileno()).st_size
     text = os.pread(self._stacks.fileno(), size, 0).decode(errors="replace")
     return f" It was here:\n{text}" if text else ""
 
-  def _died(self) -> WorkerDied:
+  def _death(self) -> WorkerDied:
     try:
       code = self.process.wait(timeout=5)
     except subprocess.TimeoutExpired:
-      return WorkerDied(
-          f"{self._name} closed its connection.", self.number)
+      return WorkerDied(f"{self._name} closed its connection.", self.number)
     if code < 0:
       reason = f"was killed by {_signal_name(-code)}"
       if -code == signal.SIGKILL:
@@ -250,22 +271,24 @@ class Worker:
     else:
       reason = f"exited with code {code}; see its messages above."
     return WorkerDied(
-        f"{self._name} {reason}{self._where()}", self.number)
+        f"{self._name} {reason}{self._stack_traces()}", self.number)
 
 
 def launch(module: str, arguments: tuple[int, ...], variables: dict[str, str],
            **options) -> subprocess.Popen:
-  """Start a fresh interpreter that calls `main` of a module.
+  """Starts a fresh interpreter that calls `main` of a module.
 
   Args:
-    module: Its name.
-    arguments: Of its `main`.
-    variables: Environment variables beside those of this process.
-    options: Of `subprocess.Popen`.
+    module: Name of the module.
+    arguments: Arguments of its `main`.
+    variables: Environment variables in addition to those of this process.
+    options: Arguments of `subprocess.Popen`.
+
+  Returns:
+    The process.
   """
-  # Not `-m`: that would put the current folder, with whatever modules it
-  # holds, before the packages. (`sys` is built in.)
-  # Python itself ignores what is no text in its path.
+  # Not `-m`, which would search the current folder before the packages. Python
+  # itself ignores entries of `sys.path` that are not strings.
   path = [entry for entry in sys.path if isinstance(entry, str)]
   code = (f"import sys; sys.path[:] = {path!r}; "
           f"import {module}; {module}.main(*{arguments!r})")

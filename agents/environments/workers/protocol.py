@@ -1,76 +1,86 @@
-"""How trainer and worker talk: one byte to wake, pickles for the rest.
+"""Messages between trainer and worker: one byte to step, pickles for the rest.
 
-The byte is the number of a block to step, REQUEST when a pickle follows, or
-DESCRIPTOR when a byte with a file descriptor does, for the next request; the
-answer is QUIET, or LOUD when a pickle follows. ALIVE says that an answer which
-takes long is being worked on.
+From the trainer, a byte is the number of a block to step, REQUEST when a pickle
+follows, or DESCRIPTOR when a byte with a file descriptor follows, for the next
+request. A worker answers with ACK, or with RESULT and a pickled `Answer`. It
+sends ALIVE now and then while it works on a request that takes long.
 """
 
 from __future__ import annotations
 
 import pickle
+import socket
 import struct
 from typing import Any
 from typing import NamedTuple
-from typing import Protocol
 
 import cloudpickle
 
 REQUEST = b"\xff"
 DESCRIPTOR = b"\xfe"
-BLOCKS = 0xfe  # That can be told apart.
+MAX_BLOCKS = 0xfe  # Number of blocks that one byte can address.
 ACK = b"\x00"
 RESULT = b"\x01"
 ALIVE = b"\x02"
-_LENGTH = struct.Struct("!Q")
-
-
-class Connection(Protocol):
-  """What bytes go through, such as a socket."""
-
-  def sendall(self, data: bytes, /):
-    """Send all of it."""
-
-  def recv(self, size: int, /) -> bytes:
-    """Wait for some bytes, at most so many; none if there will be no more."""
+HEADER = struct.Struct("!Q")  # Length in bytes of the pickle that follows.
 
 
 class Answer(NamedTuple):
-  """What a worker has to say."""
+  """Answer of a worker to a request or a step."""
 
   result: Any = None
   error: BaseException | None = None
-  failure: Exception | None = None  # Says where, with the worker's traceback.
-  warnings: tuple[str, ...] = ()  # New ones, of the simulator.
+  failure: Exception | None = None  # Names the place, with the traceback.
+  warnings: tuple[str, ...] = ()  # New warnings of the simulator.
 
 
-def send(connection: Connection, kind: bytes, message: Any):
-  """Send REQUEST or LOUD, and what follows.
+def encode(kind: bytes, message: Any) -> bytes:
+  """Encodes REQUEST or RESULT together with its pickle.
 
-  All at once, so that nobody wakes up for a part of it.
+  One buffer, so that the other process does not wake up for a part of it.
+
+  Args:
+    kind: REQUEST or RESULT.
+    message: Picklable object, or bytes of a finished pickle.
+
+  Returns:
+    Bytes to send.
   """
   data = message if isinstance(message, bytes) else cloudpickle.dumps(message)
-  connection.sendall(kind + _LENGTH.pack(len(data)) + data)
+  return kind + HEADER.pack(len(data)) + data
 
 
-def receive(connection: Connection) -> Any:
-  """Receive what follows REQUEST or LOUD.
+def receive(connection: socket.socket) -> Any:
+  """Receives the pickle after REQUEST from a blocking socket.
+
+  Args:
+    connection: Socket whose last byte was REQUEST.
+
+  Returns:
+    The unpickled message.
 
   Raises:
-    EOFError: If the other side is gone.
+    EOFError: If the other process has closed the connection.
   """
-  size, = _LENGTH.unpack(_receive_bytes(connection, _LENGTH.size))
+  size, = HEADER.unpack(_receive_bytes(connection, HEADER.size))
   return pickle.loads(_receive_bytes(connection, size))
 
 
-def portable(value: Any) -> Any:
-  """Return the value, with text for whatever can't be pickled."""
+def picklable(value: Any) -> Any:
+  """Replaces every part that cannot be pickled by its `repr`.
+
+  Args:
+    value: Any object; dicts, lists and tuples are searched.
+
+  Returns:
+    A value of the same structure.
+  """
   if isinstance(value, dict):
-    return {key: portable(item) for key, item in value.items()}
+    return {key: picklable(item) for key, item in value.items()}
   if isinstance(value, list):
-    return [portable(item) for item in value]
+    return [picklable(item) for item in value]
   if isinstance(value, tuple):
-    items = [portable(item) for item in value]
+    items = [picklable(item) for item in value]
     return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
   try:
     pickle.loads(cloudpickle.dumps(value))
@@ -79,12 +89,11 @@ def portable(value: Any) -> Any:
     return repr(value)
 
 
-def _receive_bytes(connection: Connection, size: int) -> bytes:
-  parts = []
-  while size:
-    part = connection.recv(min(size, 1 << 20))
+def _receive_bytes(connection: socket.socket, size: int) -> bytes:
+  data = bytearray()
+  while len(data) < size:
+    part = connection.recv(min(size - len(data), 1 << 20))
     if not part:
-      raise EOFError("The other process is gone.")
-    parts.append(part)
-    size -= len(part)
-  return b"".join(parts)
+      raise EOFError("The other process has closed the connection.")
+    data += part
+  return bytes(data)

@@ -1,4 +1,4 @@
-"""A block of environments that several workers share."""
+"""A block of environments that the workers of a pool share."""
 
 from __future__ import annotations
 
@@ -14,120 +14,156 @@ import numpy as np
 
 from agents.environments.workers import process
 
-Send = Callable[[process.Worker, slice], None]
+# Sends a message to a worker about its rows of the block.
+Send = Callable[[process.WorkerProcess, slice], None]
 
 
 class Pool(Protocol):
-  """What a block knows of all the workers there are; see `WorkerPool`."""
+  """The methods of `WorkerPool` that a block uses."""
 
   @property
   def usable(self) -> bool:
-    """Whether workers still do what they are asked to."""
+    """Whether the workers accept requests."""
 
-  def ask(self, block: RemoteBlock, send: Send):
-    """Ask all workers of a block for something."""
+  def expect(self, block: RemoteBlock, send: Send, min_seconds: float = 0.0):
+    """Registers a request whose answers `wait` will collect."""
+
+  def ask(self, block: RemoteBlock, send: Send, min_seconds: float = 0.0):
+    """Sends a request to all workers of a block."""
 
   def wait(self, block: RemoteBlock, seconds: float | None = None
            ) -> list[Any]:
-    """Wait for the answers to a block's oldest request."""
+    """Waits for the answers to a block's oldest request."""
+
+  def mark_failed(self):
+    """Refuses further requests, because a request was sent in part."""
 
   def forget(self, block: RemoteBlock):
-    """Don't build a block again that is being closed."""
+    """Stops rebuilding a block in replaced workers."""
 
   def release(self, block: RemoteBlock):
-    """Let another block have the number of one that is closed."""
+    """Makes the number of a closed block available again."""
 
   def close(self):
-    """End all processes."""
+    """Ends all processes."""
 
 
 class RemoteBlock:
-  """The same methods as those of a block, carried out by several workers.
-
-  What a step reports is a dictionary; those of the workers become one.
+  """Has the methods of a block and distributes them over several workers.
 
   Args:
-    workers: That carry them out.
-    number: Of this block.
-    shares: Which worker has which environments.
-    descriptor: Of the shared memory; closed with the block.
-    build: Asks a worker to build its share.
+    pool: The workers.
+    number: Number of this block in the pool.
+    shares: Worker and rows of each share.
+    descriptor: Shared memory; closed with the block.
+    build: Requests that a worker builds its share.
   """
 
-  repeats = True
+  deterministic = True
 
-  def __init__(self, workers: Pool, number: int,
-               shares: list[tuple[process.Worker, slice]], descriptor: int,
-               build: Send):
-    self._workers = workers
+  def __init__(self, pool: Pool, number: int,
+               shares: list[tuple[process.WorkerProcess, slice]],
+               descriptor: int, build: Send):
+    self._pool = pool
     self.number = number
-    self.shares = [(worker, here) for worker, here in shares
-                   if here.start < here.stop]
+    self.shares = [(worker, rows) for worker, rows in shares
+                   if rows.start < rows.stop]
     self.descriptor = descriptor
     self.build = build
-    wake = bytes([number])
-    self.step: Send = lambda worker, _: worker.send(wake)
+    self._wake_byte = bytes([number])
 
-  def reset(self, seeds: Sequence[Any]) -> list[Any]:
-    return sum(self._request("reset", lambda here: (seeds[here],)), [])
+  def step(self) -> dict[int, Any]:
+    """Steps all shares at the same time.
 
-  def begin_next(self, seeds: Sequence[int | None]) -> list[Any]:
-    return sum(self._request("begin_next", lambda here: (seeds[here],)), [])
+    Returns:
+      The reports of all workers; see `GymnasiumBlock.step`.
+    """
+    self.step_async()
+    return self.step_wait()
 
   def step_async(self):
-    self._workers.ask(self, self.step)
+    """Wakes the workers without waiting for their steps."""
+    self._pool.expect(self, self.wake)
+    try:
+      for worker, _ in self.shares:
+        worker.send(self._wake_byte)
+    except BaseException:  # KeyboardInterrupt; some workers do not step.
+      self._pool.mark_failed()
+      raise
 
   def step_wait(self) -> dict[int, Any]:
+    """Waits for the step that `step_async` began.
+
+    Returns:
+      The reports of all workers; see `GymnasiumBlock.step`.
+    """
     reports: dict[int, Any] = {}
-    for result in self._workers.wait(self):
+    for result in self._pool.wait(self):
       reports.update(result or {})
     return reports
 
-  def step_discard(self, seconds: float | None = None):
-    with contextlib.suppress(Exception):
-      self._workers.wait(self, seconds)
+  def wake(self, worker: process.WorkerProcess, rows: slice):
+    """Wakes one worker for a step.
+
+    Args:
+      worker: Worker of a share.
+      rows: Rows of the share.
+    """
+    worker.send(self._wake_byte)
+
+  def reset(self, seeds: Sequence[Any]) -> list[Any]:
+    """See `GymnasiumBlock.reset`."""
+    return sum(self._request("reset", lambda rows: (seeds[rows],)), [])
+
+  def begin_next(self, seeds: Sequence[int | None]) -> list[Any]:
+    """See `GymnasiumBlock.begin_next`."""
+    return sum(self._request("begin_next", lambda rows: (seeds[rows],)), [])
 
   def replay(self, episode: Sequence[int], seeds: Sequence[int],
              actions: Sequence[np.ndarray]):
-    self._request("replay", lambda here: (
-        episode[here], seeds[here], actions[here]))
+    """See `GymnasiumBlock.replay`."""
+    self._request("replay", lambda rows: (
+        episode[rows], seeds[rows], actions[rows]))
 
-  def call(self, name: str, args: tuple, kwargs: dict, chosen: Sequence[bool]
-           ) -> list[Any]:
-    return sum(self._request("call", lambda here: (
-        name, args, kwargs, chosen[here])), [])
+  def call(self, name: str, args: tuple, kwargs: dict,
+           selected: Sequence[bool]) -> list[Any]:
+    """See `BlockBase.call`."""
+    return sum(self._request("call", lambda rows: (
+        name, args, kwargs, selected[rows])), [])
 
-  def get(self, name: str, chosen: Sequence[bool]) -> list[Any]:
-    return sum(self._request("get", lambda here: (name, chosen[here])), [])
+  def get(self, name: str, selected: Sequence[bool]) -> list[Any]:
+    """See `BlockBase.get`."""
+    return sum(self._request("get", lambda rows: (name, selected[rows])), [])
 
-  def set(self, name: str, values: Sequence[Any], chosen: Sequence[bool]):
-    self._request("set", lambda here: (name, values[here], chosen[here]))
+  def set(self, name: str, values: Sequence[Any], selected: Sequence[bool]):
+    """See `BlockBase.set`."""
+    self._request("set", lambda rows: (name, values[rows], selected[rows]))
 
   def close(self):
-    self._workers.forget(self)
+    """Closes the environments; ends the workers if they do not answer."""
+    self._pool.forget(self)
     if self.descriptor >= 0:
       os.close(self.descriptor)
       self.descriptor = -1
-    try:
-      if self._workers.usable:
-        self._send("close", lambda _: ())
+    with contextlib.suppress(TimeoutError, process.WorkerDied):
+      if self._pool.usable:
+        self._ask("close", lambda _: ())
         try:
-          self._workers.wait(self, process.SECONDS_TO_CLOSE)
+          self._pool.wait(self, process.SECONDS_TO_CLOSE)
         finally:
-          self._workers.release(self)
+          self._pool.release(self)
         return
-    except (TimeoutError, process.WorkerDied):
-      pass
-    self._workers.close()  # They are busy, or gone.
+    self._pool.close()
 
   def _request(self, name: str, arguments: Callable[[slice], tuple]
                ) -> list[Any]:
-    self._send(name, arguments)
-    return self._workers.wait(self)
+    self._ask(name, arguments)
+    return self._pool.wait(self)
 
-  def _send(self, name: str, arguments: Callable[[slice], tuple]):
-    # All before any is sent: who can't be pickled harms nobody.
-    pickled = {here.start: cloudpickle.dumps((
-        self.number, name, arguments(here))) for _, here in self.shares}
-    self._workers.ask(self, lambda worker, here: worker.request(
-        pickled[here.start]))
+  def _ask(self, name: str, arguments: Callable[[slice], tuple]):
+    # Pickles all requests before it sends the first, so that an argument that
+    # cannot be pickled leaves the workers usable.
+    pickled = {rows.start: cloudpickle.dumps((
+        self.number, name, arguments(rows))) for _, rows in self.shares}
+    self._pool.ask(self, lambda worker, rows: worker.request(
+        pickled[rows.start]))

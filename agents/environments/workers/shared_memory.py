@@ -1,4 +1,4 @@
-"""Bytes that this process shares with its workers."""
+"""Memory that the trainer shares with its workers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ import numpy as np
 
 
 def create(num_bytes: int) -> int:
-  """Return the descriptor of new zeroed memory that no path leads to."""
+  """Allocates zeroed memory without a path in the file system.
+
+  Args:
+    num_bytes: Size in bytes.
+
+  Returns:
+    File descriptor of the memory.
+  """
   if sys.platform == "linux":
     descriptor = os.memfd_create("agents")
   else:
@@ -22,10 +29,13 @@ def create(num_bytes: int) -> int:
 
 
 def attach(descriptor: int) -> np.ndarray:
-  """Map the memory and close the descriptor.
+  """Maps shared memory into this process and closes the descriptor.
+
+  Args:
+    descriptor: File descriptor from `create`.
 
   Returns:
-    Array of shape [num_bytes] and type uint8; it keeps the memory alive.
+    Array of shape [num_bytes] and type uint8, which keeps the memory mapped.
   """
   shared = mmap.mmap(descriptor, os.fstat(descriptor).st_size)
   os.close(descriptor)

@@ -1,7 +1,7 @@
 """The worker process: steps its blocks whenever the trainer wakes it.
 
-It is started as a fresh interpreter that imports neither TensorFlow nor the
-user's `__main__`, and it ends soon after the trainer, however that ended.
+The process starts as a fresh interpreter that imports neither TensorFlow nor
+the user's `__main__`. It ends soon after the trainer, even after a crash.
 """
 
 from __future__ import annotations
@@ -28,109 +28,122 @@ from agents.environments.workers import protocol
 from agents.environments.workers import shared_memory
 
 _SECONDS_TO_CLOSE = 3.0
-_SECONDS_BETWEEN_SIGNS = 0.1  # Of life.
+_SECONDS_BETWEEN_HEARTBEATS = 0.1
 
 
 def main(connection_fd: int, lifeline_fd: int, stacks_fd: int):
-  """Serve the trainer until it hangs up.
+  """Serves the trainer until it closes the connection.
 
   Args:
     connection_fd: Socket that carries the messages.
-    lifeline_fd: Read end of a pipe whose other end only the trainer holds.
-    stacks_fd: File for the stacks of a crash, and for those that it is asked
-      for by SIGUSR2.
+    lifeline_fd: Read end of a pipe whose write end only the trainer holds.
+    stacks_fd: File for the stack traces of a crash and of SIGUSR2.
   """
   faulthandler.enable(stacks_fd)
   faulthandler.register(signal.SIGUSR2, stacks_fd)
-  signal.signal(signal.SIGINT, signal.SIG_IGN)  # The trainer decides.
-  _outlive(signal.SIGTERM)
+  signal.signal(signal.SIGINT, signal.SIG_IGN)  # The trainer handles Ctrl-C.
+  _ignore_until_fork(signal.SIGTERM)
   signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-  _guard(lifeline_fd)
+  _start_guard(lifeline_fd)
   gymnasium.logger.min_level = gymnasium.logger.ERROR  # The trainer has warned.
+  _serve(socket.socket(fileno=connection_fd))
+
+
+def _serve(connection: socket.socket):
+  """Answers every byte of the trainer; see `protocol`."""
   warnings: list[str] = []
   mujoco_warnings.capture(warnings.append)
-  connection = socket.socket(fileno=connection_fd)
+  base.BlockBase.heartbeat = staticmethod(_heartbeat(connection))
   blocks: dict[int, Any] = {}
   descriptors: list[int] = []
   try:
     while command := connection.recv(1):
+      if command == protocol.DESCRIPTOR:
+        # Only before a request: receiving descriptors takes as long as a byte.
+        _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
+        continue
       try:
-        if command == protocol.DESCRIPTOR:
-          # Not with every byte: looking for it takes as long as the byte does.
-          _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
-          continue
         if command == protocol.REQUEST:
-          number, name, arguments = protocol.receive(connection)
-          result: Any = None
-          if name == "open":
-            blocks[number] = _open(
-                descriptors[0], _alive(connection), *arguments)
-          elif name == "close":
-            if number in blocks:  # It may not have been built.
-              blocks.pop(number).close()
-          else:
-            result = getattr(blocks[number], name)(*arguments)
-          answer = protocol.Answer(result)
+          result = _handle(protocol.receive(connection), blocks, descriptors)
+          answer = _transportable(
+              protocol.Answer(result, warnings=tuple(warnings)))
         else:
-          result = blocks[command[0]].step_wait()
-          if result or warnings:  # Mostly numbers and text.
-            answer = protocol.Answer(result, warnings=tuple(warnings))
-            try:
-              data = pickle.dumps(answer)
-            except Exception:  # Of an info, where these are asked for.
-              _reply(connection, answer)
-            else:
-              protocol.send(connection, protocol.RESULT, data)
-            warnings.clear()
-          else:
+          result = blocks[command[0]].step()
+          if not (result or warnings):
             connection.send(protocol.ACK)
-          continue
+            continue
+          answer = _pickled_report(
+              protocol.Answer(result, warnings=tuple(warnings)))
       except BaseException as error:
-        answer = protocol.Answer(None, error, _failure(error))
-      _reply(connection, answer._replace(warnings=tuple(warnings)))
+        answer = _transportable(protocol.Answer(
+            None, error, _failure(error), tuple(warnings)))
+      connection.sendall(protocol.encode(protocol.RESULT, answer))
       warnings.clear()
   except (ConnectionError, EOFError):
-    pass  # The trainer is gone, which is the usual end.
+    pass  # The trainer has ended, which is the usual end of a worker.
   finally:
     with contextlib.ExitStack() as stack:
       for block in blocks.values():
         stack.callback(block.close)
 
 
-def _open(descriptor: int, alive: Callable[[], None], kind: Any, size: int,
-          start: int, first: int, ids: dict[str, bytes], pickled: bytes,
-          spaces: tuple, options: tuple) -> Any:
+def _handle(request: tuple[int, str, tuple], blocks: dict[int, Any],
+            descriptors: list[int]) -> Any:
+  """Opens or closes a block, or calls one of its methods."""
+  number, name, arguments = request
+  if name == "open":
+    blocks[number] = _open(descriptors[0], *arguments)
+  elif name == "close":
+    if number in blocks:  # Its constructor may have failed.
+      blocks.pop(number).close()
+  else:
+    return getattr(blocks[number], name)(*arguments)
+  return None
+
+
+def _open(descriptor: int, block_class: Any, size: int, start: int, first: int,
+          registrations: dict[str, bytes], pickled: bytes, spaces: tuple,
+          options: tuple) -> Any:
   buffer = shared_memory.attach(descriptor)
-  gym_registry.add(ids)
+  gym_registry.add(registrations)
   constructors = cloudpickle.loads(pickled)
-  here = slice(start, start + len(constructors))
-  arrays = {name: array[here] for name, array in
-            kind.views(buffer, size, *spaces).items()}
-  return kind(constructors, first + start, spaces, arrays, *options, alive)
+  rows = slice(start, start + len(constructors))
+  arrays = {name: array[rows] for name, array in
+            block_class.views(buffer, size, *spaces).items()}
+  return block_class(constructors, first + start, spaces, arrays, *options)
 
 
-def _alive(connection: socket.socket) -> Callable[[], None]:
-  """Return what tells the trainer that an answer will come, now and then."""
+def _heartbeat(connection: socket.socket) -> Callable[[], None]:
+  """Returns a function that sends ALIVE, but not more often than needed."""
   last = 0.0
-  def tell():
+  def beat():
     nonlocal last
-    if (now := time.monotonic()) > last + _SECONDS_BETWEEN_SIGNS:
+    if (now := time.monotonic()) > last + _SECONDS_BETWEEN_HEARTBEATS:
       connection.send(protocol.ALIVE)
       last = now
-  return tell
+  return beat
 
 
-def _reply(connection: socket.socket, answer: protocol.Answer):
+def _pickled_report(answer: protocol.Answer) -> bytes:
+  """Pickles the answer to a step, which mostly holds numbers and text."""
+  try:
+    return pickle.dumps(answer)
+  except Exception:  # An info holds an object that cannot be pickled.
+    return _transportable(answer)
+
+
+def _transportable(answer: protocol.Answer) -> bytes:
+  """Pickles an answer; replaces parts that the trainer could not unpickle."""
   try:
     data = cloudpickle.dumps(answer)
-    cloudpickle.loads(data)  # Some errors pickle but can't be built again.
+    cloudpickle.loads(data)  # Some errors can be pickled but not unpickled.
+    return data
   except Exception:
     error = answer.error
     if error is not None:
       error = base.EnvironmentFailure(repr(error))
-    data = cloudpickle.dumps(answer._replace(
-        result=protocol.portable(answer.result), error=error))
-  protocol.send(connection, protocol.RESULT, data)
+    return cloudpickle.dumps(answer._replace(
+        result=protocol.picklable(answer.result), error=error))
 
 
 def _failure(error: BaseException) -> base.EnvironmentFailure:
@@ -141,10 +154,11 @@ def _failure(error: BaseException) -> base.EnvironmentFailure:
       "".join(traceback.format_exception(error)))
 
 
-def _outlive(signum: int):
-  """Leave it to the trainer to end, where all processes of a run get a signal.
+def _ignore_until_fork(signum: int):
+  """Ignores a signal here, but not in processes that environments start.
 
-  Unlike SIG_IGN this is not inherited by what environments start.
+  The trainer decides when workers end, because a terminal or a cluster sends
+  signals to all processes of a run. Child processes would inherit SIG_IGN.
   """
   signal.signal(signum, lambda *_: None)
   def unblock():
@@ -152,28 +166,29 @@ def _outlive(signum: int):
   def restore():
     signal.signal(signum, signal.SIG_DFL)
     unblock()
-  # One that arrives meanwhile would be forgotten.
+  # Blocks the signal meanwhile, because one that arrives then would be lost.
   os.register_at_fork(
       before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signum}),
       after_in_parent=unblock, after_in_child=restore)
 
 
-def _guard(lifeline_fd: int):
-  """Start a small process that ends this one soon after the trainer's end.
+def _start_guard(lifeline_fd: int):
+  """Starts a small process that kills this one soon after the trainer's end.
 
-  A thread could not: native code that hangs may keep the interpreter's lock.
+  A thread could not do this, because native code that hangs may hold the
+  interpreter's lock.
   """
   worker = os.getpid()
-  alive, ours = os.pipe()  # Ours stays open for as long as this process runs.
+  alive, own_end = os.pipe()  # Our end stays open while this process runs.
   if os.fork():
     os.close(alive)
     os.close(lifeline_fd)
     return
-  os.close(ours)
+  os.close(own_end)
   signal.signal(signal.SIGTERM, signal.SIG_IGN)
   ready, _, _ = select.select([alive, lifeline_fd], [], [])
   if alive not in ready:
     ready, _, _ = select.select([alive], [], [], _SECONDS_TO_CLOSE)
     if not ready:
-      os.killpg(worker, signal.SIGKILL)  # With what environments started.
+      os.killpg(worker, signal.SIGKILL)  # Includes the environments' children.
   os._exit(0)

@@ -47,7 +47,7 @@ def save(folder: pathlib.Path, step: int, incident: failure_budget.Failure,
     (path / "about.txt").write_text(
         incident.text, "utf-8", errors="backslashreplace")
     (path / "config.yaml").write_text(config_lib.dump(config))
-    if broken := incident.broken:
+    if broken := incident.episodes:
       np.savez(
           path / "episodes.npz",
           environment=[one.environment for one in broken],

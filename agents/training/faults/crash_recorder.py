@@ -35,7 +35,7 @@ class Failures:
     Args:
       step: Training steps so far.
     """
-    for incident in self._incidents.take():
+    for incident in self._incidents.drain():
       self.count += 1
       kept = self._keep(step, incident)
       yield (f"step {step:,}: restart: {incident.summary} All of it is in "

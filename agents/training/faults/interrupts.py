@@ -1,7 +1,9 @@
-"""Ctrl-C and SIGTERM: finish the epoch, or give up on it, but do end.
+"""Ctrl-C and SIGTERM end a run within ten seconds and save it.
 
-Python runs its signal handlers between two graph calls only, so a thread
-watches the signals as they arrive.
+Python runs signal handlers only between two graph calls, so a thread watches
+for the signals. Usually the main thread finishes the epoch, saves and ends. If
+the epoch takes too long, the thread saves the state from before the epoch and
+ends the process.
 """
 
 from __future__ import annotations
@@ -14,54 +16,52 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
-_SECONDS_TO_FINISH = 4.0  # Then environments are no longer waited for.
-_SECONDS_TO_END = 9.3  # Then the process ends, whatever it is doing.
-_SECONDS_TO_SAY = 0.3  # Why.
+_SECONDS_FOR_STEPS = 4.0  # Then the trainer no longer waits for environments.
+_SECONDS_FOR_EPOCH = 6.0  # Then the watching thread saves, during an epoch.
+_SECONDS_TO_END = 9.3  # Then the process ends in any case.
+_SECONDS_TO_PRINT = 0.3
 
 
 class Interrupts:
   """Context in which the two signals are requests to stop.
 
-  The attribute `signum` is the signal that came, or None. A second Ctrl-C
-  ends the process at once; its workers follow by themselves.
+  A second Ctrl-C ends the process at once; its workers end by themselves.
+
+  The attribute `signum` is the number of the signal that arrived, or None. The
+  attribute `farewell` is printed when the process ends. The descriptor
+  `give_up_fd` becomes readable when waiting for the environments must end.
   """
 
   def __init__(self):
     self.signum: int | None = None
-    self.farewell = "Nothing was saved."  # Printed when it ends the process.
-    # Readable when waiting for the environments must end.
+    self.farewell = "Nothing was saved."
     self.give_up_fd, self._give_up = os.pipe()
+    self._saving = threading.Lock()  # Held by the thread that may save.
+    self._save: Callable[[], None] | None = None
 
   @property
   def exit_code(self) -> int:
+    """Exit code of a process that the signal ended."""
     return 128 + (self.signum or 0)
 
   def __call__(self) -> bool:
-    """Whether to stop."""
+    """Returns whether to stop."""
     return self.signum is not None
 
   def __enter__(self) -> Interrupts:
     self._arrivals, sender = socket.socketpair()
     sender.setblocking(False)
     self._sender = sender
-    self._handlers = self.renew()
+    self._handlers = self.install_handlers()
     self._old_fd = signal.set_wakeup_fd(
         sender.fileno(), warn_on_full_buffer=False)
     self._thread = threading.Thread(target=self._watch, daemon=True)
     self._thread.start()
     return self
-
-  def renew(self) -> dict[signal.Signals, Any]:
-    """Take the signals, also from those that took them since; return whose
-    they were."""
-    handlers: dict[signal.Signals, Any] = {}
-    for signum in (signal.SIGINT, signal.SIGTERM):
-      # Python does not notice what C++ has done, nor put back what is there.
-      handlers[signum] = signal.signal(signum, signal.SIG_DFL)
-      signal.signal(signum, lambda *_: None)
-    return handlers
 
   def __exit__(self, *_):
     signal.set_wakeup_fd(self._old_fd)
@@ -73,16 +73,43 @@ class Interrupts:
     os.close(self._give_up)
     os.close(self.give_up_fd)
 
+  def install_handlers(self) -> dict[signal.Signals, Any]:
+    """Takes over the signals, also from libraries that have replaced handlers.
+
+    Returns:
+      The previous Python handlers.
+    """
+    handlers: dict[signal.Signals, Any] = {}
+    for signum in (signal.SIGINT, signal.SIGTERM):
+      # SIG_DFL first, because Python does not notice handlers that C++ code
+      # has installed, and would skip installing the same handler again.
+      handlers[signum] = signal.signal(signum, signal.SIG_DFL)
+      signal.signal(signum, lambda *_: None)
+    return handlers
+
+  @contextlib.contextmanager
+  def save_on_timeout(self, save: Callable[[], None]) -> Iterator[None]:
+    """Context of an epoch, during which the watching thread may save.
+
+    Args:
+      save: Saves the state from before the epoch; runs in another thread.
+    """
+    with self._saving:
+      self._save = save
+    try:
+      yield
+    finally:
+      with self._saving:  # Waits forever if the other thread ends the process.
+        self._save = None
+
   def _watch(self):
-    deadlines: list[float] = []
+    """Receives signals; acts at the deadlines after the first one."""
+    deadlines: list[tuple[float, Callable[[], None]]] = []
     while True:
-      wait = max(0.0, deadlines[0] - time.monotonic()) if deadlines else None
+      wait = max(0.0, deadlines[0][0] - time.monotonic()) if deadlines else None
       if not select.select([self._arrivals], [], [], wait)[0]:
-        deadlines.pop(0)
-        if deadlines:
-          os.write(self._give_up, b"\0")
-          continue
-        self._end("It took too long to stop.")
+        deadlines.pop(0)[1]()
+        continue
       arrived = self._arrivals.recv(1)
       if not arrived:
         return
@@ -91,22 +118,49 @@ class Interrupts:
       if self.signum is None:
         self.signum = arrived[0]
         now = time.monotonic()
-        deadlines = [now + _SECONDS_TO_FINISH, now + _SECONDS_TO_END]
-        _say(f"\n{signal.Signals(self.signum).name}: finishing the epoch; "
-             "Ctrl-C again ends at once.")
+        deadlines = [
+            (now + _SECONDS_FOR_STEPS, self._stop_waiting),
+            (now + _SECONDS_FOR_EPOCH, self._save_and_end),
+            (now + _SECONDS_TO_END, lambda: self._end(
+                "It took too long to stop."))]
+        _print(f"\n{signal.Signals(self.signum).name}: finishing the epoch; "
+               "Ctrl-C again ends at once.")
       elif arrived[0] == signal.SIGINT:
         self._end("Ended at once.")
 
-  def _end(self, why: str):
-    _say(f"{why} {self.farewell}")
+  def _stop_waiting(self):
+    os.write(self._give_up, b"\0")
+
+  def _save_and_end(self):
+    """Saves the state from before the epoch, if one is in progress."""
+    with self._saving:
+      if self._save is not None:
+        ended = threading.Event()
+        saver = threading.Thread(
+            target=self._try_to_save, args=(self._save, ended), daemon=True)
+        saver.start()
+        if not ended.wait(_SECONDS_TO_END - _SECONDS_FOR_EPOCH):
+          self._end("It took too long to save.")
+        self._end("The epoch took too long and was given up.")
+
+  def _try_to_save(self, save: Callable[[], None], ended: threading.Event):
+    try:
+      save()
+    except Exception as error:
+      _print(f"The epoch was given up and could not be saved: {error}")
+    finally:
+      ended.set()
+
+  def _end(self, reason: str):
+    _print(f"{reason} {self.farewell}")
     os._exit(self.exit_code)
 
 
-def _say(text: str):
-  """Print, unless nobody reads it; a full pipe would be waited for forever."""
-  def say():
+def _print(text: str):
+  """Prints, but not for longer than a moment, because a pipe may be full."""
+  def write():
     with contextlib.suppress(OSError):
       print(text, file=sys.stderr, flush=True)
-  thread = threading.Thread(target=say, daemon=True)
+  thread = threading.Thread(target=write, daemon=True)
   thread.start()
-  thread.join(_SECONDS_TO_SAY)
+  thread.join(_SECONDS_TO_PRINT)

@@ -27,7 +27,7 @@ def beginning(folder: run_folder.RunFolder, trainer: trainer_lib.Trainer
   lines = {
       "task": f"{config.env.id}: observations {_space(env.observation_space)}, "
               f"actions {_space(env.action_space)}",
-      "batch": _batch(config, env.groups),
+      "batch": _batch(config),
       "networks": f"{_network(config)}: {_parameters(trainer):,} parameters",
       "updates": _updates(config),
       "folder": str(folder.path)}
@@ -63,7 +63,7 @@ def _space(space: gymnasium.Space) -> str:
   return f"{shape} {space.dtype}"
 
 
-def _batch(config: config_lib.Config, groups: int) -> str:
+def _batch(config: config_lib.Config) -> str:
   envs = f"{config.num_envs} environments"
   if config.env.backend == "envpool":
     threads = config.workers(pool.cores())
@@ -73,8 +73,7 @@ def _batch(config: config_lib.Config, groups: int) -> str:
   if not config.env_processes:
     return f"{envs} in this process"
   workers = config.workers(pool.cores())
-  halves = ", one half stepping while the other acts" if groups > 1 else ""
-  return f"{envs} in {workers} worker processes{halves}"
+  return f"{envs} in {workers} worker processes"
 
 
 def _network(config: config_lib.Config) -> str:

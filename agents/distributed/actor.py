@@ -1,0 +1,49 @@
+"""An actor for the share of the environments that one machine steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from agents.simulation import simulate
+
+
+class PaddedActor:
+  """Chooses the same actions as for the whole batch, bit for bit.
+
+  Pads observations to the whole batch, because the number of rows and the
+  position of a row change the last bits of matrix products and exponentials.
+
+  Args:
+    actor: Chooses actions for the whole batch.
+    rows: Rows of this machine.
+    num_envs: Number of environments of all machines, B.
+  """
+
+  def __init__(self, actor: simulate.Actor, rows: slice, num_envs: int):
+    self._actor = actor
+    self._rows = rows
+    self._num_envs = num_envs
+    # The row of this machine that stands in each row of the whole batch.
+    self._padding = np.clip(
+        np.arange(num_envs) - rows.start, 0, rows.stop - rows.start - 1)
+
+  def initial_state(self, num_envs: int) -> Any:
+    """See `simulate.Actor`."""
+    return self._actor.initial_state(num_envs)
+
+  def noise(self, step_counter: tf.Tensor, num_envs: int) -> tf.Tensor:
+    """See `simulate.Actor`; returns this machine's rows of the noise."""
+    return self._actor.noise(step_counter, self._num_envs)[self._rows]
+
+  def act(self, observ: tf.Tensor, state: Any, noise: tf.Tensor | None
+          ) -> tuple[tf.Tensor, Any]:
+    """See `simulate.Actor`."""
+    observ, state, padded_noise = tf.nest.map_structure(
+        lambda tensor: tf.gather(tensor, self._padding),
+        (observ, state, () if noise is None else noise))
+    return tf.nest.map_structure(
+        lambda tensor: tensor[self._rows], self._actor.act(
+            observ, state, None if noise is None else padded_noise))

@@ -1,0 +1,56 @@
+"""Evaluation whose episodes several machines share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agents.distributed import actor
+from agents.distributed import collectives
+from agents.environments.data import episodes
+from agents.simulation import evaluator
+from agents.simulation import in_graph_batch_env
+from agents.simulation import rollout
+from agents.simulation import simulate
+
+
+class DistributedEvaluator(evaluator.Evaluator):
+  """Plays this machine's share of the episodes.
+
+  Args:
+    env: Environments of this machine; None if it has none.
+    algorithm: Chooses the actions.
+    communicator: The machines.
+    num_envs: Number of environments of all machines.
+  """
+
+  def __init__(self, env: in_graph_batch_env.InGraphBatchEnv | None,
+               algorithm: simulate.Actor,
+               communicator: collectives.Communicator, num_envs: int):
+    self._rows = communicator.local_rows(num_envs)
+    self._num_envs = num_envs
+    self._communicator = communicator
+    if env:
+      algorithm = actor.PaddedActor(algorithm, self._rows, num_envs)
+    super().__init__(env, algorithm, explore=False)
+
+  def play(self, num_episodes: int, stop: Callable[[], bool] = lambda: False
+           ) -> list[episodes.Episode] | None:
+    """See `Evaluator.play`; aborts if any machine does.
+
+    Returns:
+      The episodes of this machine, or None if aborted.
+    """
+    unfinished = False
+    if self._env:
+      shares = rollout.shares(num_episodes, self._num_envs)
+      carry, left = self._begin(shares[self._rows])
+      unfinished = bool(left.numpy().any())
+    while True:
+      gathered = self._communicator.all_gather_object((unfinished, stop()))
+      if not any(others_unfinished for others_unfinished, _ in gathered):
+        return self._env.batch_env.take_finished() if self._env else []
+      if any(stopped for _, stopped in gathered):
+        return None
+      if unfinished:
+        carry, left = self._advance(carry, left)
+        unfinished = bool(left.numpy().any())

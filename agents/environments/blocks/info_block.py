@@ -1,0 +1,56 @@
+"""A block that reports the info of every step and reset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agents.environments.blocks import base
+from agents.environments.blocks import gymnasium_block
+
+
+class InfoBlock(gymnasium_block.GymnasiumBlock):
+  """Adds infos to the reports of `GymnasiumBlock`.
+
+  Args:
+    constructors: Functions without arguments that return environments.
+    args: See `GymnasiumBlock`.
+  """
+
+  def __init__(self, constructors: Sequence[base.Constructor], *args):
+    self._infos: dict[int, dict[str, Any]] = {}  # By offset in the block.
+    self._reset_infos: list[dict[str, Any]] = [{} for _ in constructors]
+    super().__init__(constructors, *args)
+
+  def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
+    """See `GymnasiumBlock.reset`; returns the info of each reset."""
+    super().reset(seeds)
+    return list(self._reset_infos)
+
+  def begin_next(self, seeds: Sequence[int | None]) -> list[dict[str, Any]]:
+    """See `GymnasiumBlock.begin_next`; returns the latest reset infos."""
+    super().begin_next(seeds)
+    return list(self._reset_infos)
+
+  def step(self) -> dict[int, base.StepReport]:
+    """See `GymnasiumBlock.step`; reports every environment that stepped."""
+    self._infos = {}
+    reports = super().step()
+    ended = {
+        index: report._replace(
+            reset_info=self._reset_infos[index - self._first])
+        for index, report in reports.items()}
+    stepped = {
+        self._first + offset: base.StepReport({})
+        for offset in self._infos}
+    return {
+        index: report._replace(info=self._infos.get(index - self._first))
+        for index, report in {**stepped, **ended}.items()}
+
+  def _count_step(self, offset: int, info: dict[str, Any]):
+    super()._count_step(offset, info)
+    # A copy, because an environment may reuse its dict in the next reset.
+    self._infos[offset] = dict(info)
+
+  def _record_reset(self, offset: int, info: dict[str, Any]):
+    self._reset_infos[offset] = dict(info)

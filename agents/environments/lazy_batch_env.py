@@ -1,0 +1,26 @@
+"""A batch environment that builds its environments when they are needed."""
+
+from __future__ import annotations
+
+from agents.environments import batch_env
+
+
+class LazyBatchEnv(batch_env.BatchEnv):
+  """Builds one environment at once, for the spaces, and the batch later.
+
+  Args:
+    args: See `BatchEnv`.
+    kwargs: See `BatchEnv`.
+  """
+
+  _opened = False
+  _block = None
+
+  def _open(self):
+    """Does nothing, because the constructor calls it too early."""
+
+  def _check_open(self):
+    super()._check_open()
+    if not self._opened:
+      super()._open()
+      self._opened = True
