@@ -171,7 +171,7 @@ class BatchEnv:
       self._statistics.take_final_observ()
       self._source.observ = None
       all_seeds = self._log.begin(seeds)
-      with self._source.record_fatal(self.failure_budget):
+      with self._recording_fatal():
         infos = self._block.reset(all_seeds)
       self._record_resets(dict(enumerate(infos)))
       return self._received()
@@ -225,8 +225,11 @@ class BatchEnv:
     arrays["active"][...] = True if active is None else active
     self._consistent = False
     start = time.perf_counter()
-    with self._source.record_fatal(self.failure_budget, stepping=True):
+    try:
       reports = self._block.step()
+    except Exception as error:
+      self._source.record_fatal(error, self.failure_budget, stepping=True)
+      raise
     # Only after the step succeeded, because replays repeat what is recorded.
     self._statistics.update(arrays, reports, time.perf_counter() - start)
     self._source.observ = arrays["observ"].copy()
@@ -273,7 +276,7 @@ class BatchEnv:
     self._source.observ = state.observ
     running = self._source.running()
     assert running is not None
-    with self._source.record_fatal(self.failure_budget):
+    with self._recording_fatal():
       self._block.replay(*running)
       self._source.check(slice(0, len(self)))
     self._consistent = True
@@ -422,7 +425,7 @@ class BatchEnv:
       seeds = [self._log.next_seed(index) for index in indices]
     seed_of = dict(zip(indices, seeds, strict=True))
     self._consistent = False
-    with self._source.record_fatal(self.failure_budget):
+    with self._recording_fatal():
       infos = self._block.begin_next(
           [seed_of.get(index) for index in range(len(self))])
     # Only now, because a worker that dies meanwhile first replays the episodes
@@ -434,6 +437,14 @@ class BatchEnv:
 
   def _record_resets(self, infos: dict[int, dict[str, Any]]):
     """Called after resets outside of steps; `InfoBatchEnv` extends it."""
+
+  @contextlib.contextmanager
+  def _recording_fatal(self):
+    try:
+      yield
+    except Exception as error:
+      self._source.record_fatal(error, self.failure_budget)
+      raise
 
   def _received(self) -> np.ndarray:
     """Notes that all observations are current, and returns a copy of them."""

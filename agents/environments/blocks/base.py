@@ -62,7 +62,7 @@ class BlockBase:
   views: Callable[..., dict[str, np.ndarray]]
   # Called after each environment is built or reset and after each replayed
   # step. Worker processes tell the trainer that they are alive.
-  heartbeat: Callable[[], None] = staticmethod(lambda: None)
+  heartbeat: Callable[[], None] | None = None
 
   def __init__(self, constructors: Sequence[Constructor], first: int,
                spaces: tuple[gymnasium.Space, gymnasium.Space]):
@@ -80,7 +80,8 @@ class BlockBase:
         with self._explained(offset, "its constructor"):
           self._envs.append(constructor())
           self._check_env(offset)
-        self.heartbeat()
+        if self.heartbeat:
+          self.heartbeat()
     except BaseException:
       self.close()
       raise

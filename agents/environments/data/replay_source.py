@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import numpy as np
 
 from agents.environments.blocks import base
@@ -96,22 +94,19 @@ class ReplaySource:
             "its episodes cannot be continued in another process.",
             self._first + offset, seeds[offset])
 
-  @contextlib.contextmanager
-  def record_fatal(self, failure_budget: failure_budget_lib.FailureBudget,
+  def record_fatal(self, error: Exception,
+                   failure_budget: failure_budget_lib.FailureBudget,
                    stepping: bool = False):
-    """Context that stores the episode of an environment that fails.
+    """Stores the episode of an environment whose error ends the run.
 
     Args:
+      error: Error of an environment, a worker or another component.
       failure_budget: Its attribute `fatal` receives the failure.
-      stepping: Whether a step is in progress.
+      stepping: Whether a step was in progress.
     """
-    try:
-      yield
-    except Exception as error:
-      for failure in (error, error.__cause__):
-        if isinstance(failure, base.EnvironmentFailure):
-          failure_budget.fatal = self._failure(failure, stepping)
-      raise
+    for failure in (error, error.__cause__):
+      if isinstance(failure, base.EnvironmentFailure):
+        failure_budget.fatal = self._failure(failure, stepping)
 
   def _failure(self, failure: base.EnvironmentFailure, stepping: bool
                ) -> failure_budget_lib.Failure:
