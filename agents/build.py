@@ -1,7 +1,4 @@
-"""The only place where the parts of a run are put together.
-
-Training and visualizing build the same things by the same code.
-"""
+"""Builds all components of a run; the only place that combines them."""
 
 from __future__ import annotations
 
@@ -36,38 +33,44 @@ from agents.training import cost_model
 from agents.training import trainer as trainer_lib
 
 _MAX_EVAL_ENVS = 10
-_NOT_BRIEF = 16  # Steps of an episode, see `memory.segments`.
-_METHODS = ("initial_state", "noise", "act", "learn", "variables",
-            "assign")  # Of `trainer.Algorithm`.
+_SHORT_EPISODE = 16  # Steps; see `rollout.segments`.
+# Methods of `trainer.Algorithm`.
+_METHODS = ("initial_state", "noise", "act", "learn", "variables", "assign")
 
 
 def setup(config: config_lib.Config):
-  """Prepare TensorFlow; call it before anything is built.
+  """Configures TensorFlow; must run before anything is built.
+
+  Args:
+    config: Configuration of the run.
 
   Raises:
-    ConfigError: If there is no GPU although one is asked for.
+    ConfigError: If `device` is "gpu" and TensorFlow finds no GPU.
   """
   tf.config.run_functions_eagerly(config.eager)
-  # TensorFlow's threads stay as they are, one a core: they look around for work
-  # before they sleep, without which learning takes half as long again, and
-  # while environments step they do sleep. docs/performance.md has the trials;
-  # TF_NUM_INTRAOP_THREADS changes them.
+  # TensorFlow keeps its default of one thread per core. Its threads poll for
+  # work before they sleep; without polling, learning takes 50 % longer. They
+  # sleep while environments step. See docs/performance.md;
+  # TF_NUM_INTRAOP_THREADS changes the number.
   gpus = tf.config.list_physical_devices("GPU")
   if config.device == "gpu" and not gpus:
     raise config_lib.ConfigError(
-        "device=gpu, but TensorFlow sees none. `pip install "
-        "'tensorflow[and-cuda]'` brings what NVIDIA's need; --device cpu does "
-        "without.")
-  # They are let go unless `trainer` finds that one pays.
-  with contextlib.suppress(RuntimeError):  # After another run, in a notebook.
+        "device=gpu, but TensorFlow finds no GPU. Install its libraries with "
+        "`pip install 'tensorflow[and-cuda]'`, or use --device cpu.")
+  # Hides all GPUs; `learner` makes one visible if it is used. In a notebook,
+  # an earlier run may have initialized them, which raises RuntimeError.
+  with contextlib.suppress(RuntimeError):
     tf.config.set_visible_devices([], "GPU")
 
 
 def check(config: config_lib.Config):
-  """Look for all classes of the user's own that a run is to be made of.
+  """Checks all classes of the user's own that the configuration names.
+
+  Args:
+    config: Configuration of the run.
 
   Raises:
-    ConfigError: If one is missing, or is not what it should be.
+    ConfigError: If a class does not exist or lacks a method.
   """
   algorithm_class(config.algorithm)
   backend_class(config)
@@ -288,7 +291,8 @@ def memory(config: config_lib.Config) -> rollout.Memory:
   if length := config.algorithm.segment_length:
     return rollout.segments(
         config.num_envs, length, in_place=bool(config.network.recurrent),
-        brief=(make.stated_length(config.env) or _NOT_BRIEF) < _NOT_BRIEF)
+        brief=(make.stated_length(config.env) or _SHORT_EPISODE)
+        < _SHORT_EPISODE)
   assert config.algorithm.update_every is not None
   return rollout.episodes(
       config.num_envs, config.algorithm.update_every,

@@ -1,6 +1,6 @@
 """Machine 0 coordinates a run; all other machines follow its commands.
 
-Only machine 0 has a run folder, reports, and decides what comes next. It sends
+Only machine 0 has a run folder, writes reports and makes decisions. It sends
 every decision before it acts, and the others do the same with their share of
 the environments. Every machine therefore holds the whole state of the run. If
 machine 0 is lost, any other machine can write the checkpoint.
@@ -32,7 +32,7 @@ class Command(NamedTuple):
 
   method: str  # Method of the trainer; "" ends the run.
   arguments: tuple = ()
-  metadata: dict[str, Any] | None = None  # Of a checkpoint before an epoch.
+  metadata: dict[str, Any] | None = None  # For a checkpoint before an epoch.
   fingerprint: bytes = b""  # Metrics of the latest epoch.
   stop: bool = False  # Whether this machine was asked to end the run.
 

@@ -1,4 +1,4 @@
-"""Evaluation whose episodes several machines share."""
+"""Evaluation that distributes the episodes over several machines."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class DistributedTrainer(trainer.Trainer):
                memory: rollout.Memory, share: Share):
     super().__init__(algorithm, train_env, eval_env, memory)
     self.fingerprint = b""  # Metrics of the latest epoch, equal on all machines.
-    self.collecting_seconds: list[float] = []  # Of each machine.
+    self.collecting_seconds: list[float] = []  # One number per machine.
     self.stop_elsewhere = False
     self.stop: Callable[[], bool] = bool  # Whether this machine shall stop.
     self._share = share

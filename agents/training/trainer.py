@@ -192,7 +192,7 @@ class Trainer:
     return [score for score, _ in results], [length for _, length in results]
 
   def histograms(self, samples: epoch_result.Samples) -> dict[str, np.ndarray]:
-    """Returns values whose distribution TensorBoard shows.
+    """Returns the values for the histograms in TensorBoard.
 
     Args:
       samples: Samples of the latest epoch.

@@ -11,16 +11,15 @@ import sys
 import time
 from collections.abc import Sequence
 from typing import Any
-from typing import Protocol
 
 import cloudpickle
 import gymnasium
-import numpy as np
 
 from agents import errors
 from agents.environments.blocks import base
 from agents.environments.data import failure_budget as failure_budget_lib
 from agents.environments.data import mujoco_warnings
+from agents.environments.data import replay_source
 from agents.environments.making import gym_registry
 from agents.environments.workers import affinity
 from agents.environments.workers import process
@@ -33,20 +32,6 @@ _SECONDS_TO_OPEN = 60.0  # Minimum for a new process and its environments.
 
 class Interrupted(errors.EnvironmentsError):
   """The user stops the run and the environments take too long to answer."""
-
-
-class ReplaySource(Protocol):
-  """The data that a replaced worker needs of a batch's environments."""
-
-  def running(self) -> tuple[list[int], list[int], list[np.ndarray]] | None:
-    """Returns number, seed and actions of each running episode, if any."""
-
-  def check(self, rows: slice):
-    """Raises an error if a replay did not reproduce the last observations."""
-
-  def failed_episodes(self, rows: slice, stepping: bool
-                      ) -> list[failure_budget_lib.FailedEpisode]:
-    """Returns running episodes, with the actions of an unanswered step."""
 
 
 @dataclasses.dataclass
@@ -116,7 +101,7 @@ class WorkerPool:
     self._timeout = timeout
     self._workers: list[process.WorkerProcess] = []
     self._numbers: set[int] = set()  # Of all blocks that are not closed.
-    self._open: dict[remote_block.RemoteBlock, ReplaySource | None] = {}
+    self._open: dict[remote_block.RemoteBlock, replay_source.ReplaySource | None] = {}
     self._requests: collections.deque[_Request] = collections.deque()
     # Complete answers that another block's `wait` received.
     self._kept: dict[
@@ -143,7 +128,7 @@ class WorkerPool:
   def open(self, block_class: type[base.BlockBase],
            constructors: Sequence[base.Constructor], first: int,
            spaces: tuple[gymnasium.Space, gymnasium.Space], descriptor: int,
-           source: ReplaySource | None, *options) -> remote_block.RemoteBlock:
+           source: replay_source.ReplaySource | None, *options) -> remote_block.RemoteBlock:
     """Builds environments on all workers, with an even share on each.
 
     Args:
@@ -397,7 +382,7 @@ class WorkerPool:
         death = again
 
   def _rebuild(self, block: remote_block.RemoteBlock,
-               source: ReplaySource | None, worker: process.WorkerProcess):
+               source: replay_source.ReplaySource | None, worker: process.WorkerProcess):
     """Builds a worker's share of a block again and replays its episodes."""
     assert source
     for rows in [rows for other, rows in block.shares if other is worker]:

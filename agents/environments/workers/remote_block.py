@@ -6,46 +6,19 @@ import contextlib
 import os
 from collections.abc import Callable
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from typing import Any
-from typing import Protocol
 
 import cloudpickle
 import numpy as np
 
 from agents.environments.workers import process
 
+if TYPE_CHECKING:
+  from agents.environments.workers import pool as pool_lib
+
 # Sends a message to a worker about its rows of the block.
 Send = Callable[[process.WorkerProcess, slice], None]
-
-
-class Pool(Protocol):
-  """The methods of `WorkerPool` that a block uses."""
-
-  @property
-  def usable(self) -> bool:
-    """Whether the workers accept requests."""
-
-  def expect(self, block: RemoteBlock, send: Send, min_seconds: float = 0.0):
-    """Registers a request whose answers `wait` will collect."""
-
-  def ask(self, block: RemoteBlock, send: Send, min_seconds: float = 0.0):
-    """Sends a request to all workers of a block."""
-
-  def wait(self, block: RemoteBlock, seconds: float | None = None
-           ) -> list[Any]:
-    """Waits for the answers to a block's oldest request."""
-
-  def mark_failed(self):
-    """Refuses further requests, because a request was sent in part."""
-
-  def forget(self, block: RemoteBlock):
-    """Stops rebuilding a block in replaced workers."""
-
-  def release(self, block: RemoteBlock):
-    """Makes the number of a closed block available again."""
-
-  def close(self):
-    """Ends all processes."""
 
 
 class RemoteBlock:
@@ -61,7 +34,7 @@ class RemoteBlock:
 
   deterministic = True
 
-  def __init__(self, pool: Pool, number: int,
+  def __init__(self, pool: pool_lib.WorkerPool, number: int,
                shares: list[tuple[process.WorkerProcess, slice]],
                descriptor: int, build: Send):
     self._pool = pool
