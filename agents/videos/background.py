@@ -35,7 +35,7 @@ class Job(NamedTuple):
   """What there is to film."""
 
   env: config_lib.Env
-  film: video.Film
+  film: video.Video
 
 
 class Done(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from agents.videos import video
 
 
-def encode(film: video.Film, pictures: Iterable[np.ndarray], fps: float):
+def encode(film: video.Video, pictures: Iterable[np.ndarray], fps: float):
   """Write a film, complete or not at all.
 
   Memory does not grow with the number of pictures.
@@ -28,15 +28,15 @@ def encode(film: video.Film, pictures: Iterable[np.ndarray], fps: float):
       if writer is None:
         height, width, _ = picture.shape
         writer = imageio_ffmpeg.write_frames(
-            film.part, (width, height), fps=fps, codec="libx264",
+            film.partial_path, (width, height), fps=fps, codec="libx264",
             macro_block_size=2, ffmpeg_log_level="error")
         writer.send(None)
       writer.send(picture)
     assert writer is not None
     writer.close()
-    os.replace(film.part, film.path)
+    os.replace(film.partial_path, film.path)
   finally:
     if writer is not None:
       writer.close()
     with contextlib.suppress(FileNotFoundError):
-      os.unlink(film.part)
+      os.unlink(film.partial_path)

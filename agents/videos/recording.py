@@ -15,7 +15,7 @@ WIDTH_OF_GRID = 960  # Pixels.
 LARGEST_TILE = 480
 
 
-def record(films: Sequence[video.Film], env: config_lib.Env,
+def record(films: Sequence[video.Video], env: config_lib.Env,
            size: int | None = None):
   """Draw films with all cores, write them, and tell about each episode.
 

@@ -27,7 +27,7 @@ from agents.videos import video
 VARIABLES = {"SDL_VIDEODRIVER": "dummy", "LP_NUM_THREADS": "1"}
 _PACKAGES = {"egl": "libegl1 libgl1", "osmesa": "libosmesa6"}
 _MOST_CRASHES = 2  # Of native code, such as a driver's, while films are drawn.
-_NOTHING = video.Film("", (video.Tile(
+_NOTHING = video.Video("", (video.Tile(
     episodes.Episode(0, np.zeros(0), 0.0, {})),))
 
 
@@ -56,8 +56,8 @@ class RenderPool:
     self._amount = amount
     self._variables = variables
 
-  def record(self, films: Sequence[video.Film], fps: float
-             ) -> Iterator[tuple[video.Film, str]]:
+  def record(self, films: Sequence[video.Video], fps: float
+             ) -> Iterator[tuple[video.Video, str]]:
     """Write films, one after the other.
 
     Args:
@@ -79,8 +79,8 @@ class RenderPool:
         if crashes > _MOST_CRASHES:
           raise
 
-  def _record(self, films: Sequence[video.Film], fps: float
-              ) -> Iterator[tuple[video.Film, str]]:
+  def _record(self, films: Sequence[video.Video], fps: float
+              ) -> Iterator[tuple[video.Video, str]]:
     """The same until a process crashes."""
     amount = min(self._amount, max(film.length for film in films))
     with contextlib.ExitStack() as stack:
@@ -177,7 +177,7 @@ def backend(constructor: Callable[[], gymnasium.Env]) -> dict[str, str]:
   raise RenderingFailed("\n".join(["The environment can't be drawn.", *said]))
 
 
-def differences(film: video.Film, played: list[tuple[float, int]]) -> str:
+def differences(film: video.Video, played: list[tuple[float, int]]) -> str:
   """Say where playing again did not lead to the same score."""
   for number, (tile, (score, steps)) in enumerate(zip(film.tiles, played)):
     before = tile.episode.score, tile.episode.length

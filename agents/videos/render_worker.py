@@ -34,7 +34,7 @@ class Job(NamedTuple):
   """What an artist is sent."""
 
   constructor: Callable[[], gymnasium.Env]
-  films: Sequence[video.Film]
+  films: Sequence[video.Video]
   size: int | None  # Height of a tile in pixels; None: the environment's own.
   number: int  # Of this artist.
   amount: int  # Of all artists.
@@ -56,7 +56,7 @@ def main():
     pass  # Nobody is looking any more.
 
 
-def draw(film: video.Film, constructor: Callable[[], gymnasium.Env],
+def draw(film: video.Video, constructor: Callable[[], gymnasium.Env],
          size: int | None, number: int = 0, amount: int = 1
          ) -> Generator[np.ndarray, None, list[tuple[float, int]]]:
   """Play a film's episodes again and draw every picture, or one's share.
@@ -87,7 +87,7 @@ def draw(film: video.Film, constructor: Callable[[], gymnasium.Env],
       one.close()
 
 
-def _send(film: video.Film, job: Job, out):
+def _send(film: video.Video, job: Job, out):
   pictures = draw(film, job.constructor, job.size, job.number, job.amount)
   while True:
     try:

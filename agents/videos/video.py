@@ -18,16 +18,16 @@ class Tile(NamedTuple):
   caption: str = ""
 
 
-class Film(NamedTuple):
+class Video(NamedTuple):
   """One file. Shorter episodes wait at their last picture for the longest."""
 
   path: str
   tiles: tuple[Tile, ...]
 
   @property
-  def part(self) -> str:
+  def partial_path(self) -> str:
     """Where the file grows until it is complete."""
-    return f"{os.path.splitext(self.path)[0]}.part.mp4"
+    return f"{os.path.splitext(self.path)[0]}.partial_path.mp4"
 
   @property
   def length(self) -> int:

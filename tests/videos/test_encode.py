@@ -15,7 +15,7 @@ def _resident_bytes() -> int:
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_length(tmp_path):
-  film = video.Film(str(tmp_path / "a.mp4"), ())
+  film = video.Video(str(tmp_path / "a.mp4"), ())
   sizes = {}
   def pictures():
     for number in range(2_000):  # 350 MB.
@@ -29,7 +29,7 @@ def test_memory_does_not_grow_with_the_length(tmp_path):
 
 
 def test_what_fails_leaves_nothing(tmp_path):
-  film = video.Film(str(tmp_path / "a.mp4"), ())
+  film = video.Video(str(tmp_path / "a.mp4"), ())
   def pictures():
     yield np.zeros((16, 16, 3), np.uint8)
     raise ValueError("No more.")

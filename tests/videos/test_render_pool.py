@@ -22,9 +22,9 @@ def _tiles(*lengths):
 
 @pytest.mark.parametrize("processes", [1, 2, 3])
 def test_pictures_come_in_order_whoever_draws(processes, tmp_path):
-  films = [video.Film(str(tmp_path / "long.mp4"), _tiles(11)),
-           video.Film(str(tmp_path / "short.mp4"), _tiles(2)),
-           video.Film(str(tmp_path / "grid.mp4"), _tiles(3, 5, 1))]
+  films = [video.Video(str(tmp_path / "long.mp4"), _tiles(11)),
+           video.Video(str(tmp_path / "short.mp4"), _tiles(2)),
+           video.Video(str(tmp_path / "grid.mp4"), _tiles(3, 5, 1))]
   made = list(render_pool.RenderPool(_DRAWN, None, processes, {}).record(
       films, 12))
   assert made == [(film, "") for film in films]
@@ -46,7 +46,7 @@ def test_pictures_come_in_order_whoever_draws(processes, tmp_path):
 
 
 def test_environments_that_do_not_repeat_are_told(tmp_path):
-  film = video.Film(str(tmp_path / "a.mp4"), _tiles(4))
+  film = video.Video(str(tmp_path / "a.mp4"), _tiles(4))
   (_, problem), = render_pool.RenderPool(
       functools.partial(_DRAWN, chance=1.0), None, 1, {}).record([film], 12)
   assert "does not repeat itself: episode 0, seed 3" in problem
@@ -81,7 +81,7 @@ def test_what_fails_half_way_leaves_no_half_film(tmp_path):
       if self._steps == 3:
         raise ValueError("Broken leg.")
       return super().step(action)
-  film = video.Film(str(tmp_path / "a.mp4"), _tiles(9))
+  film = video.Video(str(tmp_path / "a.mp4"), _tiles(9))
   with pytest.raises(render_pool.RenderingFailed, match="Broken leg."):
     list(render_pool.RenderPool(functools.partial(
         Fails, render_mode="rgb_array"), None, 2, {}).record([film], 12))
@@ -99,7 +99,7 @@ def test_films_are_drawn_although_native_code_crashes_now_and_then(
         signal.raise_signal(signal.SIGSEGV)
       return super().render()
   (tmp_path / "crashes").mkdir()
-  films = [video.Film(str(tmp_path / f"{length}.mp4"), _tiles(length))
+  films = [video.Video(str(tmp_path / f"{length}.mp4"), _tiles(length))
            for length in (1, 5)]
   recorded = render_pool.RenderPool(functools.partial(
       Crashes, render_mode="rgb_array"), None, 1, {}).record(films, 12)

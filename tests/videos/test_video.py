@@ -10,17 +10,17 @@ from tests.videos import canvas
 def test_tiles_lie_in_a_square(amount, columns):
   tiles = tuple(video.Tile(canvas.episode(*[0.0] * (length + 1)))
                 for length in range(amount))
-  made = video.Film("a.mp4", tiles)
+  made = video.Video("a.mp4", tiles)
   assert made.columns == columns
   assert made.length == amount
 
 
 def test_an_episode_without_a_step_is_one_picture():
-  assert video.Film("a.mp4", (video.Tile(canvas.episode()),)).length == 1
+  assert video.Video("a.mp4", (video.Tile(canvas.episode()),)).length == 1
 
 
 def test_what_grows_has_another_name():
-  assert video.Film("/a.b/c.mp4", ()).part == "/a.b/c.part.mp4"
+  assert video.Video("/a.b/c.mp4", ()).partial_path == "/a.b/c.partial_path.mp4"
 
 
 @pytest.mark.parametrize("height, width", [(2, 4), (3, 5), (1, 1), (3, 4)])

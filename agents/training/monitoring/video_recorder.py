@@ -35,7 +35,7 @@ class VideoRecorder:
     self._folder = folder
     self._variables = variables
     self._process: subprocess.Popen | None = None
-    self._film = video.Film("", ())
+    self._film = video.Video("", ())
 
   @property
   def busy(self) -> bool:
@@ -114,5 +114,5 @@ class VideoRecorder:
     self._output.close()
     self._errors.close()
     with contextlib.suppress(FileNotFoundError):
-      os.unlink(self._film.part)
+      os.unlink(self._film.partial_path)
     self._process = None
