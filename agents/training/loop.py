@@ -47,7 +47,7 @@ class Loop:
     trainer: What is trained.
     folder: Where the run is kept; its config says when to do what.
     stop: Asked at every epoch whether to end early.
-    drawing: Environment variables to draw films with, see `studio.backend`.
+    drawing: Environment variables to draw films with, see `render_pool.find_gl_backend`.
   """
 
   def __init__(self, trainer: trainer_lib.Trainer,

@@ -32,7 +32,7 @@ def record(films: Sequence[video.Video], env: config_lib.Env,
     size = min(LARGEST_TILE, WIDTH_OF_GRID // columns)
   constructor = make.MakeEnv(env, render_mode="rgb_array")
   studio = render_pool.RenderPool(
-      constructor, size, pool.cores(), render_pool.backend(constructor))
+      constructor, size, pool.cores(), render_pool.find_gl_backend(constructor))
   for film, problem in studio.record(films, make.fps(env)):
     for tile in film.tiles:
       print(f"{film.path}: {tile.caption}: return {tile.episode.score:.1f}, "

@@ -143,7 +143,7 @@ class _Artist:
     self._errors.close()
 
 
-def backend(constructor: Callable[[], gymnasium.Env]) -> dict[str, str]:
+def find_gl_backend(constructor: Callable[[], gymnasium.Env]) -> dict[str, str]:
   """Return environment variables with which a picture could be drawn.
 
   Raises:

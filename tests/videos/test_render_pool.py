@@ -57,7 +57,7 @@ def test_environments_that_do_not_repeat_are_told(tmp_path):
 
 def test_what_can_not_be_drawn_is_said_at_once():
   with pytest.raises(render_pool.RenderingFailed, match="No paint left.") as caught:
-    render_pool.backend(functools.partial(_DRAWN, broken="error"))
+    render_pool.find_gl_backend(functools.partial(_DRAWN, broken="error"))
   assert "apt-get" not in str(caught.value)
 
 
@@ -65,13 +65,13 @@ def test_packages_are_named_where_opengl_is_missing(monkeypatch):
   def make():
     raise ImportError(f"No {os.environ['MUJOCO_GL']} here for MuJoCo.")
   with pytest.raises(render_pool.RenderingFailed) as caught:
-    render_pool.backend(make)
+    render_pool.find_gl_backend(make)
   for part in ("No egl here", "No osmesa here", "apt-get install libegl1",
                "apt-get install libosmesa6"):
     assert part in str(caught.value)
   monkeypatch.setenv("MUJOCO_GL", "osmesa")
   with pytest.raises(render_pool.RenderingFailed) as caught:
-    render_pool.backend(make)
+    render_pool.find_gl_backend(make)
   assert "No egl here" not in str(caught.value)
 
 

@@ -28,7 +28,7 @@ class VideoRecorder:
 
   Args:
     folder: Of the run.
-    variables: Environment variables to draw with, see `studio.backend`.
+    variables: Environment variables to draw with, see `render_pool.find_gl_backend`.
   """
 
   def __init__(self, folder: run_folder.RunFolder, variables: dict[str, str]):
