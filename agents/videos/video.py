@@ -27,7 +27,7 @@ class Video(NamedTuple):
   @property
   def partial_path(self) -> str:
     """Where the file grows until it is complete."""
-    return f"{os.path.splitext(self.path)[0]}.partial_path.mp4"
+    return f"{os.path.splitext(self.path)[0]}.part.mp4"
 
   @property
   def length(self) -> int:

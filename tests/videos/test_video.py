@@ -20,7 +20,7 @@ def test_an_episode_without_a_step_is_one_picture():
 
 
 def test_what_grows_has_another_name():
-  assert video.Video("/a.b/c.mp4", ()).partial_path == "/a.b/c.partial_path.mp4"
+  assert video.Video("/a.b/c.mp4", ()).partial_path == "/a.b/c.part.mp4"
 
 
 @pytest.mark.parametrize("height, width", [(2, 4), (3, 5), (1, 1), (3, 4)])

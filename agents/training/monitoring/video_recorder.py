@@ -39,10 +39,10 @@ class VideoRecorder:
 
   @property
   def busy(self) -> bool:
-    """Whether a film has begun that `done` has not returned yet."""
+    """Whether a film has begun that `take_finished` has not returned yet."""
     return self._process is not None
 
-  def begin(self, recorded: episode_recorder.Recorded):
+  def start(self, recorded: episode_recorder.Recorded):
     """Begin to film an episode."""
     assert not self._process
     videos = self._folder.path / "videos"
@@ -65,7 +65,7 @@ class VideoRecorder:
     except OSError as error:
       self._tell(str(error))
 
-  def hurry(self):
+  def remove_throttle(self):
     """Let the film that has begun take all the time there is."""
     if self._process:
       assert self._process.stdin
@@ -73,7 +73,7 @@ class VideoRecorder:
         self._process.stdin.write(b"!")
         self._process.stdin.flush()
 
-  def done(self) -> tuple[int, video.Gif] | None:
+  def take_finished(self) -> tuple[int, video.Gif] | None:
     """Return step and film of what was finished since the last call, if any.
 
     What is wrong with it is printed; a film that fails ends no training.

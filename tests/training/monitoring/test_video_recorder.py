@@ -28,16 +28,16 @@ def _begin(tmp_path, length=30, score=15.0, **kwargs):
   made = video_recorder.VideoRecorder(folder, {})
   episode = episodes.Episode(
       5, np.full((length, 1), 0.5, np.float32), score, {})
-  made.begin(episode_recorder.Recorded(3, 800, episode))
+  made.start(episode_recorder.Recorded(3, 800, episode))
   return made, folder.path / "videos"
 
 
 def _finish(made):
   """Wait for a film and return it."""
   assert made.busy
-  made.hurry()
+  made.remove_throttle()
   while made.busy:
-    if finished := made.done():
+    if finished := made.take_finished():
       return finished
     time.sleep(0.02)
 
@@ -47,7 +47,7 @@ def test_film_goes_to_the_run_folder_and_a_gif_comes_back(tmp_path, capfd):
   assert made.busy
   step, gif = _finish(made)
   assert step == 800
-  assert not made.busy and made.done() is None
+  assert not made.busy and made.take_finished() is None
   assert os.listdir(videos) == ["training-episode-3.mp4"]
   frames, meta = decoding.decode(videos / "training-episode-3.mp4")
   assert frames.shape == (30, 200, 300, 3) and meta["fps"] == 12
@@ -74,7 +74,7 @@ def test_in_a_hurry_there_are_no_pauses(tmp_path):
   hurried = time.monotonic() - start
   made, _ = _begin(tmp_path, 150, 75.0)
   time.sleep(2 * hurried)
-  assert made.busy and not made.done()
+  assert made.busy and not made.take_finished()
   made.close()
 
 
@@ -91,7 +91,7 @@ def test_what_can_not_begin_is_told(tmp_path, capfd):
   folder = run_folder.create(str(tmp_path), "x", config)
   (folder.path / "videos").write_text("In the way.")
   made = video_recorder.VideoRecorder(folder, {})
-  made.begin(episode_recorder.Recorded(0, 1, canvas.episode(0.0)))
+  made.start(episode_recorder.Recorded(0, 1, canvas.episode(0.0)))
   assert not made.busy
   assert "File exists" in capfd.readouterr().err
 
