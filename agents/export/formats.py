@@ -18,7 +18,7 @@ import tensorflow as tf
 from agents import config as config_lib
 from agents import spaces
 from agents.export import numpy_calls
-from agents.export import player
+from agents.export import numpy_player
 from agents.export import policy as policy_lib
 
 Run = Callable[[policy_lib.Arrays], policy_lib.Arrays]
@@ -135,11 +135,11 @@ def _write_npz(policy: policy_lib.Policy, path: pathlib.Path):
   arrays: dict[str, Any] = {
       f"constant_{index}": array for index, array in enumerate(constants)}
   np.savez_compressed(path, about=np.array(json.dumps(about)), **arrays)
-  shutil.copy(player.__file__, path.parent / "player.py")
+  shutil.copy(numpy_player.__file__, path.parent / "player.py")
 
 
 def _load_npz(path: pathlib.Path) -> Run:
-  return player.Policy(path).run
+  return numpy_player.Policy(path).run
 
 
 FORMATS = {

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from agents.export import operations
-from agents.export import player
+from agents.export import numpy_player
+from agents.export import operation_rules
 
 
 class Value(NamedTuple):
@@ -34,7 +34,7 @@ class Program:
   def __call__(self, name: str, *arguments: Any) -> Any:
     """Return what a call returns, or where that will be."""
     if not _unknown(arguments):
-      return player.CALLS[name](*arguments)
+      return numpy_player.CALLS[name](*arguments)
     self._calls.append([name, [self._plain(x) for x in arguments]])
     return Value(-len(self._calls))
 
@@ -67,7 +67,7 @@ class Program:
 
 def translate(graph: tf.Graph, inputs: Sequence[str], outputs: dict[str, str]
               ) -> tuple[dict[str, Any], list[np.ndarray]]:
-  """Return a graph as plain data and constants, as `player.Policy` reads them.
+  """Return a graph as plain data and constants, as `numpy_player.Policy` reads them.
 
   Args:
     graph: Without variables.
@@ -86,7 +86,7 @@ def translate(graph: tf.Graph, inputs: Sequence[str], outputs: dict[str, str]
     if kind == "Const":
       results = [tf.make_ndarray(operation.get_attr("value"))]
     else:
-      results = operations.calls(program, operation, arguments)
+      results = operation_rules.calls(program, operation, arguments)
     for tensor, result in zip(operation.outputs, results, strict=True):
       values[tensor.name] = result
   found = {name: values[tensor] for name, tensor in outputs.items()}

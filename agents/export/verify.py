@@ -19,7 +19,7 @@ from agents.environments.data import episodes
 from agents.environments.making import action_scaling
 from agents.environments.making import make
 from agents.export import formats
-from agents.export import player
+from agents.export import numpy_player
 from agents.export import policy as policy_lib
 from agents.ops import random
 
@@ -143,7 +143,7 @@ def play(policy: policy_lib.Policy, run: formats.Run,
 def draw(rng: np.random.Generator, field: policy_lib.Field, amount: int
          ) -> np.ndarray:
   """Return noise for so many actions."""
-  return player.draw(rng, field.drawn, amount).astype(field.dtype)
+  return numpy_player.draw(rng, field.drawn, amount).astype(field.dtype)
 
 
 def examine(policy: policy_lib.Policy, run: formats.Run,

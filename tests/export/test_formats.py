@@ -8,8 +8,8 @@ from agents import config as config_lib
 from agents.export import formats
 from agents.export import policy as policy_lib
 from agents.export import verify
-from tests.export import odd_spaces
-from tests.export import runs
+from tests.export import any_space_env
+from tests.export import untrained_runs
 
 FORMATS = [pytest.param(name, marks=[pytest.mark.skipif(
     not all(map(formats.installed, one.modules)), reason="is not installed")])
@@ -43,9 +43,9 @@ def _inputs(policy, amount, numbers):
         # How it is sampled is a matter of the distribution alone.
         marks=[pytest.mark.slow] if kind == "impala" or sampled and kind in (
             "cheetah", "gru", "lstm", "nested", "pictures") else [])
-    for kind in runs.CHANGES for sampled in (False, True)])
+    for kind in untrained_runs.CHANGES for sampled in (False, True)])
 def test_batches_of_any_size(kind, sampled, tmp_path):
-  policy = runs.load(tmp_path, kind, sampled)
+  policy = untrained_runs.load(tmp_path, kind, sampled)
   expect = verify.in_training(policy)
   numbers = np.random.default_rng(0)
   loaded = []
@@ -74,7 +74,7 @@ def test_batches_of_any_size(kind, sampled, tmp_path):
     *(pytest.param(kind, marks=pytest.mark.slow) for kind in (
         "choice", "beta", "squashed", "lstm", "pictures", "impala"))])
 def test_other_formats(kind, name, tmp_path):
-  policy = runs.load(tmp_path, kind, sampled=True)
+  policy = untrained_runs.load(tmp_path, kind, sampled=True)
   one = formats.FORMATS[name]
   one.write(policy, tmp_path / one.file)
   run = one.load(tmp_path / one.file)
@@ -86,13 +86,13 @@ def test_other_formats(kind, name, tmp_path):
 
 
 def test_onnx_is_refused_where_it_can_not_be(tmp_path):
-  policy = runs.load(tmp_path, "nested")
+  policy = untrained_runs.load(tmp_path, "nested")
   with pytest.raises(config_lib.ConfigError, match="Dict and Tuple are bytes"):
     formats.check(["npz", "onnx"], policy)
 
 
 def test_missing_packages_are_named(monkeypatch, tmp_path):
-  policy = runs.load(tmp_path, "box")
+  policy = untrained_runs.load(tmp_path, "box")
   monkeypatch.setattr(formats, "installed", lambda module: False)
   formats.check(["savedmodel", "npz"], policy)
   with pytest.raises(config_lib.ConfigError, match=r"batch-ppo\[tflite\]"):
@@ -100,17 +100,17 @@ def test_missing_packages_are_named(monkeypatch, tmp_path):
 
 
 def test_inputs_are_named_and_described(tmp_path):
-  policy = runs.load(tmp_path, "nested", sampled=True)
+  policy = untrained_runs.load(tmp_path, "nested", sampled=True)
   assert all(field.about for field in policy.inputs.values())
   observed = [name for name, field in policy.inputs.items()
               if field.role == "observation"]
   assert len(observed) == len(set(observed)) == 3
   assert sum(size for _, size in policy.inputs["noise"].drawn) == (
       policy.inputs["noise"].shape[0])
-  choice = runs.load(tmp_path, "choice")
+  choice = untrained_runs.load(tmp_path, "choice")
   assert choice.outputs["action"] == policy_lib.Field(
       "action", "int64", (), "a choice, from 0 to 1", (), 0, 1)
-  assert runs.load(tmp_path, "box").inputs["observation"].high == [1, 1, 8]
+  assert untrained_runs.load(tmp_path, "box").inputs["observation"].high == [1, 1, 8]
 
 
 _BOX = gymnasium.spaces.Box
@@ -137,11 +137,11 @@ _ODD = {
         "wide", "float64", "half open"))])
 def test_odd_spaces(name, tmp_path, monkeypatch):
   """Whatever is sampled lies within the space, and all is as in training."""
-  monkeypatch.setattr(odd_spaces, "SPACES", _ODD[name])
-  monkeypatch.setitem(runs.CHANGES, "odd", {
-      "env.id": "tests.export.odd_spaces:Checking", "network.init_std": 2.0,
+  monkeypatch.setattr(any_space_env, "SPACES", _ODD[name])
+  monkeypatch.setitem(untrained_runs.CHANGES, "odd", {
+      "env.id": "tests.export.any_space_env:Checking", "network.init_std": 2.0,
       "env.max_length": 20})
-  policy = runs.load(tmp_path, "odd", sampled=True)
+  policy = untrained_runs.load(tmp_path, "odd", sampled=True)
   recorded = verify.Recorded()
   returns = verify.play(policy, verify.in_training(policy), recorded.add)
   for kind in ("savedmodel", "npz"):
@@ -153,6 +153,6 @@ def test_odd_spaces(name, tmp_path, monkeypatch):
 
 
 def test_another_model_is_told(tmp_path):
-  folder, other = (runs.make_run(tmp_path, kind) for kind in ("box", "gru"))
+  folder, other = (untrained_runs.make_run(tmp_path, kind) for kind in ("box", "gru"))
   with pytest.raises(config_lib.ConfigError, match="do not fit"):
     policy_lib.load(folder, next(other.checkpoints.iterdir()), False)

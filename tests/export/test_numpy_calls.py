@@ -7,7 +7,7 @@ from tensorflow.python.framework import convert_to_constants
 
 from agents import config as config_lib
 from agents.export import numpy_calls
-from agents.export import player
+from agents.export import numpy_player
 
 _X = np.random.default_rng(0).normal(size=(3, 4, 6)).astype(np.float32)
 _IMAGES = np.random.default_rng(1).normal(size=(2, 7, 8, 3)).astype(np.float32)
@@ -78,7 +78,7 @@ def _translated(function, x):
       traced.get_concrete_function())
   data, constants = numpy_calls.translate(
       frozen.graph, ["x"], {"y": frozen.outputs[0].name})
-  found = player.compute(data, [x, *constants])["y"]
+  found = numpy_player.compute(data, [x, *constants])["y"]
   return found, function(tf.constant(x)).numpy()
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from agents.export import verify
-from tests.export import runs
+from tests.export import untrained_runs
 
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
-  policy = runs.load(tmp_path_factory.mktemp("logdir"), "choice")
+  policy = untrained_runs.load(tmp_path_factory.mktemp("logdir"), "choice")
   steps: list = []
   returns = verify.play(policy, verify.in_training(policy), steps.append)
   return policy, steps, returns
@@ -39,7 +39,7 @@ def test_another_one_is_not(played):
 
 @pytest.mark.slow
 def test_small_differences_count(tmp_path):
-  policy = runs.load(tmp_path, "box")
+  policy = untrained_runs.load(tmp_path, "box")
   run, recorded = verify.in_training(policy), verify.Recorded()
   returns = verify.play(policy, run, recorded.add)
   def shifted(by):

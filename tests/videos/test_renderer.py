@@ -14,7 +14,7 @@ from agents.environments.making import make as make_lib
 from agents.videos import renderer
 from agents.videos import video
 from tests.videos import canvas
-from tests.videos import drawing
+from tests.videos import gl_support
 
 _DRAWN = functools.partial(canvas.Canvas, render_mode="rgb_array")
 
@@ -140,7 +140,7 @@ np.save("pictures.npy", [draw(make, 0), draw(in_scene, 0), draw(in_scene, 200)])
 """
 
 
-@pytest.mark.skipif(not drawing.egl_works(), reason="There is no EGL.")
+@pytest.mark.skipif(not gl_support.egl_works(), reason="There is no EGL.")
 def test_the_ground_has_no_end(tmp_path):
   environ = {**os.environ, "MUJOCO_GL": "egl", "PYTHONPATH": os.getcwd()}
   subprocess.run([sys.executable, "-c", _PICTURES], cwd=tmp_path, env=environ,

@@ -1,4 +1,4 @@
-"""What operations of TensorFlow are as calls of NumPy, see `player.CALLS`."""
+"""What operations of TensorFlow are as calls of NumPy, see `numpy_player.CALLS`."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from agents.export import formats
-from agents.export import player
+from agents.export import numpy_player
 from agents.export import verify
-from tests.export import runs
+from tests.export import untrained_runs
 
 _SCRIPT = """
 import json, sys
@@ -31,13 +31,13 @@ print(json.dumps(actions))
 
 
 def test_it_is_short():
-  with open(player.__file__) as file:
+  with open(numpy_player.__file__) as file:
     assert len(file.readlines()) < 100
 
 
 @pytest.mark.parametrize("kind", ["gru", "box"])
 def test_it_needs_nothing_else(kind, tmp_path):
-  policy = runs.load(tmp_path, kind)
+  policy = untrained_runs.load(tmp_path, kind)
   formats.FORMATS["npz"].write(policy, tmp_path / "policy.npz")
   steps: list = []
   verify.EPISODES, before = 1, verify.EPISODES
@@ -55,20 +55,20 @@ def test_it_needs_nothing_else(kind, tmp_path):
 
 
 def test_parts_by_name(tmp_path):
-  policy = runs.load(tmp_path, "nested")
+  policy = untrained_runs.load(tmp_path, "nested")
   formats.FORMATS["npz"].write(policy, tmp_path / "policy.npz")
-  played = player.Policy(tmp_path / "policy.npz")
+  played = numpy_player.Policy(tmp_path / "policy.npz")
   actions, state = played(
       policy.observation_space.sample(), played.begin())
   assert list(actions) == list(policy.outputs) and state == {}
 
 
 def test_samples_are_those_of_the_seed_and_vary(tmp_path):
-  policy = runs.load(tmp_path, "box", sampled=True)
+  policy = untrained_runs.load(tmp_path, "box", sampled=True)
   formats.FORMATS["npz"].write(policy, tmp_path / "policy.npz")
   observation, _ = gymnasium.make("Pendulum-v1").reset(seed=0)
   def actions(seed):
-    played = player.Policy(tmp_path / "policy.npz", seed)
+    played = numpy_player.Policy(tmp_path / "policy.npz", seed)
     return [played(observation, {})[0].item() for _ in range(200)]
   assert actions(1) == actions(1) != actions(2)
   scale = policy.config.network.init_std * 2  # Torques reach from -2 to 2.
