@@ -30,7 +30,7 @@ class RenderJob(NamedTuple):
   constructor: Callable[[], gymnasium.Env]  # Renders RGB arrays.
   videos: Sequence[video_lib.Video]
   tile_height: int | None  # Pixels; None uses the environment's own.
-  worker_index: int  # Index of this worker, and of the first frame that it renders.
+  worker_index: int  # Also the index of the first frame that it renders.
   num_workers: int
 
 

@@ -61,7 +61,7 @@ def test_what_differs_is_told_and_not_kept(tmp_path, capsys, monkeypatch):
                  str(out)])
   assert caught.value.code == 1
   told = capsys.readouterr()
-  assert told.out.count("DIFFERS") == 1 and "npz: not the policy" in told.err
+  assert told.out.count("DIFFERS") == 1 and "npz: not exported" in told.err
   assert not (out / "policy.npz").exists() and (out / "saved_model").exists()
   assert "player" not in (out / "README.md").read_text()
 
