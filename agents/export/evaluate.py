@@ -17,7 +17,6 @@ from agents.environments.data import episodes
 from agents.environments.making import action_scaling
 from agents.environments.making import make
 from agents.export import formats
-from agents.export import numpy_player
 from agents.export import policy as policy_lib
 from agents.ops import random
 
@@ -106,7 +105,7 @@ def _play(env: gymnasium.Env, policy: policy_lib.ExportablePolicy,
   while not ended:
     inputs = {**_observation_inputs(policy, observ), **state}
     if policy.sampled:
-      inputs["noise"] = draw_noise(rng, policy.inputs["noise"], 1)
+      inputs["noise"] = policy.draw_noise(rng, 1)
     outputs = function(inputs)
     record(PolicyCall(inputs, outputs))
     state = {name: outputs[f"next_{name}"] for name in policy.states}
@@ -121,20 +120,6 @@ def _play(env: gymnasium.Env, policy: policy_lib.ExportablePolicy,
     total += float(reward)
     ended = terminated or truncated
   return total
-
-
-def draw_noise(rng: np.random.Generator, field: policy_lib.SignatureField,
-               batch: int) -> np.ndarray:
-  """Draw the noise input of a sampled policy.
-
-  Args:
-    rng: Random number generator.
-    field: Noise input.
-    batch: Number of actions, N.
-  Returns:
-    Array of shape [N, ...].
-  """
-  return numpy_player.draw_noise(rng, field.drawn, batch).astype(field.dtype)
 
 
 def _observation_inputs(policy: policy_lib.ExportablePolicy, observ: Any

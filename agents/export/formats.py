@@ -134,7 +134,8 @@ def _write_npz(policy: policy_lib.ExportablePolicy, path: pathlib.Path):
       dict(zip(policy.inputs, (x.name for x in frozen.inputs), strict=True)),
       dict(zip(policy.outputs, (x.name for x in frozen.outputs), strict=True)))
   about = {**program, "inputs": policy_lib.as_dicts(policy.inputs)}
-  np.savez_compressed(path, about=np.array(json.dumps(about)), **constants)
+  arrays: dict[str, Any] = {"about": np.array(json.dumps(about)), **constants}
+  np.savez_compressed(path, **arrays)
   shutil.copy(numpy_player.__file__, path.parent / "player.py")
 
 

@@ -25,6 +25,7 @@ from agents import spaces
 from agents import types
 from agents.commands import rollout_policy
 from agents.environments.making import make
+from agents.export import numpy_player
 from agents.ops import packing
 from agents.simulation import frame_stack
 from agents.training import trainer
@@ -89,6 +90,18 @@ class ExportablePolicy:
   def actions(self) -> list[str]:
     """Names of the outputs that contain the action."""
     return _names(self.outputs, "action")
+
+  def draw_noise(self, rng: np.random.Generator, batch: int) -> np.ndarray:
+    """Draw the noise input.
+
+    Args:
+      rng: Random number generator.
+      batch: Number of actions, N.
+    Returns:
+      float32 array of shape [N, ...].
+    """
+    return numpy_player.draw_noise(
+        rng, self.inputs["noise"].drawn, batch).astype(np.float32)
 
   @property
   def specs(self) -> list[tf.TensorSpec]:

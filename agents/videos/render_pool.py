@@ -79,52 +79,41 @@ class RenderPool:
     num_workers = min(
         self.num_workers, max(video.num_frames for video in videos))
     with contextlib.ExitStack() as stack:
-      workers = [stack.enter_context(_RenderWorker(render_worker.RenderJob(
+      receive = [stack.enter_context(_render_worker(render_worker.RenderJob(
           self.constructor, videos, self.tile_height, index, num_workers),
           self.gl_variables)) for index in range(num_workers)]
       for video in videos:
-        encode.encode(video, (
-            workers[index % num_workers].receive()
-            for index in range(video.num_frames)), fps)
-        problems = [worker.receive() for worker in workers]
+        encode.encode(video, (receive[index % num_workers]()
+                              for index in range(video.num_frames)), fps)
+        problems = [receive_problem() for receive_problem in receive]
         yield video, problems[0]
 
 
-class _RenderWorker:
-  """Context manager with one rendering process."""
-
-  def __init__(self, job: render_worker.RenderJob,
-               gl_variables: dict[str, str]):
-    self._stderr = tempfile.TemporaryFile()
-    self._process = process.launch(
-        "agents.videos.render_worker", (),
-        {**PROCESS_VARIABLES, **gl_variables}, stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, stderr=self._stderr)
-    assert self._process.stdin and self._process.stdout
-    self._stdout = self._process.stdout
-    # If the process has already ended, `receive` reports the reason.
-    with contextlib.suppress(BrokenPipeError), self._process.stdin as stdin:
-      stdin.write(cloudpickle.dumps(job))
-
-  def receive(self) -> Any:
-    """Return the next frame [H, W, 3] uint8, or the problem after the last."""
+@contextlib.contextmanager
+def _render_worker(job: render_worker.RenderJob, gl_variables: dict[str, str]
+                   ) -> Iterator[Callable[[], Any]]:
+  """Run a worker; yield the function that receives what the worker sends."""
+  with tempfile.TemporaryFile() as stderr, process.launch(
+      "agents.videos.render_worker", (), {**PROCESS_VARIABLES, **gl_variables},
+      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr) as worker:
+    stdin, stdout = worker.stdin, worker.stdout
+    assert stdin and stdout
+    def receive():
+      try:
+        return pickle.load(stdout)
+      except (EOFError, pickle.UnpicklingError):
+        code = worker.wait()
+        stderr.seek(0)
+        message = stderr.read().decode(errors="replace").strip()
+        raise (_Crashed if code < 0 else RenderingFailed)(
+            message or f"The process ended with code {code}.") from None
     try:
-      return pickle.load(self._stdout)
-    except (EOFError, pickle.UnpicklingError):
-      code = self._process.wait()
-      self._stderr.seek(0)
-      message = self._stderr.read().decode(errors="replace").strip()
-      raise (_Crashed if code < 0 else RenderingFailed)(
-          message or f"The process ended with code {code}.") from None
-
-  def __enter__(self) -> _RenderWorker:
-    return self
-
-  def __exit__(self, *_):
-    self._stdout.close()
-    self._process.kill()
-    self._process.wait()
-    self._stderr.close()
+      # If the worker has already ended, `receive` reports the reason.
+      with contextlib.suppress(BrokenPipeError), stdin:
+        stdin.write(cloudpickle.dumps(job))
+      yield receive
+    finally:
+      worker.kill()
 
 
 def find_gl_backend(constructor: Callable[[], gymnasium.Env]
@@ -147,8 +136,8 @@ def find_gl_backend(constructor: Callable[[], gymnasium.Env]
     variables = {"MUJOCO_GL": backend} if backend else {}
     job = render_worker.RenderJob(constructor, [_FIRST_FRAME], None, 0, 1)
     try:
-      with _RenderWorker(job, variables) as worker:
-        worker.receive()
+      with _render_worker(job, variables) as receive:
+        receive()
       return variables
     except RenderingFailed as error:
       failures[backend] = str(error)

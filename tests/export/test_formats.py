@@ -24,7 +24,7 @@ def _random_inputs(policy, batch, rng):
   for name, field in policy.inputs.items():
     shape = batch, *field.shape
     if field.role == "noise":
-      inputs[name] = evaluate.draw_noise(rng, field, batch)
+      inputs[name] = policy.draw_noise(rng, batch)
     elif field.dtype in ("float32", "float64"):
       inputs[name] = rng.normal(size=shape).astype(field.dtype)
     elif field.dtype == "bool":

@@ -1,4 +1,4 @@
-"""Environment whose frames show the number of steps."""
+"""Environment with frames that show the number of steps."""
 
 from __future__ import annotations
 

@@ -66,8 +66,9 @@ class VideoRecorder:
         self._process = process.launch(
             "agents.videos.background", (job.fileno(),),
             {**render_pool.PROCESS_VARIABLES, **self._gl_variables},
-            stdin=subprocess.PIPE, stdout=self._stdout, stderr=self._stderr,
-            pass_fds=[job.fileno()], start_new_session=True)
+            stdin=subprocess.PIPE, bufsize=0, stdout=self._stdout,
+            stderr=self._stderr, pass_fds=[job.fileno()],
+            start_new_session=True)
     except OSError as error:
       self._print(str(error))
 
@@ -77,7 +78,6 @@ class VideoRecorder:
       assert self._process.stdin
       with contextlib.suppress(BrokenPipeError):
         self._process.stdin.write(b"!")
-        self._process.stdin.flush()
 
   def take_finished(self) -> tuple[int, video_lib.Gif] | None:
     """Return the current video once, after it is finished.
@@ -114,8 +114,7 @@ class VideoRecorder:
       os.killpg(self._process.pid, signal.SIGKILL)
     self._process.wait()
     assert self._process.stdin
-    with contextlib.suppress(BrokenPipeError):
-      self._process.stdin.close()
+    self._process.stdin.close()
     self._stdout.close()
     self._stderr.close()
     with contextlib.suppress(FileNotFoundError):
