@@ -20,6 +20,7 @@ from agents import spaces
 from agents.export import numpy_calls
 from agents.export import numpy_player
 from agents.export import policy as policy_lib
+from agents.export import signature
 
 # Maps inputs [N, ...] by name to outputs [N, ...] by name.
 PolicyFunction = Callable[[policy_lib.Arrays], policy_lib.Arrays]
@@ -133,7 +134,7 @@ def _write_npz(policy: policy_lib.ExportablePolicy, path: pathlib.Path):
       frozen.graph,
       dict(zip(policy.inputs, (x.name for x in frozen.inputs), strict=True)),
       dict(zip(policy.outputs, (x.name for x in frozen.outputs), strict=True)))
-  about = {**program, "inputs": policy_lib.as_dicts(policy.inputs)}
+  about = {**program, "inputs": signature.as_dicts(policy.inputs)}
   arrays: dict[str, Any] = {"about": np.array(json.dumps(about)), **constants}
   np.savez_compressed(path, **arrays)
   shutil.copy(numpy_player.__file__, path.parent / "player.py")

@@ -9,9 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import pathlib
-import re
 from typing import Any
-from typing import NamedTuple
 
 import gymnasium
 import numpy as np
@@ -26,6 +24,7 @@ from agents import types
 from agents.commands import rollout_policy
 from agents.environments.making import make
 from agents.export import numpy_player
+from agents.export import signature
 from agents.ops import packing
 from agents.simulation import frame_stack
 from agents.training import trainer
@@ -33,30 +32,6 @@ from agents.training.run_folder import checkpoint
 from agents.training.run_folder import run_folder
 
 Arrays = dict[str, np.ndarray]
-
-
-class SignatureField(NamedTuple):
-  """Input or output of an exported policy, as `signature.json` describes it."""
-
-  role: str  # "observation", "state", "noise" or "action".
-  dtype: str
-  shape: tuple[int, ...]  # Without the batch dimension, which comes first.
-  about: str  # Description for people.
-  path: tuple[str, ...] = ()  # Keys and indices of a part of a nested space.
-  low: Any = None  # One bound for all values, or nested lists; None: unbounded.
-  high: Any = None
-  # Distributions and sizes of consecutive parts of noise, see
-  # `ActionDistribution.noise_kinds`.
-  drawn: tuple[tuple[str, int], ...] = ()
-
-
-def as_dicts(fields: dict[str, SignatureField]) -> dict[str, dict[str, Any]]:
-  """Return fields as JSON data.
-
-  Args:
-    fields: Inputs or outputs by name.
-  """
-  return {name: field._asdict() for name, field in fields.items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +43,8 @@ class ExportablePolicy:
   algorithm: trainer.Algorithm
   observation_space: gymnasium.Space
   action_space: gymnasium.Space
-  inputs: dict[str, SignatureField]
-  outputs: dict[str, SignatureField]
+  inputs: dict[str, signature.SignatureField]
+  outputs: dict[str, signature.SignatureField]
 
   @property
   def sampled(self) -> bool:
@@ -79,17 +54,17 @@ class ExportablePolicy:
   @property
   def observations(self) -> list[str]:
     """Names of the inputs that contain the observation."""
-    return _names(self.inputs, "observation")
+    return signature.names(self.inputs, "observation")
 
   @property
   def states(self) -> list[str]:
     """Names of the inputs that contain the recurrent state."""
-    return _names(self.inputs, "state")
+    return signature.names(self.inputs, "state")
 
   @property
   def actions(self) -> list[str]:
     """Names of the outputs that contain the action."""
-    return _names(self.outputs, "action")
+    return signature.names(self.outputs, "action")
 
   def draw_noise(self, rng: np.random.Generator, batch: int) -> np.ndarray:
     """Draw the noise input.
@@ -154,10 +129,6 @@ class ExportablePolicy:
     return types.PolicyState(recent, tensors.get("memory", ()))
 
 
-def _names(fields: dict[str, SignatureField], role: str) -> list[str]:
-  return [name for name, field in fields.items() if field.role == role]
-
-
 def state_tensors(state: Any) -> dict[str, tf.Tensor]:
   """Return the non-empty tensors of an algorithm's state by name.
 
@@ -199,71 +170,28 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
   step = checkpoint.step_of(path)
   rollout_policy.load(algorithm, step, checkpoint.load(path)[0])
   states = {
-      name: SignatureField(
+      name: signature.SignatureField(
           "state", tensor.dtype.name, tuple(tensor.shape[1:]),
           f"zeros at the start of an episode, then the last `next_{name}`")
       for name, tensor in state_tensors(algorithm.initial_state(1)).items()}
-  inputs = {**_fields("observation", spaces.leaves(observation_space)),
-            **states}
+  inputs = {
+      **signature.space_fields("observation", spaces.leaves(observation_space)),
+      **states}
   if sampled:
-    inputs["noise"] = _noise_field(algorithm, config.algorithm.type)
-  outputs = {**_fields("action", spaces.leaves(action_space, acting=True)),
-             **{f"next_{name}": field._replace(about=f"next `{name}`")
-                for name, field in states.items()}}
+    distributions = getattr(
+        getattr(algorithm, "head", None), "noise_kinds", None)
+    if distributions is None:
+      raise config_lib.ConfigError(
+          f"--actions sampled: {config.algorithm.type} has no `head` with "
+          "`noise_kinds`, the distributions of the noise. Use --actions mean.")
+    inputs["noise"] = signature.noise_field(distributions)
+  outputs = {
+      **signature.space_fields(
+          "action", spaces.leaves(action_space, acting=True)),
+      **{f"next_{name}": field._replace(about=f"next `{name}`")
+         for name, field in states.items()}}
   return ExportablePolicy(config, step, algorithm, observation_space,
                           action_space, inputs, outputs)
-
-
-def _noise_field(algorithm: trainer.Algorithm, name: str) -> SignatureField:
-  """Return the noise input of a sampled policy."""
-  kinds = getattr(getattr(algorithm, "head", None), "noise_kinds", None)
-  if kinds is None:
-    raise config_lib.ConfigError(
-        f"--actions sampled: {name} has no `head` with `noise_kinds`, the "
-        "distributions of the noise. Use --actions mean.")
-  about = ", then ".join(
-      f"{size} of {kind} distribution" for kind, size in kinds)
-  return SignatureField(
-      "noise", "float32", (sum(size for _, size in kinds),),
-      f"{about}; new for each step", drawn=kinds)
-
-
-def _fields(role: str, leaves: list[spaces.Leaf]) -> dict[str, SignatureField]:
-  """Return a field for each simple space, with a name that is an identifier."""
-  fields: dict[str, SignatureField] = {}
-  for leaf in leaves:
-    stem = re.sub(r"[^a-zA-Z0-9]", "_", "_".join([role, *leaf.path]))
-    name, number = stem, 1
-    # TensorFlow's names are not case-sensitive.
-    while name.lower() in map(str.lower, fields):
-      number += 1
-      name = f"{stem}_{number}"
-    fields[name] = _field(role, leaf)
-  return fields
-
-
-def _field(role: str, leaf: spaces.Leaf) -> SignatureField:
-  """Return the field of a simple space."""
-  space, low, high = leaf.space, None, None
-  about = f"as in {space}"
-  if isinstance(space, gym.Discrete):
-    low = int(space.start)
-    high = low + int(space.n) - 1
-    about = f"a choice, from {low} to {high}"
-  elif isinstance(space, gym.Box):
-    low, high = _bounds(space.low), _bounds(space.high)
-    about = ("in the environment's own units and order, from "
-             f"{space.low.min():g} to {space.high.max():g}")
-  return SignatureField(
-      role, leaf.dtype.name, leaf.shape, about, leaf.path, low, high)
-
-
-def _bounds(bounds: np.ndarray) -> Any:
-  """Return bounds as JSON data; infinite bounds become None."""
-  values = [float(x) if np.isfinite(x) else None for x in bounds.flat]
-  if len(set(values)) == 1:
-    return values[0]
-  return np.reshape(np.array(values, object), bounds.shape).tolist()
 
 
 def _to_env(space: gymnasium.Space, action: tf.Tensor) -> tf.Tensor:
@@ -280,8 +208,6 @@ def _to_env(space: gymnasium.Space, action: tf.Tensor) -> tf.Tensor:
   zero, one = np.float32(0), np.float32(1)
   clipped = tf.clip_by_value(
       action, np.where(bounded, -one, low), np.where(bounded, one, high))
-  if not bounded.any():
-    return clipped
   with np.errstate(invalid="ignore"):
     scale = np.where(bounded, high / 2 - low / 2, one)
     shift = np.where(bounded, high / 2 + low / 2, zero)

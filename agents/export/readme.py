@@ -7,6 +7,7 @@ from typing import Any
 from agents import config as config_lib
 from agents.export import formats
 from agents.export import policy as policy_lib
+from agents.export import signature
 from agents.training.run_folder import provenance
 
 
@@ -82,11 +83,11 @@ def environment_settings(env: config_lib.Env) -> dict[str, Any]:
           if getattr(env, name) != getattr(default, name)}
 
 
-def _rows(fields: dict[str, policy_lib.SignatureField]) -> str:
+def _rows(fields: dict[str, signature.SignatureField]) -> str:
   return "\n".join(
       f"| `{name}` | {field.dtype} | [{_shape('N', field)}] | {field.about} |"
       for name, field in fields.items())
 
 
-def _shape(batch: int | str, field: policy_lib.SignatureField) -> str:
+def _shape(batch: int | str, field: signature.SignatureField) -> str:
   return ", ".join(map(str, (batch, *field.shape)))

@@ -13,6 +13,7 @@ import numpy as np
 from agents.export import evaluate
 from agents.export import formats
 from agents.export import policy as policy_lib
+from agents.export import signature
 
 TOLERANCE = 1e-5  # Largest difference of outputs, in units of their range.
 _MAX_CALLS = 2000
@@ -115,7 +116,7 @@ def same_returns(returns: Sequence[float], others: Sequence[float]) -> bool:
       abs(np.mean(returns) - np.mean(others)) <= 3 * standard_error)
 
 
-def _units(field: policy_lib.SignatureField) -> np.ndarray:
+def _units(field: signature.SignatureField) -> np.ndarray:
   """Return half of the range of each number, but at least 1."""
   low, high = (np.array(bound, float) for bound in (field.low, field.high))
   return np.fmax(1, high / 2 - low / 2)

@@ -16,6 +16,7 @@ from agents.export import evaluate
 from agents.export import formats
 from agents.export import policy as policy_lib
 from agents.export import readme
+from agents.export import signature
 from agents.export import verify
 from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import run_folder
@@ -59,8 +60,8 @@ def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
       "environment": policy.config.env.id, "step": policy.step,
       "actions": "sampled" if sampled else "mean",
       "around": readme.environment_settings(policy.config.env),
-      "inputs": policy_lib.as_dicts(policy.inputs),
-      "outputs": policy_lib.as_dicts(policy.outputs)}, indent=2) + "\n")
+      "inputs": signature.as_dicts(policy.inputs),
+      "outputs": signature.as_dicts(policy.outputs)}, indent=2) + "\n")
   print(f"Written: {out}")
   if differing := [name for name in names if name not in same]:
     raise errors.RunError(

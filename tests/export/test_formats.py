@@ -8,6 +8,7 @@ from agents import config as config_lib
 from agents.export import evaluate
 from agents.export import formats
 from agents.export import policy as policy_lib
+from agents.export import signature
 from agents.export import verify
 from tests.export import any_space_env
 from tests.export import untrained_runs
@@ -110,7 +111,7 @@ def test_inputs_have_unique_names_and_descriptions(tmp_path):
   assert sum(size for _, size in policy.inputs["noise"].drawn) == (
       policy.inputs["noise"].shape[0])
   choice = untrained_runs.load(tmp_path, "choice")
-  assert choice.outputs["action"] == policy_lib.SignatureField(
+  assert choice.outputs["action"] == signature.SignatureField(
       "action", "int64", (), "a choice, from 0 to 1", (), 0, 1)
   box = untrained_runs.load(tmp_path, "box")
   assert box.inputs["observation"].high == [1, 1, 8]
