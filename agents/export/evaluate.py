@@ -43,16 +43,14 @@ def training_function(policy: policy_lib.ExportablePolicy
     Function from inputs [N, ...] by name to outputs [N, ...] by name.
   """
   act = tf.function(policy.algorithm.act, autograph=False)
-  observ_dtype, _ = spaces.dtype(policy.observation_space)
+  observ_dtype, observ_shape = spaces.dtype(policy.observation_space)
   action_dtype, _ = spaces.dtype(policy.action_space, acting=True)
   to_env = action_scaling.action_converter(policy.action_space)
   def run(inputs):
     parts = [inputs[name] for name in policy.observations]
-    array = parts[0]
-    if spaces.composite(policy.observation_space):
-      array = np.zeros(len(parts[0]), observ_dtype)
-      for column, part in zip(spaces.columns(array), parts, strict=True):
-        column[...] = part
+    array = np.zeros((len(parts[0]), *observ_shape), observ_dtype)
+    for column, part in zip(spaces.columns(array), parts, strict=True):
+      column[...] = part
     observ = tf.constant(spaces.as_bytes(array))
     state = policy.policy_state(observ, {
         name: tf.constant(inputs[name]) for name in policy.states})

@@ -24,21 +24,21 @@ CALLS["getitem"] = lambda x, *index: x[index]
 CALLS["pad"] = lambda x, w, value=0: np.pad(x, w, constant_values=value)
 CALLS["shape"] = lambda x, dtype: np.array(x.shape, dtype)
 CALLS["view"] = lambda x, dtype: np.ascontiguousarray(x).view(dtype)
-_NOISE: dict = {
-    "normal": np.random.Generator.standard_normal,
-    "uniform": np.random.Generator.random,
-    "gumbel": lambda rng, size: rng.gumbel(size=size),
-    "exponential": np.random.Generator.standard_exponential}
 
 
 def draw_noise(rng, distributions, batch):
-  """Return noise [batch, ...] from distributions, each a name and a size."""
-  return np.concatenate([
-      _NOISE[name](rng, (batch, size)) for name, size in distributions], -1)
+  """Return noise [batch, ...]; each distribution is a NumPy name and a size."""
+  noise = [getattr(rng, name)(size=(batch, size))
+           for name, size in distributions]
+  return np.concatenate(noise, -1)
 
 
 def compute(program, values):
-  """Return outputs by name, after adding the results of all calls to `values`.
+  """Execute all calls; return outputs by name.
+
+  Args:
+    program: Calls, and the names of the outputs' values.
+    values: Inputs and constants by name; results of calls are added.
   """
   def resolve(x):
     if isinstance(x, dict):

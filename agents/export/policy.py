@@ -196,13 +196,8 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
 
 def _to_env(space: gymnasium.Space, action: tf.Tensor) -> tf.Tensor:
   """Do the same as `action_scaling.action_converter`, for a simple space."""
-  if isinstance(space, gym.Discrete):
-    return action + int(space.start)
-  if isinstance(space, gym.MultiDiscrete):
-    return action + space.start.astype(np.int64)
-  if isinstance(space, gym.MultiBinary):
-    return action
-  assert isinstance(space, gym.Box)
+  if not isinstance(space, gym.Box):
+    return action + np.int64(getattr(space, "start", 0))
   low, high = _float32_bounds(space)
   bounded = np.isfinite(low) & np.isfinite(high)
   zero, one = np.float32(0), np.float32(1)
