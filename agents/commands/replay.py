@@ -87,7 +87,7 @@ def _film(crash: crash_folder.Crash, path: pathlib.Path):
                          _play(crash.config, before), {}),
         f"environment {broken.environment}"))
   path.parent.mkdir(parents=True, exist_ok=True)
-  recording.record([video.Film(str(path), tuple(tiles))], crash.config.env)
+  recording.record([video.Video(str(path), tuple(tiles))], crash.config.env)
 
 
 def _play(config: config_lib.Config, broken: failure_budget.FailedEpisode) -> float:

@@ -205,7 +205,8 @@ def _drawing(config: config_lib.Config) -> dict[str, str]:
   """Return environment variables to draw films with, if there are to be any."""
   if not config.video_every:
     return {}
-  return render_pool.backend(make.MakeEnv(config.env, render_mode="rgb_array"))
+  return render_pool.find_gl_backend(
+      make.MakeEnv(config.env, render_mode="rgb_array"))
 
 
 def _follow(args: argparse.Namespace, cluster: cluster_lib.Cluster,

@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _played(folder: run_folder.RunFolder, outdir: pathlib.Path,
-            args: argparse.Namespace) -> list[video.Film]:
+            args: argparse.Namespace) -> list[video.Video]:
   """Let the policy play and return what to film of it."""
   together = args.checkpoint == "all"
   paths = (_milestones(folder) if together else [
@@ -121,12 +121,12 @@ def _played(folder: run_folder.RunFolder, outdir: pathlib.Path,
   sampled = "-sampled" if args.policy == "sampled" else ""
   if together:
     stem = str(outdir / f"timeline{sampled}-episode")
-    return [video.Film(f"{stem}-{number}.mp4", row)
+    return [video.Video(f"{stem}-{number}.mp4", row)
             for number, row in enumerate(zip(*tiles, strict=True))]
   stem = str(outdir / f"step-{played[0].step}{sampled}")
   if args.grid:
-    return [video.Film(f"{stem}-grid.mp4", tuple(tiles[0]))]
-  return [video.Film(f"{stem}-episode-{number}.mp4", (tile,))
+    return [video.Video(f"{stem}-grid.mp4", tuple(tiles[0]))]
+  return [video.Video(f"{stem}-episode-{number}.mp4", (tile,))
           for number, tile in enumerate(tiles[0])]
 
 
@@ -135,7 +135,7 @@ def _milestones(folder: run_folder.RunFolder) -> Sequence[pathlib.Path]:
   return paths or [checkpoint.newest(folder.checkpoints)]  # Which says why not.
 
 
-def _record(folder: run_folder.RunFolder, films: list[video.Film],
+def _record(folder: run_folder.RunFolder, films: list[video.Video],
             size: int | None, outdir: pathlib.Path):
   """Write the films, tell about each, and write episodes.json."""
   path = outdir / "episodes.json"

@@ -1,1 +1,1 @@
-"""Policies that run without this package."""
+"""Exported policies, which run without this package."""

@@ -1,4 +1,4 @@
-"""The files that a policy is exported to, and how each of them is run."""
+"""File formats of exported policies: how to write, load and run each."""
 
 from __future__ import annotations
 
@@ -18,29 +18,39 @@ import tensorflow as tf
 from agents import config as config_lib
 from agents import spaces
 from agents.export import numpy_calls
-from agents.export import player
+from agents.export import numpy_player
 from agents.export import policy as policy_lib
+from agents.export import signature
 
-Run = Callable[[policy_lib.Arrays], policy_lib.Arrays]
+# Maps inputs [N, ...] by name to outputs [N, ...] by name.
+PolicyFunction = Callable[[policy_lib.Arrays], policy_lib.Arrays]
 
 
 class Format(NamedTuple):
-  """One of them."""
+  """A file format."""
 
-  file: str  # Where in the folder it is, other files aside.
-  write: Callable[[policy_lib.Policy, pathlib.Path], None]
-  load: Callable[[pathlib.Path], Run]
-  modules: tuple[str, ...]  # That it needs.
-  example: str  # Python code that takes one step.
+  file: str  # Main file or folder, relative to the exported folder.
+  write: Callable[[policy_lib.ExportablePolicy, pathlib.Path], None]
+  load: Callable[[pathlib.Path], PolicyFunction]
+  modules: tuple[str, ...]  # Modules that it requires beside TensorFlow.
+  example: str  # Python code that runs one step; part of the README.
 
 
-def check(names: Sequence[str], policy: policy_lib.Policy):
-  """Raise ConfigError where a package is missing, or a format won't do."""
+def check(names: Sequence[str], policy: policy_lib.ExportablePolicy):
+  """Check that a policy can be exported to some formats.
+
+  Args:
+    names: Names of formats.
+    policy: Policy to export.
+  Raises:
+    ConfigError: If a package is missing, or a format cannot represent the
+      spaces of the environment.
+  """
   if "onnx" in names and any(map(spaces.composite, (
       policy.observation_space, policy.action_space))):
     raise config_lib.ConfigError(
-        "--format onnx: values of Dict and Tuple are bytes on their way, which "
-        "ONNX can't take apart; the other formats can.")
+        "--format onnx: The policy packs the parts of Dict and Tuple spaces "
+        "into bytes, which ONNX does not support. Use another format.")
   for name in names:
     for module in FORMATS[name].modules:
       if not installed(module):
@@ -49,72 +59,66 @@ def check(names: Sequence[str], policy: policy_lib.Policy):
 
 
 def installed(module: str) -> bool:
+  """Return whether a module can be imported.
+
+  Args:
+    module: Name of the module.
+  """
   return importlib.util.find_spec(module) is not None
 
 
-def _write_saved_model(policy: policy_lib.Policy, path: pathlib.Path):
+def _named_function(policy: policy_lib.ExportablePolicy) -> Any:
+  """Return a `tf.function` with named inputs and outputs."""
   frozen = policy.frozen
   @tf.function(autograph=False, input_signature=policy.specs)
   def act(*inputs):
     return dict(zip(policy.outputs, frozen(*inputs), strict=True))
+  return act
+
+
+def _write_saved_model(policy: policy_lib.ExportablePolicy, path: pathlib.Path):
   module = tf.Module()
-  module.act = act
+  module.act = _named_function(policy)
   tf.saved_model.save(
-      module, str(path), {"serving_default": act},
+      module, str(path), {"serving_default": module.act},
       tf.saved_model.SaveOptions(experimental_custom_gradients=False))
 
 
-def _load_saved_model(path: pathlib.Path) -> Run:
-  loaded = tf.saved_model.load(str(path))
-  act = loaded.signatures["serving_default"]
+def _load_saved_model(path: pathlib.Path) -> PolicyFunction:
+  model = tf.saved_model.load(str(path))
+  act = model.signatures["serving_default"]
   def run(inputs):
     outputs = act(**{name: tf.constant(x) for name, x in inputs.items()})
-    assert loaded  # The signature lives as long as that.
+    assert model  # The signature is invalid after its model is deleted.
     return {name: x.numpy() for name, x in outputs.items()}
   return run
 
 
-def _write_tflite(policy: policy_lib.Policy, path: pathlib.Path):
+def _write_tflite(policy: policy_lib.ExportablePolicy, path: pathlib.Path):
   with tempfile.TemporaryDirectory() as folder:
-    _write_saved_model(policy, pathlib.Path(folder, "model"))
-    converter = tf.lite.TFLiteConverter.from_saved_model(
-        str(pathlib.Path(folder, "model")))
+    model = pathlib.Path(folder, "model")
+    _write_saved_model(policy, model)
+    converter = tf.lite.TFLiteConverter.from_saved_model(str(model))
     path.write_bytes(converter.convert())
 
 
-def _load_tflite(path: pathlib.Path) -> Run:
+def _load_tflite(path: pathlib.Path) -> PolicyFunction:
   from ai_edge_litert import interpreter
   runner = interpreter.Interpreter(
       str(path), num_threads=1).get_signature_runner()
+  # Copies, because the interpreter reuses the memory of its outputs.
   return lambda inputs: {
       name: np.array(x) for name, x in runner(**inputs).items()}
 
 
-def _write_onnx(policy: policy_lib.Policy, path: pathlib.Path):
+def _write_onnx(policy: policy_lib.ExportablePolicy, path: pathlib.Path):
   import tf2onnx
-  frozen = policy.frozen
-  @tf.function(autograph=False, input_signature=policy.specs)
-  def act(*inputs):
-    return [tf.identity(output, name) for name, output in zip(
-        policy.outputs, frozen(*inputs), strict=True)]
-  model, _ = tf2onnx.convert.from_function(act, policy.specs, opset=17)
-  _rename(model.graph, [x.name for x in model.graph.input], policy.inputs)
-  _rename(model.graph, [x.name for x in model.graph.output], policy.outputs)
+  model, _ = tf2onnx.convert.from_function(
+      _named_function(policy), policy.specs, opset=17)
   path.write_bytes(model.SerializeToString())
 
 
-def _rename(graph: Any, names: list[str], wanted: Any):
-  """Give the inputs or the outputs of an ONNX graph their names."""
-  new = dict(zip(names, wanted, strict=True))
-  for value in (*graph.input, *graph.output):
-    value.name = new.get(value.name, value.name)
-  for node in graph.node:
-    for places in (node.input, node.output):
-      for index, name in enumerate(places):
-        places[index] = new.get(name, name)
-
-
-def _load_onnx(path: pathlib.Path) -> Run:
+def _load_onnx(path: pathlib.Path) -> PolicyFunction:
   import onnxruntime
   options = onnxruntime.SessionOptions()
   options.intra_op_num_threads = 1
@@ -124,22 +128,20 @@ def _load_onnx(path: pathlib.Path) -> Run:
       names, session.run(names, inputs), strict=True))
 
 
-def _write_npz(policy: policy_lib.Policy, path: pathlib.Path):
-  graph = policy.frozen.graph
-  data, constants = numpy_calls.translate(
-      graph, [tensor.op.name for tensor in policy.frozen.inputs],
-      dict(zip(policy.outputs, (
-          tensor.name for tensor in policy.frozen.outputs), strict=True)))
-  about = {**data, "inputs": {
-      name: field._asdict() for name, field in policy.inputs.items()}}
-  arrays: dict[str, Any] = {
-      f"constant_{index}": array for index, array in enumerate(constants)}
-  np.savez_compressed(path, about=np.array(json.dumps(about)), **arrays)
-  shutil.copy(player.__file__, path.parent / "player.py")
+def _write_npz(policy: policy_lib.ExportablePolicy, path: pathlib.Path):
+  frozen = policy.frozen
+  program, constants = numpy_calls.translate(
+      frozen.graph,
+      dict(zip(policy.inputs, (x.name for x in frozen.inputs), strict=True)),
+      dict(zip(policy.outputs, (x.name for x in frozen.outputs), strict=True)))
+  about = {**program, "inputs": signature.as_dicts(policy.inputs)}
+  arrays: dict[str, Any] = {"about": np.array(json.dumps(about)), **constants}
+  np.savez_compressed(path, **arrays)
+  shutil.copy(numpy_player.__file__, path.parent / "player.py")
 
 
-def _load_npz(path: pathlib.Path) -> Run:
-  return player.Policy(path).run
+def _load_npz(path: pathlib.Path) -> PolicyFunction:
+  return numpy_player.Policy(path).run
 
 
 FORMATS = {

@@ -1,99 +1,100 @@
-"""From the graph of a policy to a list of NumPy calls, see `player`."""
+"""Translates the TensorFlow graph of a policy into a list of NumPy calls."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from agents.export import operations
-from agents.export import player
+from agents.export import numpy_player
+from agents.export import operation_rules
 
 
-class Value(NamedTuple):
-  """What an input is, or a call returns: from 0 on, or from -1 downwards."""
+class SymbolicValue(NamedTuple):
+  """Value that depends on inputs: an input or the result of a call."""
 
-  number: int
+  name: str
 
 
-class Program:
-  """Collects calls; what depends on constants alone is done at once.
+class CallList:
+  """Records calls; evaluates calls of constants immediately."""
 
-  Args:
-    inputs: How many there are.
-  """
-
-  def __init__(self, inputs: int):
-    self._inputs = inputs
-    self.constants: list[np.ndarray] = []
-    self._calls: list[list[Any]] = []
+  def __init__(self):
+    self.calls: list[list[Any]] = []
+    self.constants: dict[str, np.ndarray] = {}
 
   def __call__(self, name: str, *arguments: Any) -> Any:
-    """Return what a call returns, or where that will be."""
-    if not _unknown(arguments):
-      return player.CALLS[name](*arguments)
-    self._calls.append([name, [self._plain(x) for x in arguments]])
-    return Value(-len(self._calls))
+    """Evaluate or record a call.
 
-  def data(self, outputs: dict[str, Any]) -> dict[str, Any]:
-    """Return all but the constants as plain data."""
-    found = {name: self._plain(value) for name, value in outputs.items()}
-    first = self._inputs + len(self.constants)
-    def numbered(data):
-      if isinstance(data, dict) and data.get("value", 0) < 0:
-        return {"value": first - 1 - data["value"]}
-      return list(map(numbered, data)) if isinstance(data, list) else data
-    return {"constants": len(self.constants), "calls": numbered(self._calls),
-            "outputs": {name: numbered(place)["value"]
-                        for name, place in found.items()}}
+    Args:
+      name: Key of `numpy_player.CALLS`.
+      *arguments: Arrays, symbolic values, and nested lists and slices of them.
+    Returns:
+      Array, or a symbolic value if any argument contains one.
+    """
+    if not _is_symbolic(arguments):
+      return numpy_player.CALLS[name](*arguments)
+    result = f"call_{len(self.calls)}"
+    self.calls.append([result, name, [self.encode(x) for x in arguments]])
+    return SymbolicValue(result)
 
-  def _plain(self, value: Any) -> Any:
-    if isinstance(value, Value):
-      return {"value": value.number}
-    if isinstance(value, slice):
-      return {"slice": [value.start, value.stop, value.step]}
-    if value is Ellipsis:
+  def encode(self, argument: Any) -> Any:
+    """Return an argument as JSON data; arrays are added to `constants`.
+
+    Args:
+      argument: Argument of a call.
+    Returns:
+      JSON data as `numpy_player.compute` reads it.
+    """
+    if isinstance(argument, SymbolicValue):
+      return {"value": argument.name}
+    if isinstance(argument, slice):
+      return {"slice": [argument.start, argument.stop, argument.step]}
+    if argument is Ellipsis:
       return {"ellipsis": True}
-    if isinstance(value, (tuple, list)):
-      return [self._plain(x) for x in value]
-    if isinstance(value, (np.ndarray, np.generic)):
-      self.constants.append(np.asarray(value))
-      return {"value": self._inputs + len(self.constants) - 1}
-    return value
+    if isinstance(argument, (tuple, list)):
+      return [self.encode(x) for x in argument]
+    if isinstance(argument, (np.ndarray, np.generic)):
+      name = f"constant_{len(self.constants)}"
+      self.constants[name] = np.asarray(argument)
+      return {"value": name}
+    return argument
 
 
-def translate(graph: tf.Graph, inputs: Sequence[str], outputs: dict[str, str]
-              ) -> tuple[dict[str, Any], list[np.ndarray]]:
-  """Return a graph as plain data and constants, as `player.Policy` reads them.
+def translate(graph: tf.Graph, inputs: dict[str, str], outputs: dict[str, str]
+              ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+  """Translate a graph for `numpy_player.compute`.
 
   Args:
-    graph: Without variables.
-    inputs: Names of placeholders.
-    outputs: Names of tensors, by that of the output.
+    graph: Graph without variables.
+    inputs: Name of the tensor for each name of an input.
+    outputs: Name of the tensor for each name of an output.
+  Returns:
+    JSON data with calls and outputs, and the constants that they use by name.
   Raises:
-    ConfigError: If there is an operation that is not known here.
+    ConfigError: If the graph contains an unsupported operation.
   """
-  program = Program(len(inputs))
-  values = {f"{name}:0": Value(index) for index, name in enumerate(inputs)}
+  calls = CallList()
+  values: dict[str, Any] = {
+      tensor: SymbolicValue(name) for name, tensor in inputs.items()}
   for operation in graph.get_operations():
-    kind = operation.type
-    if kind in ("Placeholder", "NoOp"):
+    if operation.type in ("Placeholder", "NoOp"):
       continue
-    arguments = [values[tensor.name] for tensor in operation.inputs]
-    if kind == "Const":
+    if operation.type == "Const":
       results = [tf.make_ndarray(operation.get_attr("value"))]
     else:
-      results = operations.calls(program, operation, arguments)
+      arguments = [values[tensor.name] for tensor in operation.inputs]
+      results = operation_rules.translate(calls, operation, arguments)
     for tensor, result in zip(operation.outputs, results, strict=True):
       values[tensor.name] = result
-  found = {name: values[tensor] for name, tensor in outputs.items()}
-  return program.data(found), program.constants
+  encoded = {name: calls.encode(values[tensor])["value"]
+             for name, tensor in outputs.items()}
+  return {"calls": calls.calls, "outputs": encoded}, calls.constants
 
 
-def _unknown(arguments: Any) -> bool:
-  if isinstance(arguments, (tuple, list)) and not isinstance(arguments, Value):
-    return any(map(_unknown, arguments))
-  return isinstance(arguments, Value)
+def _is_symbolic(argument: Any) -> bool:
+  """Whether an argument is or contains a symbolic value."""
+  return isinstance(argument, SymbolicValue) or (
+      isinstance(argument, (tuple, list)) and any(map(_is_symbolic, argument)))

@@ -1,4 +1,4 @@
-"""What stands beside an exported policy."""
+"""README of an exported policy."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ from typing import Any
 from agents import config as config_lib
 from agents.export import formats
 from agents.export import policy as policy_lib
+from agents.export import signature
 from agents.training.run_folder import provenance
 
 
-def text(policy: policy_lib.Policy, names: list[str]) -> str:
-  """Return the README of a folder with a policy in these formats."""
+def text(policy: policy_lib.ExportablePolicy, names: list[str]) -> str:
+  """Return the README of an exported folder.
+
+  Args:
+    policy: Exported policy.
+    names: Names of the formats in the folder.
+  Returns:
+    Text in Markdown format.
+  """
   config = policy.config
   versions = provenance.versions(config.env.id)
   examples = "\n\n".join(
@@ -21,22 +29,22 @@ def text(policy: policy_lib.Policy, names: list[str]) -> str:
       f'"{name}": np.zeros([{_shape(1, field)}], "{field.dtype}")'
       for name, field in policy.inputs.items())
   state = "" if not policy.states else (
-      f"\nThe policy remembers: {', '.join(policy.states)} are zeros where an "
-      "episode begins, and then what came out of the step before, with `next_` "
-      "in front of the name.\n")
-  settings = around(config.env)
+      f"\nThe policy has a state: {', '.join(policy.states)} are zeros at the "
+      "start of an episode. In later steps, they are the outputs of the last "
+      "step with `next_` in front of the name.\n")
+  settings = environment_settings(config.env)
   wrapped = "" if not settings else (
-      "\n**The environment is not as it comes.** Observations and actions are "
-      "those with these settings around it, which are not inside: "
+      "\n**The environment has settings** that are not part of the exported "
+      "policy. Apply them to observations and actions: "
       + ", ".join(f"`env.{name}={value}`" for name, value in settings.items())
       + ".\n")
   return f"""# A policy for {config.env.id}
 
-After {policy.step:,} steps of training. From an observation as the environment
-gives it to an action as it takes it, {
-    "sampled by noise" if policy.sampled else "the mean action"}. Inside are
-normalization, squashing, clipping and rescaling. All inputs and outputs have a
-batch dimension in front, of any size.
+A policy after {policy.step:,} steps of training. It maps an observation of the
+environment to an action in the environment's own format: {
+    "sampled with noise" if policy.sampled else "the mean action"}. It contains
+normalization, squashing, clipping and rescaling. All inputs and outputs start
+with a batch dimension of any size.
 
 | input | type | shape | |
 |---|---|---|---|
@@ -46,7 +54,7 @@ batch dimension in front, of any size.
 |---|---|---|---|
 {_rows(policy.outputs)}
 {state}{wrapped}
-One step, with zeros for an example:
+One step, with zeros as an example:
 
 ```python
 import numpy as np
@@ -55,25 +63,31 @@ inputs = {{{inputs}}}
 
 {examples}
 
-`signature.json` says the same for programs. Made with {", ".join(
+`signature.json` contains the same for programs. Exported with {", ".join(
     f"{name} {versions[name]}" for name in ("tensorflow", "keras", "numpy")
     if name in versions)}.
 """
 
 
-def around(env: config_lib.Env) -> dict[str, Any]:
-  """Return what is put around an environment, that acting must heed."""
+def environment_settings(env: config_lib.Env) -> dict[str, Any]:
+  """Return settings of an environment that change observations or actions.
+
+  Args:
+    env: Configuration of the environment.
+  Returns:
+    Value for each name of a setting that is not the default.
+  """
   names = "wrappers", "action_repeat", "frame_delta", "kwargs"
   default = config_lib.Env()
   return {name: getattr(env, name) for name in names
           if getattr(env, name) != getattr(default, name)}
 
 
-def _rows(fields: dict[str, policy_lib.Field]) -> str:
+def _rows(fields: dict[str, signature.SignatureField]) -> str:
   return "\n".join(
       f"| `{name}` | {field.dtype} | [{_shape('N', field)}] | {field.about} |"
       for name, field in fields.items())
 
 
-def _shape(batch: int | str, field: policy_lib.Field) -> str:
+def _shape(batch: int | str, field: signature.SignatureField) -> str:
   return ", ".join(map(str, (batch, *field.shape)))

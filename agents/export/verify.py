@@ -1,223 +1,128 @@
-"""Whether an exported policy does what the policy in training does."""
+"""Compares an exported policy with the policy in training."""
 
 from __future__ import annotations
 
+import itertools
 import statistics
-import time
-from collections.abc import Callable
+import timeit
 from collections.abc import Sequence
-from typing import Any
 from typing import NamedTuple
 
-import gymnasium
 import numpy as np
-import tensorflow as tf
 
-from agents import errors
-from agents import spaces
-from agents.environments.data import episodes
-from agents.environments.making import action_scaling
-from agents.environments.making import make
+from agents.export import evaluate
 from agents.export import formats
-from agents.export import player
 from agents.export import policy as policy_lib
-from agents.ops import random
+from agents.export import signature
 
-EPISODES = 10
-TOLERANCE = 1e-5
-_MOST_ROWS = 2000  # Of what is compared,
-_AT_ONCE = 32  # and how many of them together.
-_MOST_TIES = 1e-3  # Share of choices that rounding may decide.
-_TIMED = 200
-
-
-class Step(NamedTuple):
-  """What a policy was given and what it did, by name, without a batch."""
-
-  inputs: policy_lib.Arrays
-  outputs: policy_lib.Arrays
+TOLERANCE = 1e-5  # Largest difference of outputs, in units of their range.
+_MAX_CALLS = 2000
+_BATCH = 32  # Number of calls that are compared together.
+_MAX_OTHER_CHOICES = 1e-3  # Rounding decides between equally likely choices.
+_NUM_TIMED_CALLS = 200
 
 
-class Recorded:
-  """Some steps from all of a stretch, no more than memory bears."""
+class CallRecorder:
+  """Records evenly spaced calls of a policy, up to twice `_MAX_CALLS`."""
 
   def __init__(self):
-    self.steps: list[Step] = []
-    self._every = 1
-    self._seen = 0
+    self.calls: list[evaluate.PolicyCall] = []
+    self._interval = 1
+    self._count = 0
 
-  def add(self, step: Step):
-    if self._seen % self._every == 0:
-      self.steps.append(step)
-      if len(self.steps) == 2 * _MOST_ROWS:
-        self.steps = self.steps[::2]
-        self._every *= 2
-    self._seen += 1
+  def add(self, call: evaluate.PolicyCall):
+    """Record a call, or skip it to keep equal distances.
 
-
-class Found(NamedTuple):
-  """How an exported policy differs from that in training."""
-
-  difference: float  # The largest of all numbers, in their own units.
-  choices: float  # Share of steps in which another choice was made.
-  returns: list[float]
-  milliseconds: float  # For one action.
-
-  def same(self, returns: Sequence[float]) -> bool:
-    """Whether this is the policy that earned these in training's graph."""
-    return (self.difference <= TOLERANCE and self.choices <= _MOST_TIES
-            and same(self.returns, returns))
+    Args:
+      call: Inputs and outputs of the policy.
+    """
+    if self._count % self._interval == 0:
+      self.calls.append(call)
+      if len(self.calls) == 2 * _MAX_CALLS:
+        self.calls = self.calls[::2]
+        self._interval *= 2
+    self._count += 1
 
 
-def in_training(policy: policy_lib.Policy) -> formats.Run:
-  """Return what acts as in training, actions converted as there."""
-  algorithm, action_space = policy.algorithm, policy.action_space
-  kind, _ = spaces.dtype(action_space, acting=True)
-  observed, _ = spaces.dtype(policy.observation_space)
-  convert = action_scaling.action_converter(action_space)
-  act = tf.function(algorithm.act, autograph=False)
-  actions = [name for name, field in policy.outputs.items()
-             if field.role == "action"]
-  def run(inputs):
-    parts = [inputs[name] for name, field in policy.inputs.items()
-             if field.role == "observation"]
-    array = parts[0]
-    if spaces.composite(policy.observation_space):
-      array = np.zeros(len(parts[0]), observed)
-      for column, part in zip(spaces.columns(array), parts, strict=True):
-        column[...] = part
-    observ, given = tf.constant(spaces.as_bytes(array)), {
-        name: tf.constant(inputs[name]) for name in policy.states}
-    noise = inputs.get("noise")
-    action, state = act(observ, policy.remembered(observ, given),
-                        None if noise is None else tf.constant(noise))
-    rows = [spaces.values(action_space, row) for row in convert(
-        spaces.from_bytes(action.numpy(), kind))]
-    outputs = dict(zip(actions, map(np.array, zip(*rows, strict=True)),
-                       strict=True))
-    return {**outputs, **{
-        f"next_{name}": tensor.numpy()
-        for name, tensor in policy_lib.by_name(state).items()}}
-  return run
+class Comparison(NamedTuple):
+  """Differences between an exported policy and the policy in training."""
+
+  difference: float  # Largest difference of all numbers, in their units.
+  other_choices: float  # Fraction of steps with another choice.
+  returns: list[float]  # Returns of the exported policy.
+  milliseconds: float  # Median time of one action.
+
+  def passed(self, returns: Sequence[float]) -> bool:
+    """Return whether the exported policy is the policy in training.
+
+    Args:
+      returns: Returns of the policy in training.
+    """
+    return (self.difference <= TOLERANCE
+            and self.other_choices <= _MAX_OTHER_CHOICES
+            and same_returns(self.returns, returns))
 
 
-def play(policy: policy_lib.Policy, run: formats.Run,
-         record: Callable[[Step], Any] = lambda step: None) -> list[float]:
-  """Return the returns of the first episodes of the run's evaluations.
+def compare(policy: policy_lib.ExportablePolicy,
+            function: formats.PolicyFunction,
+            calls: Sequence[evaluate.PolicyCall]) -> Comparison:
+  """Compare an exported policy with the policy in training, and time it.
 
+  Args:
+    policy: Policy that was exported.
+    function: The exported policy.
+    calls: Recorded calls of the policy in training.
+  Returns:
+    Differences.
   Raises:
     EnvironmentsError: If the environment fails.
   """
-  config, returns = policy.config, []
-  env = make.MakeEnv(config.env)()
-  for index in range(EPISODES):
-    seed = episodes.episode_seed(
-        random.stream(config.seed, "eval"), index, 0)
-    noise = np.random.default_rng(seed)
-    observ, _ = env.reset(seed=seed)
-    state = {name: np.zeros([1, *policy.inputs[name].shape],
-                            policy.inputs[name].dtype)
-             for name in policy.states}
-    total, ended = 0.0, False
-    while not ended:
-      inputs = {**_observed(policy, observ), **state}
-      if policy.sampled:
-        inputs["noise"] = draw(noise, policy.inputs["noise"], 1)
-      outputs = run(inputs)
-      record(Step(inputs, outputs))
-      state = {name: outputs[f"next_{name}"] for name in policy.states}
-      action = _action(policy, outputs)
-      try:
-        observ, reward, terminated, truncated, _ = env.step(action)
-      except Exception as error:
-        raise errors.EnvironmentsError(
-            f"{config.env.id} failed in an episode with seed {seed}, with "
-            f"action {action!r}: {error!r}") from error
-      total += float(reward)
-      ended = terminated or truncated
-    returns.append(total)
-  env.close()
-  return returns
-
-
-def draw(rng: np.random.Generator, field: policy_lib.Field, amount: int
-         ) -> np.ndarray:
-  """Return noise for so many actions."""
-  return player.draw(rng, field.drawn, amount).astype(field.dtype)
-
-
-def examine(policy: policy_lib.Policy, run: formats.Run,
-            steps: Sequence[Step]) -> Found:
-  """Compare an exported policy with steps of that in training, and time it."""
-  difference, others = 0.0, 0
-  for first in range(0, len(steps), _AT_ONCE):
-    some = steps[first:first + _AT_ONCE]
-    found = run(_stacked([step.inputs for step in some]))
-    differ = np.zeros(len(some), bool)
-    for name, array in _stacked([step.outputs for step in some]).items():
-      if array.dtype.kind != "f":
-        differ |= (found[name] != array).reshape(len(some), -1).any(-1)
-      elif array.size:
-        units = np.maximum(_units(policy.outputs[name]), np.abs(array))
+  difference, num_other_choices = 0.0, 0
+  for first in range(0, len(calls), _BATCH):
+    batch = calls[first:first + _BATCH]
+    outputs = function(_concatenate([call.inputs for call in batch]))
+    other_choice = np.zeros(len(batch), bool)
+    for name, expected in _concatenate([x.outputs for x in batch]).items():
+      if expected.dtype.kind != "f":
+        other_choice |= (outputs[name] != expected).reshape(
+            len(batch), -1).any(-1)
+      elif expected.size:
+        units = np.maximum(_units(policy.outputs[name]), np.abs(expected))
         difference = max(difference, float(
-            (np.abs(found[name] - array) / units).max()))
-    others += int(differ.sum())
-  return Found(
-      difference, others / len(steps), play(policy, run), 1000 * _seconds(
-          lambda index: run(steps[index % len(steps)].inputs)))
+            (np.abs(outputs[name] - expected) / units).max()))
+    num_other_choices += int(other_choice.sum())
+  inputs = itertools.cycle([call.inputs for call in calls])
+  seconds = timeit.repeat(
+      lambda: function(next(inputs)), number=1, repeat=_NUM_TIMED_CALLS)
+  return Comparison(
+      difference, num_other_choices / len(calls),
+      evaluate.evaluate(policy, function), 1000 * statistics.median(seconds))
 
 
-def _units(field: policy_lib.Field) -> np.ndarray:
-  """Return half of the range of numbers, if there is one above 2, else 1."""
+def same_returns(returns: Sequence[float], others: Sequence[float]) -> bool:
+  """Return whether two means differ by at most three standard errors.
+
+  In a chaotic simulator, rounding changes the returns of single episodes.
+
+  Args:
+    returns: Returns of some episodes.
+    others: Returns of other episodes.
+  """
+  if np.allclose(returns, others, rtol=1e-3):
+    return True
+  standard_error = np.hypot(*(
+      np.std(x, ddof=1) / len(x) ** 0.5 for x in (returns, others)))
+  return bool(
+      abs(np.mean(returns) - np.mean(others)) <= 3 * standard_error)
+
+
+def _units(field: signature.SignatureField) -> np.ndarray:
+  """Return half of the range of each number, but at least 1."""
   low, high = (np.array(bound, float) for bound in (field.low, field.high))
   return np.fmax(1, high / 2 - low / 2)
 
 
-def _stacked(rows: Sequence[policy_lib.Arrays]) -> policy_lib.Arrays:
+def _concatenate(rows: Sequence[policy_lib.Arrays]) -> policy_lib.Arrays:
+  """Return one batch of arrays [1, ...]."""
   return {name: np.concatenate([row[name] for row in rows])
           for name in rows[0]}
-
-
-def same(returns: Sequence[float], others: Sequence[float]) -> bool:
-  """Whether the means differ by no more than chance, in a chaotic simulator.
-  """
-  if np.allclose(returns, others, rtol=1e-3):
-    return True
-  error = np.hypot(*(np.std(x, ddof=1) / len(x) ** 0.5
-                     for x in (returns, others)))
-  return bool(abs(np.mean(returns) - np.mean(others)) <= 3 * error)
-
-
-def _seconds(act: Callable[[int], Any]) -> float:
-  seconds = []
-  for index in range(_TIMED):
-    start = time.perf_counter()
-    act(index)
-    seconds.append(time.perf_counter() - start)
-  return statistics.median(seconds)
-
-
-def _observed(policy: policy_lib.Policy, observ: Any) -> policy_lib.Arrays:
-  parts = spaces.values(policy.observation_space, observ)
-  names = [name for name, field in policy.inputs.items()
-           if field.role == "observation"]
-  return {name: np.asarray(part, policy.inputs[name].dtype)[None]
-          for name, part in zip(names, parts, strict=True)}
-
-
-def _action(policy: policy_lib.Policy, outputs: policy_lib.Arrays) -> Any:
-  """Return what the environment takes."""
-  parts = iter([outputs[name][0] for name, field in policy.outputs.items()
-                if field.role == "action"])
-  return _assembled(policy.action_space, parts)
-
-
-def _assembled(space: gymnasium.Space, parts: Any) -> Any:
-  if isinstance(space, gymnasium.spaces.Dict):
-    return {key: _assembled(part, parts) for key, part in space.items()}
-  if isinstance(space, gymnasium.spaces.Tuple):
-    return tuple(_assembled(part, parts) for part in space.spaces)
-  part = next(parts)
-  if isinstance(space, gymnasium.spaces.Discrete):
-    return int(part)
-  return part.astype(space.dtype)

@@ -12,9 +12,11 @@ import numpy as np
 
 from agents import config as config_lib
 from agents import errors
+from agents.export import evaluate
 from agents.export import formats
 from agents.export import policy as policy_lib
 from agents.export import readme
+from agents.export import signature
 from agents.export import verify
 from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import run_folder
@@ -22,68 +24,75 @@ from agents.training.run_folder import run_folder
 
 def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
           names: Sequence[str], sampled: bool, out: pathlib.Path):
-  """Write a policy in some formats, each compared with that in training.
+  """Export a policy and compare each file with the policy in training.
 
   Args:
-    folder: Of the run.
-    checkpoint: Whose policy it is.
-    names: Of the formats.
-    sampled: Whether actions are sampled, or the mean ones.
-    out: Made once all of it is there.
+    folder: Run folder.
+    checkpoint: Path of the checkpoint with the policy.
+    names: Names of the formats.
+    sampled: Whether actions are sampled; otherwise they are the mean actions.
+    out: Path of the new folder, created after all formats are written.
   Raises:
-    ConfigError: If something is not installed, or can't be written so.
-    RunError: If one differs, so that it was left out.
+    ConfigError: If a package is missing, or a format does not support the
+      policy.
+    RunError: If a conversion fails, or if an exported policy differs; its file
+      is not kept.
   """
   policy = policy_lib.load(folder, checkpoint, sampled)
   formats.check(names, policy)
   out.parent.mkdir(parents=True, exist_ok=True)
-  recorded = verify.Recorded()
-  expected = verify.play(policy, verify.in_training(policy), recorded.add)
+  recorder = verify.CallRecorder()
+  returns = evaluate.evaluate(
+      policy, evaluate.training_function(policy), recorder.add)
   print(f"{policy.config.env.id} after {policy.step:,} steps, "
-        f"{len(expected)} episodes in training's graph: return "
-        f"{np.mean(expected):.1f}", flush=True)
+        f"{len(returns)} episodes in training's graph: return "
+        f"{np.mean(returns):.1f}", flush=True)
   with tempfile.TemporaryDirectory() as scratch:
-    good = [name for name in names if _write(
+    same = [name for name in names if _write(
         policy, formats.FORMATS[name], pathlib.Path(scratch, name),
-        recorded.steps, expected)]
+        recorder.calls, returns)]
     out.mkdir(parents=True, exist_ok=True)
-    for name in good:
+    for name in same:
       for file in pathlib.Path(scratch, name).iterdir():
         shutil.move(file, out / file.name)
-  (out / "README.md").write_text(readme.text(policy, good))
+  (out / "README.md").write_text(readme.text(policy, same))
   (out / "signature.json").write_text(json.dumps({
       "environment": policy.config.env.id, "step": policy.step,
       "actions": "sampled" if sampled else "mean",
-      "around": readme.around(policy.config.env),
-      "inputs": {name: x._asdict() for name, x in policy.inputs.items()},
-      "outputs": {name: x._asdict() for name, x in policy.outputs.items()}},
-      indent=2) + "\n")
+      "around": readme.environment_settings(policy.config.env),
+      "inputs": signature.as_dicts(policy.inputs),
+      "outputs": signature.as_dicts(policy.outputs)}, indent=2) + "\n")
   print(f"Written: {out}")
-  if differing := [name for name in names if name not in good]:
+  if differing := [name for name in names if name not in same]:
     raise errors.RunError(
-        f"{', '.join(differing)}: not the policy that was trained, by more "
-        f"than {verify.TOLERANCE} or in what it earns, and so left out.")
+        f"{', '.join(differing)}: not exported, because the outputs differ "
+        f"from the policy in training by more than {verify.TOLERANCE}, or the "
+        "returns differ.")
 
 
-def _write(policy: policy_lib.Policy, one: formats.Format,
-           folder: pathlib.Path, steps: Sequence[verify.Step],
-           expected: Sequence[float]) -> bool:
-  """Write one format, tell how it differs, and return whether it doesn't."""
+def _write(policy: policy_lib.ExportablePolicy, file_format: formats.Format,
+           folder: pathlib.Path, calls: Sequence[evaluate.PolicyCall],
+           returns: Sequence[float]) -> bool:
+  """Write one format, print the comparison, and return whether it passed."""
   folder.mkdir()
+  path = folder / file_format.file
   try:
     with quiet_imports.quiet_imports():
-      one.write(policy, folder / one.file)
-      run = one.load(folder / one.file)
-    found = verify.examine(policy, run, steps)
+      file_format.write(policy, path)
+      function = file_format.load(path)
+    comparison = verify.compare(policy, function, calls)
   except (config_lib.ConfigError, errors.RunError):
     raise
   except Exception as error:
     raise errors.RunError(
-        f"{one.file}: what does the conversion can't do this policy: "
+        f"{file_format.file}: The converter does not support this policy: "
         f"{type(error).__name__}: {error}") from error
-  same = found.same(expected)
-  choices = f", other choices {found.choices:.2%}" if found.choices else ""
-  print(f"{one.file:<14} largest difference {found.difference:.1e}{choices}, "
-        f"return {np.mean(found.returns):.1f}, {found.milliseconds:.3f} ms an "
-        f"action{'' if same else '  DIFFERS'}", flush=True)
-  return same
+  passed = comparison.passed(returns)
+  choices = comparison.other_choices
+  print(f"{file_format.file:<14} "
+        f"largest difference {comparison.difference:.1e}"
+        f"{f', other choices {choices:.2%}' if choices else ''}, "
+        f"return {np.mean(comparison.returns):.1f}, "
+        f"{comparison.milliseconds:.3f} ms an action"
+        f"{'' if passed else '  DIFFERS'}", flush=True)
+  return passed

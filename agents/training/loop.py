@@ -313,7 +313,7 @@ class Loop:
     last = self._recorder.last
     if (self._config.video_every and self._due("video_every") and last
         and not self._filming.busy):
-      self._filming.begin(last)
+      self._filming.start(last)
       self._done["video_every"] = self.step
 
   def _finish_films(self):
@@ -325,7 +325,7 @@ class Loop:
       if self._filming.busy:
         print("Drawing a last film of training; Ctrl-C leaves it out.",
               file=sys.stderr, flush=True)
-        self._filming.hurry()
+        self._filming.remove_throttle()
       while self._filming.busy and not self._stop():
         time.sleep(0.1)
         shown |= self._show_film()
@@ -334,7 +334,7 @@ class Loop:
 
   def _show_film(self) -> bool:
     """Show a film that is done; return whether there was one."""
-    if finished := self._filming.done():
+    if finished := self._filming.take_finished():
       step, gif = finished
       self._metrics.write_film("films/training", gif, step)
     return bool(finished)

@@ -1,4 +1,4 @@
-"""A process that films an episode while others have better things to do."""
+"""Process that renders a video during training, at the lowest priority."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import pickle
 import signal
 import threading
 import time
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import cloudpickle
@@ -19,118 +22,107 @@ from agents import config as config_lib
 from agents.environments.data import mujoco_warnings
 from agents.environments.making import make
 from agents.videos import encode
-from agents.videos import render_pool
-from agents.videos import render_worker
-from agents.videos import video
+from agents.videos import renderer
+from agents.videos import video as video_lib
 
-_SHARE = 0.03  # Of the time, unless there is nothing else to do.
-_SIZE = 200  # Pixels.
-_MOST_PICTURES = 1000  # Of longer episodes, every so many-th is drawn.
-_GIF_SIZE = 160
-_GIF_PICTURES = 40
-_GIF_MILLISECONDS = 100  # That each of them is shown.
+_TIME_SHARE = 0.03  # Fraction of wall time spent rendering while throttled.
+_HEIGHT = 200  # Pixels of the video.
+_MAX_FRAMES = 1000  # Longer episodes are rendered at a lower frame rate.
+_GIF_SIZE = 160  # Pixels.
+_GIF_MAX_FRAMES = 40
+_GIF_FRAME_DURATION = 100  # Milliseconds.
 
 
-class Job(NamedTuple):
-  """What there is to film."""
+class BackgroundJob(NamedTuple):
+  """Video to render."""
 
   env: config_lib.Env
-  film: video.Film
+  video: video_lib.Video
 
 
-class Done(NamedTuple):
-  """What has come of it."""
+class BackgroundResult(NamedTuple):
+  """Result of a `BackgroundJob`."""
 
-  gif: video.Gif
-  problem: str  # "" for none.
+  gif: video_lib.Gif
+  problem: str  # Message of `VideoRenderer.problem`.
 
 
 def main(job_fd: int):
-  """Film what there is to film, and write a pickled `Done` to the output.
+  """Render a video, and write a pickled `BackgroundResult` to the output.
 
-  A byte of input says that nobody needs the time any more. The process ends
-  when the input does.
+  A byte of input removes the throttle. The end of the input ends the process.
 
   Args:
-    job_fd: File with a pickled `Job`.
+    job_fd: File descriptor of a pickled `BackgroundJob`.
   """
-  _step_back()
+  _lower_priority()
   out = os.fdopen(os.dup(1), "wb")
   os.dup2(2, 1)
-  mujoco_warnings.capture(lambda _: None)  # Training has warned.
+  mujoco_warnings.capture(lambda _: None)  # Training has printed them.
   with os.fdopen(job_fd, "rb") as file:
-    job: Job = cloudpickle.load(file)
-  hurry = threading.Event()
-  threading.Thread(target=_listen, args=[hurry], daemon=True).start()
-  sequence, pace, problems = _Gif(), _Pace(hurry), []
+    job: BackgroundJob = cloudpickle.load(file)
+  unthrottled = threading.Event()
+  threading.Thread(
+      target=_watch_input, args=[unthrottled], daemon=True).start()
+  # This process renders itself: another process would take a second to start.
   constructor = make.MakeEnv(job.env, render_mode="rgb_array")
-  every = -(-job.film.length // _MOST_PICTURES)
-  def pictures():
-    # Drawn right here: another process would take a second to start.
-    drawn = render_worker.draw(job.film, constructor, _SIZE, every - 1, every)
-    while True:
-      try:
-        picture = next(drawn)
-      except StopIteration as end:
-        problems.append(render_pool.differences(job.film, end.value))
-        return
-      sequence.watch(picture)
-      yield picture
-      pace.wait()
-  encode.encode(job.film, pictures(), make.fps(job.env) / every)
-  pickle.dump(Done(sequence.gif(), *problems), out)
+  video_renderer = renderer.VideoRenderer(job.video, constructor, _HEIGHT)
+  step = -(-job.video.num_frames // _MAX_FRAMES)
+  thumbnails: list[Image.Image] = []
+  def frames():
+    for frame in _throttle(video_renderer.frames(step - 1, step), unthrottled):
+      thumbnails.append(_thumbnail(frame))
+      yield frame
+  encode.encode(job.video, frames(), make.fps(job.env) / step)
+  pickle.dump(
+      BackgroundResult(_make_gif(thumbnails), video_renderer.problem()), out)
   out.close()
 
 
-class _Gif:
-  """Makes a GIF of a few of the pictures of a film."""
+def _throttle(frames: Iterable[np.ndarray], unthrottled: threading.Event
+              ) -> Iterator[np.ndarray]:
+  """Yield frames, and pause after each in proportion to its rendering time.
 
-  def __init__(self):
-    self._pictures: list[Image.Image] = []
-
-  def watch(self, picture: np.ndarray):
-    """Take a look at the next picture."""
-    image = Image.fromarray(picture)
-    image.thumbnail((_GIF_SIZE, _GIF_SIZE))
-    self._pictures.append(image.quantize())
-
-  def gif(self) -> video.Gif:
-    amount = min(_GIF_PICTURES, len(self._pictures))
-    chosen = np.linspace(0, len(self._pictures) - 1, amount).astype(int)
-    first, *others = (self._pictures[number] for number in chosen)
-    file = io.BytesIO()
-    first.save(file, "GIF", save_all=True, append_images=others,
-               duration=_GIF_MILLISECONDS, loop=0)
-    return video.Gif(first.width, first.height, file.getvalue())
-
-
-class _Pace:
-  """Waits after each picture, so that drawing takes its share of the time.
-
-  Having the lowest priority is not enough: what the others leave free are the
-  moments in which they wait for each other, and whoever uses those finds the
-  caches empty afterwards. Who draws waits, too, as nobody takes its pictures.
+  The lowest priority is not enough: the cores are idle only while training
+  processes wait for each other, and rendering in these moments would evict
+  their data from the caches. ffmpeg pauses, too, because it gets no frames.
   """
-
-  def __init__(self, hurry: threading.Event):
-    self._hurry = hurry
-    self._start = time.monotonic()
-
-  def wait(self):
-    took = time.monotonic() - self._start
-    self._hurry.wait(took * (1 / _SHARE - 1))
-    self._start = time.monotonic()
+  start = time.monotonic()
+  for frame in frames:
+    yield frame
+    seconds = time.monotonic() - start
+    unthrottled.wait(seconds * (1 / _TIME_SHARE - 1))
+    start = time.monotonic()
 
 
-def _step_back():
-  """Take only the time that nobody else wants, as do processes begun here."""
+def _thumbnail(frame: np.ndarray) -> Image.Image:
+  """Return a small image with a color palette."""
+  image = Image.fromarray(frame)
+  image.thumbnail((_GIF_SIZE, _GIF_SIZE))
+  return image.quantize()
+
+
+def _make_gif(images: Sequence[Image.Image]) -> video_lib.Gif:
+  """Return a GIF of evenly spaced images."""
+  num_frames = min(_GIF_MAX_FRAMES, len(images))
+  indices = np.linspace(0, len(images) - 1, num_frames).astype(int)
+  first, *rest = (images[index] for index in indices)
+  file = io.BytesIO()
+  first.save(file, "GIF", save_all=True, append_images=rest,
+             duration=_GIF_FRAME_DURATION, loop=0)
+  return video_lib.Gif(first.width, first.height, file.getvalue())
+
+
+def _lower_priority():
+  """Use only idle processor time, in this process and its children."""
   os.nice(19)
   if hasattr(os, "SCHED_IDLE"):
     with contextlib.suppress(OSError):
       os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
-def _listen(hurry: threading.Event):
+def _watch_input(unthrottled: threading.Event):
+  """Remove the throttle on input; end the process group with the input."""
   while os.read(0, 1 << 16):
-    hurry.set()
+    unthrottled.set()
   os.killpg(0, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Writes pictures to a film as they come."""
+"""Encodes frames as an MP4 file while they are rendered."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from collections.abc import Iterable
 import imageio_ffmpeg
 import numpy as np
 
-from agents.videos import video
+from agents.videos import video as video_lib
 
 
-def encode(film: video.Film, pictures: Iterable[np.ndarray], fps: float):
-  """Write a film, complete or not at all.
+def encode(video: video_lib.Video, frames: Iterable[np.ndarray], fps: float):
+  """Write a complete video file, or no file if rendering fails.
 
-  Memory does not grow with the number of pictures.
+  Memory does not grow with the number of frames.
 
   Args:
-    film: Says where to.
-    pictures: Arrays of shape [H, W, 3] and type uint8, of even sizes.
-    fps: Pictures a second.
+    video: Video that names the file.
+    frames: uint8 arrays of shape [H, W, 3]; H and W are even.
+    fps: Frames per second.
   """
   writer = None
   try:
-    for picture in pictures:
+    for frame in frames:
       if writer is None:
-        height, width, _ = picture.shape
+        height, width, _ = frame.shape
         writer = imageio_ffmpeg.write_frames(
-            film.part, (width, height), fps=fps, codec="libx264",
+            video.partial_path, (width, height), fps=fps, codec="libx264",
             macro_block_size=2, ffmpeg_log_level="error")
         writer.send(None)
-      writer.send(picture)
+      writer.send(frame)
     assert writer is not None
     writer.close()
-    os.replace(film.part, film.path)
+    os.replace(video.partial_path, video.path)
   finally:
     if writer is not None:
       writer.close()
     with contextlib.suppress(FileNotFoundError):
-      os.unlink(film.part)
+      os.unlink(video.partial_path)

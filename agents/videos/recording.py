@@ -1,4 +1,4 @@
-"""Writes films to files and tells about them."""
+"""Writes videos to files, and prints the episodes that they show."""
 
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ from agents import config as config_lib
 from agents.environments.making import make
 from agents.environments.workers import pool
 from agents.videos import render_pool
-from agents.videos import video
+from agents.videos import video as video_lib
 
 WIDTH_OF_GRID = 960  # Pixels.
-LARGEST_TILE = 480
+LARGEST_TILE = 480  # Pixels.
 
 
-def record(films: Sequence[video.Film], env: config_lib.Env,
+def record(videos: Sequence[video_lib.Video], env: config_lib.Env,
            size: int | None = None):
-  """Draw films with all cores, write them, and tell about each episode.
+  """Render videos with all cores, write them, and print their episodes.
 
   Args:
-    films: What to write where.
-    env: What is played in them.
-    size: Height of a tile in pixels; by default the environment's own, less
-      in a grid.
+    videos: Videos to write.
+    env: Environment that all episodes were played in.
+    size: Height of a tile in pixels; None uses the environment's own height,
+      or less in a grid.
   Raises:
-    DrawingFailed: If the environment can't be drawn.
+    RenderingFailed: If the environment cannot be rendered.
   """
-  columns = max(film.columns for film in films)
-  if size is None and columns > 1:
-    size = min(LARGEST_TILE, WIDTH_OF_GRID // columns)
+  num_columns = max(video.num_columns for video in videos)
+  if size is None and num_columns > 1:
+    size = min(LARGEST_TILE, WIDTH_OF_GRID // num_columns)
   constructor = make.MakeEnv(env, render_mode="rgb_array")
-  studio = render_pool.RenderPool(
-      constructor, size, pool.cores(), render_pool.backend(constructor))
-  for film, problem in studio.record(films, make.fps(env)):
-    for tile in film.tiles:
-      print(f"{film.path}: {tile.caption}: return {tile.episode.score:.1f}, "
+  renderers = render_pool.RenderPool(
+      constructor, size, pool.cores(),
+      render_pool.find_gl_backend(constructor))
+  for video, problem in renderers.record(videos, make.fps(env)):
+    for tile in video.tiles:
+      print(f"{video.path}: {tile.caption}: return {tile.episode.score:.1f}, "
             f"{tile.episode.length} steps", flush=True)
     if problem:
       print(f"Note: {problem}", file=sys.stderr)

@@ -1,16 +1,18 @@
-"""Has films drawn by several processes, and writes them to files."""
+"""Renders videos with several processes, and writes them to files."""
 
 from __future__ import annotations
 
 import contextlib
-import json
+import dataclasses
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
+from typing import Any
 
 import cloudpickle
 import gymnasium
@@ -21,169 +23,132 @@ from agents.environments.data import episodes
 from agents.environments.workers import process
 from agents.videos import encode
 from agents.videos import render_worker
-from agents.videos import video
+from agents.videos import video as video_lib
 
-# For processes that draw, each with one thread and without a display.
-VARIABLES = {"SDL_VIDEODRIVER": "dummy", "LP_NUM_THREADS": "1"}
-_PACKAGES = {"egl": "libegl1 libgl1", "osmesa": "libosmesa6"}
-_MOST_CRASHES = 2  # Of native code, such as a driver's, while films are drawn.
-_NOTHING = video.Film("", (video.Tile(
+# Environment variables of rendering processes: no display, one thread each.
+PROCESS_VARIABLES = {"SDL_VIDEODRIVER": "dummy", "LP_NUM_THREADS": "1"}
+_DEBIAN_PACKAGES = {"egl": "libegl1 libgl1", "osmesa": "libosmesa6"}
+_MAX_CRASHES = 2  # Crashes of native code, such as drivers, for each `record`.
+_FIRST_FRAME = video_lib.Video("", (video_lib.Tile(
     episodes.Episode(0, np.zeros(0), 0.0, {})),))
 
 
 class RenderingFailed(errors.RunError):
-  """The environment can't be drawn; the message says why."""
+  """The environment cannot be rendered; the message gives the reason."""
 
 
 class _Crashed(RenderingFailed):
-  """Native code has ended a process."""
+  """A signal, such as a segmentation fault, ended a render worker."""
 
 
+@dataclasses.dataclass(frozen=True)
 class RenderPool:
-  """Draws films of one environment.
+  """Renders videos of one environment with several processes."""
 
-  Args:
-    constructor: Builds it, to be drawn as an array.
-    size: Height of a tile in pixels; None leaves it to the environment.
-    amount: Processes that draw.
-    variables: What `backend` has found out for them.
-  """
+  constructor: Callable[[], gymnasium.Env]  # Renders RGB arrays.
+  tile_height: int | None  # Pixels; None uses the environment's own.
+  num_workers: int
+  gl_variables: dict[str, str]  # Result of `find_gl_backend`.
 
-  def __init__(self, constructor: Callable[[], gymnasium.Env],
-               size: int | None, amount: int, variables: dict[str, str]):
-    self._constructor = constructor
-    self._size = size
-    self._amount = amount
-    self._variables = variables
-
-  def record(self, films: Sequence[video.Film], fps: float
-             ) -> Iterator[tuple[video.Film, str]]:
-    """Write films, one after the other.
+  def record(self, videos: Sequence[video_lib.Video], fps: float
+             ) -> Iterator[tuple[video_lib.Video, str]]:
+    """Write videos, one after the other.
 
     Args:
-      films: What to write where.
-      fps: Pictures a second.
+      videos: Videos to write.
+      fps: Frames per second.
     Yields:
-      Each film, and what is wrong with it, "" for nothing.
+      Each written video with the message of `VideoRenderer.problem`.
     Raises:
-      DrawingFailed: If one can't be drawn.
+      RenderingFailed: If a video cannot be rendered.
     """
-    done = crashes = 0
-    while done < len(films):
+    num_written = num_crashes = 0
+    while num_written < len(videos):
       try:
-        for finished in self._record(films[done:], fps):
-          done += 1
-          yield finished
+        for written in self._record(videos[num_written:], fps):
+          num_written += 1
+          yield written
       except _Crashed:
-        crashes += 1
-        if crashes > _MOST_CRASHES:
+        num_crashes += 1
+        if num_crashes > _MAX_CRASHES:
           raise
 
-  def _record(self, films: Sequence[video.Film], fps: float
-              ) -> Iterator[tuple[video.Film, str]]:
-    """The same until a process crashes."""
-    amount = min(self._amount, max(film.length for film in films))
+  def _record(self, videos: Sequence[video_lib.Video], fps: float
+              ) -> Iterator[tuple[video_lib.Video, str]]:
+    """Write videos until a worker crashes."""
+    num_workers = min(
+        self.num_workers, max(video.num_frames for video in videos))
     with contextlib.ExitStack() as stack:
-      artists = [stack.enter_context(_Artist(render_worker.Job(
-          self._constructor, films, self._size, number, amount),
-          self._variables)) for number in range(amount)]
-      for film in films:
-        encode.encode(film, (
-            artists[number % amount].picture() for number in range(
-                film.length)), fps)
-        played = [artist.last_words() for artist in artists]
-        yield film, differences(film, played[0])
+      receive = [stack.enter_context(_render_worker(render_worker.RenderJob(
+          self.constructor, videos, self.tile_height, index, num_workers),
+          self.gl_variables)) for index in range(num_workers)]
+      for video in videos:
+        encode.encode(video, (receive[index % num_workers]()
+                              for index in range(video.num_frames)), fps)
+        problems = [receive_problem() for receive_problem in receive]
+        yield video, problems[0]
 
 
-class _Artist:
-  """Context with a process that draws."""
-
-  def __init__(self, job: render_worker.Job, variables: dict[str, str]):
-    self._errors = tempfile.TemporaryFile()
-    self._process = process.launch(
-        "agents.videos.render_worker", (), {**VARIABLES, **variables},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
-    assert self._process.stdin and self._process.stdout
-    self._pictures = self._process.stdout
+@contextlib.contextmanager
+def _render_worker(job: render_worker.RenderJob, gl_variables: dict[str, str]
+                   ) -> Iterator[Callable[[], Any]]:
+  """Run a worker; yield the function that receives what the worker sends."""
+  with tempfile.TemporaryFile() as stderr, process.launch(
+      "agents.videos.render_worker", (), {**PROCESS_VARIABLES, **gl_variables},
+      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr) as worker:
+    stdin, stdout = worker.stdin, worker.stdout
+    assert stdin and stdout
+    def receive():
+      try:
+        return pickle.load(stdout)
+      except (EOFError, pickle.UnpicklingError):
+        code = worker.wait()
+        stderr.seek(0)
+        message = stderr.read().decode(errors="replace").strip()
+        raise (_Crashed if code < 0 else RenderingFailed)(
+            message or f"The process ended with code {code}.") from None
     try:
-      with self._process.stdin as stdin:
+      # If the worker has already ended, `receive` reports the reason.
+      with contextlib.suppress(BrokenPipeError), stdin:
         stdin.write(cloudpickle.dumps(job))
-    except BrokenPipeError:
-      pass  # Reading will tell.
-
-  def picture(self) -> np.ndarray:
-    """Return the next picture, [H, W, 3] uint8."""
-    height, width = render_worker.HEADER.unpack(
-        self._read(render_worker.HEADER.size))
-    data = self._read(height * width * 3)
-    return np.frombuffer(data, np.uint8).reshape(height, width, 3)
-
-  def last_words(self) -> list[tuple[float, int]]:
-    """Return score and steps of each episode of the film that is finished."""
-    _, size = render_worker.HEADER.unpack(self._read(render_worker.HEADER.size))
-    return json.loads(self._read(size))
-
-  def _read(self, size: int) -> bytes:
-    data = self._pictures.read(size)
-    if len(data) < size:
-      code = self._process.wait()
-      self._errors.seek(0)
-      said = self._errors.read().decode(errors="replace").strip()
-      raise (_Crashed if code < 0 else RenderingFailed)(
-          said or f"The process ended with code {code}.")
-    return data
-
-  def __enter__(self) -> _Artist:
-    return self
-
-  def __exit__(self, *_):
-    self._pictures.close()
-    self._process.kill()
-    self._process.wait()
-    self._errors.close()
+      yield receive
+    finally:
+      worker.kill()
 
 
-def backend(constructor: Callable[[], gymnasium.Env]) -> dict[str, str]:
-  """Return environment variables with which a picture could be drawn.
+def find_gl_backend(constructor: Callable[[], gymnasium.Env]
+                    ) -> dict[str, str]:
+  """Find a value of MUJOCO_GL with which the environment can be rendered.
 
+  Args:
+    constructor: Builds the environment with `render_mode="rgb_array"`.
+  Returns:
+    Environment variables for rendering processes.
   Raises:
-    DrawingFailed: If none could.
+    RenderingFailed: If rendering one frame fails with every backend.
   """
-  if sys.platform != "linux":
-    choices: list[str | None] = [None]
-  elif chosen := os.environ.get("MUJOCO_GL"):
-    choices = [chosen]
-  else:
-    choices = ["egl", "osmesa"]
-  said = []
-  for choice in choices:
-    variables = {"MUJOCO_GL": choice} if choice else {}
+  backends: list[str | None] = [None]
+  if sys.platform == "linux":
+    preset = os.environ.get("MUJOCO_GL")
+    backends = [preset] if preset else ["egl", "osmesa"]
+  failures = {}
+  for backend in backends:
+    variables = {"MUJOCO_GL": backend} if backend else {}
+    job = render_worker.RenderJob(constructor, [_FIRST_FRAME], None, 0, 1)
     try:
-      with _Artist(render_worker.Job(constructor, [_NOTHING], None, 0, 1),
-                   variables) as artist:
-        artist.picture()
+      with _render_worker(job, variables) as receive:
+        receive()
       return variables
     except RenderingFailed as error:
-      said.append(str(error))
-  if any("mujoco" in text.lower() for text in said):
-    packages = " or ".join(f"`apt-get install {names}` (for {choice})"
-                           for choice, names in _PACKAGES.items())
-    said.append("MuJoCo draws with what MUJOCO_GL names; on Debian and Ubuntu, "
-                f"{packages} brings what it needs.")
-    said[:-1] = [f"With MUJOCO_GL={choice or 'unset'}: {text}"
-                 for choice, text in zip(choices, said)]
-  else:  # Whatever draws, so it is the environment's own.
-    said = said[:1]
-  raise RenderingFailed("\n".join(["The environment can't be drawn.", *said]))
-
-
-def differences(film: video.Film, played: list[tuple[float, int]]) -> str:
-  """Say where playing again did not lead to the same score."""
-  for number, (tile, (score, steps)) in enumerate(zip(film.tiles, played)):
-    before = tile.episode.score, tile.episode.length
-    if (score, steps) != before:
-      return (
-          f"The environment does not repeat itself: episode {number}, seed "
-          f"{tile.episode.seed}, made {score:.1f} in {steps} steps when it was "
-          f"filmed, {before[0]:.1f} in {before[1]} when it was played.")
-  return ""
+      failures[backend] = str(error)
+  # Without MuJoCo, the backend does not matter: all failures are the same.
+  reasons = list(failures.values())[:1]
+  if any("mujoco" in text.lower() for text in failures.values()):
+    packages = " or ".join(f"`apt-get install {names}` (for {backend})"
+                           for backend, names in _DEBIAN_PACKAGES.items())
+    reasons = [*(f"With MUJOCO_GL={backend or 'unset'}: {text}"
+                 for backend, text in failures.items()),
+               "MUJOCO_GL selects the OpenGL library of MuJoCo; on Debian and "
+               f"Ubuntu, install it with {packages}."]
+  raise RenderingFailed(
+      "\n".join(["The environment cannot be rendered.", *reasons]))

@@ -1,105 +1,63 @@
-"""A process that draws its share of the pictures of films.
+"""Process that renders a share of the frames of videos.
 
-Several of them take turns, picture by picture: every one plays the episodes
-again for itself, which takes little time beside drawing them.
+Each worker replays all episodes, which takes little time compared to rendering,
+and renders every `num_workers`-th frame.
 """
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
-import json
 import os
+import pickle
 import signal
-import struct
 import sys
 from collections.abc import Callable
-from collections.abc import Generator
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import cloudpickle
 import gymnasium
-import numpy as np
 
 from agents.environments.data import mujoco_warnings
 from agents.videos import renderer
-from agents.videos import video
-
-# Height and width of a picture whose bytes follow; or 0 and the number of bytes
-# of what is to be said behind the last one: score and steps of each episode.
-HEADER = struct.Struct("!II")
+from agents.videos import video as video_lib
 
 
-class Job(NamedTuple):
-  """What an artist is sent."""
+class RenderJob(NamedTuple):
+  """Work of one render worker."""
 
-  constructor: Callable[[], gymnasium.Env]
-  films: Sequence[video.Film]
-  size: int | None  # Height of a tile in pixels; None: the environment's own.
-  number: int  # Of this artist.
-  amount: int  # Of all artists.
+  constructor: Callable[[], gymnasium.Env]  # Renders RGB arrays.
+  videos: Sequence[video_lib.Video]
+  tile_height: int | None  # Pixels; None uses the environment's own.
+  worker_index: int  # Also the index of the first frame that it renders.
+  num_workers: int
 
 
 def main():
-  """Draw what comes in through standard input, and write it to the output."""
-  signal.signal(signal.SIGINT, signal.SIG_IGN)  # Who asked decides.
-  faulthandler.enable()  # Says where native code crashes.
-  out = os.fdopen(os.dup(1), "wb", buffering=0)
-  os.dup2(2, 1)  # What environments print must not get in between.
-  job = cloudpickle.load(sys.stdin.buffer)
-  gymnasium.logger.min_level = gymnasium.logger.ERROR
-  mujoco_warnings.capture(lambda _: None)  # Training has warned.
-  try:
-    for film in job.films:
-      _send(film, job, out)
-  except BrokenPipeError:
-    pass  # Nobody is looking any more.
+  """Render the job that standard input contains.
 
-
-def draw(film: video.Film, constructor: Callable[[], gymnasium.Env],
-         size: int | None, number: int = 0, amount: int = 1
-         ) -> Generator[np.ndarray, None, list[tuple[float, int]]]:
-  """Play a film's episodes again and draw every picture, or one's share.
-
-  Args:
-    film: What to draw.
-    constructor: Builds the environment, to be drawn as an array.
-    size: Height of a tile in pixels; None leaves it to the environment.
-    number: Of this artist.
-    amount: Of all artists, who take turns.
-  Yields:
-    Pictures of shape [H, W, 3] and type uint8, of even sizes.
-  Returns:
-    Score and steps of each episode.
+  For each video, standard output receives pickles: the frames as uint8 arrays
+  of shape [H, W, 3], then the message of `VideoRenderer.problem`.
   """
-  scenes = []
-  try:
-    for tile in film.tiles:
-      scenes.append(renderer.Renderer(constructor, tile, size))
-    for picture in range(film.length):
-      for one in scenes:
-        one.advance(picture + 1)
-      if picture % amount == number:
-        yield video.compose([one.picture() for one in scenes], film.columns)
-    return [(float(one.score), one.steps) for one in scenes]
-  finally:
-    for one in scenes:
-      one.close()
+  signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent ends this process.
+  faulthandler.enable()  # Shows where native code crashes.
+  out = os.fdopen(os.dup(1), "wb")
+  os.dup2(2, 1)  # Environments may print; their text must not mix with frames.
+  job: RenderJob = cloudpickle.load(sys.stdin.buffer)
+  gymnasium.logger.min_level = gymnasium.logger.ERROR
+  mujoco_warnings.capture(lambda _: None)  # Training has printed them.
+  with contextlib.suppress(BrokenPipeError):  # The parent needs no more frames.
+    for video in job.videos:
+      _render(video, job, out)
 
 
-def _send(film: video.Film, job: Job, out):
-  pictures = draw(film, job.constructor, job.size, job.number, job.amount)
-  while True:
-    try:
-      picture = next(pictures)
-    except StopIteration as end:
-      last = json.dumps(end.value).encode()
-      _write(out, HEADER.pack(0, len(last)) + last)
-      return
-    _write(out, HEADER.pack(*picture.shape[:2]) + picture.tobytes())
-
-
-def _write(out, data: bytes):
-  view = memoryview(data)
-  while view:
-    view = view[out.write(view):]
+def _render(video: video_lib.Video, job: RenderJob, out):
+  """Send this worker's frames of a video, then the problem."""
+  with contextlib.closing(renderer.VideoRenderer(
+      video, job.constructor, job.tile_height)) as video_renderer:
+    for frame in video_renderer.frames(job.worker_index, job.num_workers):
+      pickle.dump(frame, out, pickle.HIGHEST_PROTOCOL)
+      out.flush()
+    pickle.dump(video_renderer.problem(), out)
+    out.flush()

@@ -1,9 +1,9 @@
-"""Plays one episode again and draws it."""
+"""Replays the episodes of a video and renders its frames."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
+from collections.abc import Iterator
 
 import gymnasium
 import numpy as np
@@ -12,124 +12,151 @@ from PIL import ImageDraw
 from PIL import ImageFont
 
 from agents.environments.making import action_scaling
-from agents.videos import video
+from agents.videos import mujoco_rendering
+from agents.videos import video as video_lib
 
-_LETTERS = 26  # That a line of text has room for.
-_SHADOWS = 1024  # Pixels, of the map that MuJoCo draws to find the shadows.
-_SMOOTH = 400  # Pixels, from which on edges are smoothed.
-_SHADED = 240  # Pixels, from which on there are shadows.
-_GROUND = 10  # Meters, from which on half a plane's width is not a table's.
+_CHARACTERS_PER_LINE = 26  # Sets the font size.
 
 
-class Renderer:
-  """An environment that repeats an episode step by step.
+class VideoRenderer:
+  """Renders all tiles of a video.
 
   Args:
-    constructor: Builds the environment, to be drawn as an array.
-    tile: The episode.
-    size: Height of the pictures in pixels; None leaves it to the environment.
+    video: Video to render.
+    constructor: Builds the environment with `render_mode="rgb_array"`.
+    tile_height: Height of a tile in pixels; None uses the environment's own.
   """
 
-  def __init__(self, constructor: Callable[[], gymnasium.Env], tile: video.Tile,
-               size: int | None):
+  def __init__(self, video: video_lib.Video,
+               constructor: Callable[[], gymnasium.Env],
+               tile_height: int | None):
+    self._video = video
+    self._tiles = [TileRenderer(constructor, tile, tile_height)
+                   for tile in video.tiles]
+
+  def frames(self, start: int = 0, step: int = 1) -> Iterator[np.ndarray]:
+    """Replay all episodes to their ends and render every `step`-th frame.
+
+    Args:
+      start: Index of the first rendered frame.
+      step: Distance between rendered frames.
+    Yields:
+      uint8 arrays of shape [H, W, 3]; H and W are even.
+    """
+    for index in range(self._video.num_frames):
+      for tile in self._tiles:
+        tile.advance(index + 1)
+      if index % step == start:
+        yield video_lib.compose_grid(
+            [tile.frame() for tile in self._tiles], self._video.num_columns)
+
+  def problem(self) -> str:
+    """Return how the replay differs from the recorded episodes.
+
+    Returns:
+      Message for the user, or "" if all scores and lengths are the same.
+    """
+    for index, (tile, replay) in enumerate(zip(self._video.tiles, self._tiles)):
+      episode = tile.episode
+      if (replay.score, replay.num_steps) != (episode.score, episode.length):
+        return (
+            f"The environment is not deterministic: the replay of episode "
+            f"{index}, seed {episode.seed}, has return {replay.score:.1f} in "
+            f"{replay.num_steps} steps, the recorded episode "
+            f"{episode.score:.1f} in {episode.length}.")
+    return ""
+
+  def close(self):
+    """Close all environments."""
+    for tile in self._tiles:
+      tile.close()
+
+
+class TileRenderer:
+  """Environment that replays one episode and renders it.
+
+  Args:
+    constructor: Builds the environment with `render_mode="rgb_array"`.
+    tile: Episode and caption.
+    height: Height of the frames in pixels; None uses the environment's own.
+  """
+
+  def __init__(self, constructor: Callable[[], gymnasium.Env],
+               tile: video_lib.Tile, height: int | None):
     self._env = constructor()
-    self._tile = tile
-    self._size = size
-    _prepare(self._env, size)
+    self._caption = tile.caption
+    self._height = height
+    mujoco_rendering.configure(self._env, height)
     to_env = action_scaling.action_converter(self._env.action_space)
     self._actions = to_env(tile.episode.action) if tile.episode.length else []
     self._env.reset(seed=tile.episode.seed)
-    self._picture: np.ndarray | None = None
+    self._frame: np.ndarray | None = None
     self._ended = False
-    self.steps = 0
-    self.score = np.float32(0)  # Summed up as it was while it was played.
+    self._score = np.float32(0)  # Summed in float32, as in training.
+    self.num_steps = 0
 
-  def advance(self, step: int):
-    """Play on to a step, or to the episode's end if that comes before."""
-    end = min(step, len(self._actions))
-    while self.steps < end and not self._ended:
+  @property
+  def score(self) -> float:
+    """Sum of the rewards so far."""
+    return float(self._score)
+
+  def advance(self, num_steps: int):
+    """Replay until `num_steps` steps are done, or until the episode ends.
+
+    Args:
+      num_steps: Number of steps from the start of the episode.
+    """
+    end = min(num_steps, len(self._actions))
+    while self.num_steps < end and not self._ended:
       _, reward, terminated, truncated, _ = self._env.step(
-          self._actions[self.steps])
-      self.score += np.float32(reward)
-      self.steps += 1
+          self._actions[self.num_steps])
+      self._score += np.float32(reward)
+      self.num_steps += 1
       self._ended = bool(terminated or truncated)
-      self._picture = None
+      self._frame = None
 
-  def picture(self) -> np.ndarray:
-    """Return a picture of the present moment, [H, W, 3] uint8."""
-    if self._picture is None:
-      self._picture = self._draw()
-    return self._picture
+  def frame(self) -> np.ndarray:
+    """Render the current state.
+
+    Returns:
+      uint8 array of shape [H, W, 3].
+    Raises:
+      ValueError: If the environment does not render an RGB image.
+    """
+    if self._frame is None:
+      self._frame = self._render()
+    return self._frame
 
   def close(self):
+    """Close the environment."""
     self._env.close()
 
-  def _draw(self) -> np.ndarray:
-    drawn = self._env.render()
-    if not (isinstance(drawn, np.ndarray) and drawn.ndim == 3
-            and drawn.shape[-1] == 3):
-      what = (f"an array of shape {drawn.shape}" if isinstance(
-          drawn, np.ndarray) else f"a {type(drawn).__name__}")
+  def _render(self) -> np.ndarray:
+    """Render the environment, resize the image, and add text."""
+    rendered = self._env.render()
+    if not (isinstance(rendered, np.ndarray) and rendered.ndim == 3
+            and rendered.shape[-1] == 3):
+      received = (f"an array of shape {rendered.shape}" if isinstance(
+          rendered, np.ndarray) else f"a {type(rendered).__name__}")
       raise ValueError(
-          "render() must return an RGB image, of shape [height, width, 3] and "
-          f"type uint8. It returned {what}.")
-    image = Image.fromarray(np.ascontiguousarray(drawn, np.uint8))
-    if self._size is not None and image.height != self._size:
-      image = image.resize(
-          (max(1, round(image.width * self._size / image.height)), self._size))
-    lines = [f"step {self.steps}  return {self.score:.1f}"]
-    if self._tile.caption:
-      lines.insert(0, self._tile.caption)
-    _write(image, lines)
+          "render() must return an RGB image of shape [height, width, 3] and "
+          f"type uint8. It returned {received}.")
+    image = Image.fromarray(np.ascontiguousarray(rendered, np.uint8))
+    if self._height is not None and image.height != self._height:
+      width = max(1, round(image.width * self._height / image.height))
+      image = image.resize((width, self._height))
+    lines = [f"step {self.num_steps}  return {self.score:.1f}"]
+    _write(image, [self._caption, *lines] if self._caption else lines)
     return np.asarray(image)
 
 
-def _prepare(env: gymnasium.Env, size: int | None):
-  """Let MuJoCo draw in this size, at the cost that such a picture is worth.
-
-  Where the CPU draws, the map of the shadows takes half of the time, and small
-  pictures three times as long with smooth edges.
-  """
-  renderer = getattr(env.unwrapped, "mujoco_renderer", None)
-  if renderer is None or "mujoco" not in sys.modules:
-    return
-  visual = renderer.model.vis
-  visual.quality.shadowsize = min(visual.quality.shadowsize, _SHADOWS)
-  if size is not None:
-    renderer.width = renderer.height = size
-    visual.global_.offwidth = max(visual.global_.offwidth, size)
-    visual.global_.offheight = max(visual.global_.offheight, size)
-    if size < _SMOOTH:
-      visual.quality.offsamples = 0
-    if size < _SHADED:
-      visual.quality.shadowsize = 0
-  _widen_grounds(renderer.model)
-
-
-def _widen_grounds(model):
-  """Draw grounds as far as they reach for a robot: without an end.
-
-  A good HalfCheetah leaves the 40 meters that are drawn of its ground behind.
-  """
-  import mujoco  # The environment has imported it.
-  for plane in np.flatnonzero(
-      model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE):
-    width = model.geom_size[plane, :2].copy()
-    if width.min() < _GROUND:
-      continue
-    model.geom_size[plane, :2] = 0  # MuJoCo's sign for an endless plane.
-    material = model.geom_matid[plane]
-    if material >= 0 and not model.mat_texuniform[material]:
-      model.mat_texrepeat[material] /= width  # From each plane to each meter.
-
-
 def _write(image: Image.Image, lines: list[str]):
-  """Write lines of text into the upper left corner, on a dark ground."""
-  size = max(8, min(image.size) // _LETTERS)
+  """Write lines of text into the upper left corner, on a dark background."""
+  size = max(8, min(image.size) // _CHARACTERS_PER_LINE)
   font = ImageFont.load_default(size)
   draw = ImageDraw.Draw(image)
   text = "\n".join(lines)
-  place = size // 2, size // 2
-  left, top, right, bottom = draw.multiline_textbbox(place, text, font)
+  corner = size // 2, size // 2
+  left, top, right, bottom = draw.multiline_textbbox(corner, text, font)
   draw.rectangle((left - 3, top - 3, right + 3, bottom + 3), (20, 20, 20))
-  draw.multiline_text(place, text, (240, 240, 240), font)
+  draw.multiline_text(corner, text, (240, 240, 240), font)

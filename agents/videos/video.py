@@ -1,4 +1,4 @@
-"""What a film shows: episodes side by side, each a seed and its actions."""
+"""The contents of a video: episodes side by side, replayed from actions."""
 
 from __future__ import annotations
 
@@ -12,54 +12,62 @@ from agents.environments.data import episodes
 
 
 class Tile(NamedTuple):
-  """One episode and what to write above it."""
+  """One episode in a video, and the caption above it."""
 
   episode: episodes.Episode
   caption: str = ""
 
 
-class Film(NamedTuple):
-  """One file. Shorter episodes wait at their last picture for the longest."""
+class Video(NamedTuple):
+  """One MP4 file that shows episodes in a grid, row by row.
+
+  An episode that ends early shows its last frame until the longest one ends.
+  """
 
   path: str
   tiles: tuple[Tile, ...]
 
   @property
-  def part(self) -> str:
-    """Where the file grows until it is complete."""
+  def partial_path(self) -> str:
+    """Path of the file while it is being written."""
     return f"{os.path.splitext(self.path)[0]}.part.mp4"
 
   @property
-  def length(self) -> int:
-    """Pictures, one after each step of the longest episode."""
+  def num_frames(self) -> int:
+    """Number of frames: one after each step of the longest episode."""
     return max(1, *(tile.episode.length for tile in self.tiles))
 
   @property
-  def columns(self) -> int:
-    """Of the grid that the tiles lie in, row by row."""
+  def num_columns(self) -> int:
+    """Number of columns of the grid."""
     return math.ceil(math.sqrt(len(self.tiles)))
 
 
 class Gif(NamedTuple):
-  """A small moving picture."""
+  """A small animation for TensorBoard."""
 
-  width: int
-  height: int
-  data: bytes
+  width: int  # Pixels.
+  height: int  # Pixels.
+  data: bytes  # Content of a GIF file.
 
 
-def compose(pictures: list[np.ndarray], columns: int) -> np.ndarray:
-  """Lay pictures of shape [H, W, 3] out in a grid, black where there is none.
+def compose_grid(frames: list[np.ndarray], num_columns: int) -> np.ndarray:
+  """Arrange frames in a grid, row by row; empty tiles are black.
 
-  Height and width of the result are even, as H.264 wants them.
+  Args:
+    frames: K uint8 arrays of shape [H, W, 3].
+    num_columns: Number of columns of the grid.
+  Returns:
+    uint8 array of shape [rows * H, columns * W, 3]. Odd sizes lose one pixel,
+    because H.264 requires even sizes.
   """
-  height, width, _ = pictures[0].shape
-  rows = -(-len(pictures) // columns)
-  grid = np.zeros(
-      (2 * (rows * height // 2), 2 * (columns * width // 2), 3), np.uint8)
-  for number, picture in enumerate(pictures):
-    row, column = divmod(number, columns)
-    place = grid[row * height:(row + 1) * height,
-                 column * width:(column + 1) * width]
-    place[...] = picture[:place.shape[0], :place.shape[1]]
+  height, width, _ = frames[0].shape
+  num_rows = -(-len(frames) // num_columns)
+  grid = np.zeros((2 * (num_rows * height // 2),
+                   2 * (num_columns * width // 2), 3), np.uint8)
+  for index, frame in enumerate(frames):
+    row, column = divmod(index, num_columns)
+    tile = grid[row * height:(row + 1) * height,
+                column * width:(column + 1) * width]
+    tile[...] = frame[:tile.shape[0], :tile.shape[1]]
   return grid

@@ -8,8 +8,8 @@ import pytest
 
 from agents.commands import export
 from agents.export import formats
-from tests.export import runs
 from tests.export import test_formats
+from tests.export import untrained_runs
 
 
 def test_a_real_run_is_exported(finished, tmp_path, capsys):
@@ -50,7 +50,7 @@ def test_user_errors(args, message, finished, tmp_path, capsys):
 
 
 def test_what_differs_is_told_and_not_kept(tmp_path, capsys, monkeypatch):
-  folder, out = runs.make_run(tmp_path, "choice"), tmp_path / "policy"
+  folder, out = untrained_runs.make_run(tmp_path, "choice"), tmp_path / "policy"
   one = formats.FORMATS["npz"]
   def load(path):
     run = one.load(path)
@@ -61,7 +61,7 @@ def test_what_differs_is_told_and_not_kept(tmp_path, capsys, monkeypatch):
                  str(out)])
   assert caught.value.code == 1
   told = capsys.readouterr()
-  assert told.out.count("DIFFERS") == 1 and "npz: not the policy" in told.err
+  assert told.out.count("DIFFERS") == 1 and "npz: not exported" in told.err
   assert not (out / "policy.npz").exists() and (out / "saved_model").exists()
   assert "player" not in (out / "README.md").read_text()
 
@@ -77,7 +77,7 @@ def test_every_format_of_every_policy(kind, actions, tmp_path, capsys):
                       formats.FORMATS[param.values[0]].modules))]
   if kind == "nested":  # Not with ONNX, which says so.
     names = [name for name in names if name != "onnx"]
-  folder = runs.make_run(tmp_path, kind)
+  folder = untrained_runs.make_run(tmp_path, kind)
   assert export.main([
       str(folder.path), "--format", *names, "--actions", actions, "--out",
       str(tmp_path / "policy")]) == 0

@@ -15,7 +15,7 @@ from agents.training.run_folder import checkpoint
 from agents.training.run_folder import run_folder
 from tests import command
 from tests.videos import decoding
-from tests.videos import drawing
+from tests.videos import gl_support
 
 
 def check_film(path, length):
@@ -223,7 +223,7 @@ def test_mujoco_is_drawn_or_says_what_is_missing(tmp_path):
   done = command.run(
       "visualize.py", "--logdir", command.run_folder(tmp_path / "logdir"),
       "--outdir", tmp_path / "films", "--num_episodes", "1", cwd=tmp_path)
-  if drawing.egl_works():
+  if gl_support.egl_works():
     assert done.returncode == 0, done.stdout
     check_film(tmp_path / "films" / "step-2048-episode-0.mp4", 50)
   else:

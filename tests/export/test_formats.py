@@ -1,71 +1,81 @@
-"""All formats do what the policy in training does."""
+"""Every format computes the same function as the policy in training."""
 
 import gymnasium
 import numpy as np
 import pytest
 
 from agents import config as config_lib
+from agents.export import evaluate
 from agents.export import formats
 from agents.export import policy as policy_lib
+from agents.export import signature
 from agents.export import verify
-from tests.export import odd_spaces
-from tests.export import runs
+from tests.export import any_space_env
+from tests.export import untrained_runs
 
 FORMATS = [pytest.param(name, marks=[pytest.mark.skipif(
-    not all(map(formats.installed, one.modules)), reason="is not installed")])
-           for name, one in formats.FORMATS.items()]
+    not all(map(formats.installed, file_format.modules)),
+    reason="is not installed")])
+           for name, file_format in formats.FORMATS.items()]
 
 
-def _inputs(policy, amount, numbers):
-  """Return any observations, and states that there may be."""
+def _random_inputs(policy, batch, rng):
+  """Return random inputs of the right types, shapes and ranges."""
   inputs = {}
   for name, field in policy.inputs.items():
-    shape = amount, *field.shape
+    shape = batch, *field.shape
     if field.role == "noise":
-      inputs[name] = verify.draw(numbers, field, amount)
+      inputs[name] = policy.draw_noise(rng, batch)
     elif field.dtype in ("float32", "float64"):
-      inputs[name] = numbers.normal(size=shape).astype(field.dtype)
+      inputs[name] = rng.normal(size=shape).astype(field.dtype)
     elif field.dtype == "bool":
-      inputs[name] = numbers.integers(0, 2, shape).astype(bool)
+      inputs[name] = rng.integers(0, 2, shape).astype(bool)
     elif field.dtype == "uint8":
-      inputs[name] = numbers.integers(0, 256, shape).astype(np.uint8)
-    else:  # The first choice or the second.
-      first = int(field.about.split("from ")[1].split(" ")[0]
-                  ) if "from " in field.about else 0
-      inputs[name] = numbers.integers(first, first + 2, shape).astype(
-          field.dtype)
+      inputs[name] = rng.integers(0, 256, shape).astype(np.uint8)
+    else:  # The first or the second choice.
+      first = field.low or 0
+      inputs[name] = rng.integers(first, first + 2, shape).astype(field.dtype)
   return inputs
+
+
+def _export(name, policy, folder):
+  """Write a policy and return the loaded function."""
+  file_format = formats.FORMATS[name]
+  file_format.write(policy, folder / file_format.file)
+  return file_format.load(folder / file_format.file)
+
+
+def _assert_same(outputs, expected):
+  assert outputs.keys() == expected.keys()
+  for name in expected:
+    np.testing.assert_allclose(
+        outputs[name].astype(float), expected[name].astype(float), atol=1e-5,
+        err_msg=name)
 
 
 @pytest.mark.parametrize("kind, sampled", [
     pytest.param(
         kind, sampled, id=f"{kind}-{'sampled' if sampled else 'mean'}",
-        # How it is sampled is a matter of the distribution alone.
+        # Sampling depends on the distribution only.
         marks=[pytest.mark.slow] if kind == "impala" or sampled and kind in (
             "cheetah", "gru", "lstm", "nested", "pictures") else [])
-    for kind in runs.CHANGES for sampled in (False, True)])
-def test_batches_of_any_size(kind, sampled, tmp_path):
-  policy = runs.load(tmp_path, kind, sampled)
-  expect = verify.in_training(policy)
-  numbers = np.random.default_rng(0)
-  loaded = []
-  for name in ("savedmodel", "npz"):
-    one = formats.FORMATS[name]
-    one.write(policy, tmp_path / one.file)
-    loaded.append(one.load(tmp_path / one.file))
-  for amount in (1, 5):
-    inputs = _inputs(policy, amount, numbers)
-    expected = expect(inputs)
+    for kind in untrained_runs.CHANGES for sampled in (False, True)])
+def test_exported_function_equals_training_for_any_batch_size(
+    kind, sampled, tmp_path):
+  policy = untrained_runs.load(tmp_path, kind, sampled)
+  training_function = evaluate.training_function(policy)
+  rng = np.random.default_rng(0)
+  exported = [_export(name, policy, tmp_path) for name in ("savedmodel", "npz")]
+  for batch in (1, 5):
+    inputs = _random_inputs(policy, batch, rng)
+    expected = training_function(inputs)
     assert list(expected) == list(policy.outputs)
-    for run in loaded:
-      found = run(inputs)
-      assert found.keys() == expected.keys()
+    for function in exported:
+      outputs = function(inputs)
+      _assert_same(outputs, expected)
       for name, field in policy.outputs.items():
-        assert found[name].dtype == field.dtype, name
-        assert found[name].shape == (amount, *field.shape), name
-        np.testing.assert_allclose(
-            found[name].astype(float), expected[name].astype(float),
-            atol=1e-5, err_msg=name)
+        assert outputs[name].dtype == field.dtype, name
+        assert outputs[name].shape == (batch, *field.shape), name
 
 
 @pytest.mark.parametrize("name", FORMATS[1:3])
@@ -73,57 +83,51 @@ def test_batches_of_any_size(kind, sampled, tmp_path):
     "box", "gru",
     *(pytest.param(kind, marks=pytest.mark.slow) for kind in (
         "choice", "beta", "squashed", "lstm", "pictures", "impala"))])
-def test_other_formats(kind, name, tmp_path):
-  policy = runs.load(tmp_path, kind, sampled=True)
-  one = formats.FORMATS[name]
-  one.write(policy, tmp_path / one.file)
-  run = one.load(tmp_path / one.file)
-  inputs = _inputs(policy, 3, np.random.default_rng(0))
-  expected, found = verify.in_training(policy)(inputs), run(inputs)
-  for name in policy.outputs:
-    np.testing.assert_allclose(
-        found[name].astype(float), expected[name].astype(float), atol=1e-5)
+def test_optional_format_equals_training(kind, name, tmp_path):
+  policy = untrained_runs.load(tmp_path, kind, sampled=True)
+  inputs = _random_inputs(policy, 3, np.random.default_rng(0))
+  _assert_same(_export(name, policy, tmp_path)(inputs),
+               evaluate.training_function(policy)(inputs))
 
 
-def test_onnx_is_refused_where_it_can_not_be(tmp_path):
-  policy = runs.load(tmp_path, "nested")
-  with pytest.raises(config_lib.ConfigError, match="Dict and Tuple are bytes"):
+def test_onnx_rejects_nested_spaces(tmp_path):
+  policy = untrained_runs.load(tmp_path, "nested")
+  with pytest.raises(config_lib.ConfigError, match="Dict and Tuple spaces"):
     formats.check(["npz", "onnx"], policy)
 
 
-def test_missing_packages_are_named(monkeypatch, tmp_path):
-  policy = runs.load(tmp_path, "box")
+def test_error_names_the_missing_package(monkeypatch, tmp_path):
+  policy = untrained_runs.load(tmp_path, "box")
   monkeypatch.setattr(formats, "installed", lambda module: False)
   formats.check(["savedmodel", "npz"], policy)
   with pytest.raises(config_lib.ConfigError, match=r"batch-ppo\[tflite\]"):
     formats.check(["savedmodel", "tflite"], policy)
 
 
-def test_inputs_are_named_and_described(tmp_path):
-  policy = runs.load(tmp_path, "nested", sampled=True)
+def test_inputs_have_unique_names_and_descriptions(tmp_path):
+  policy = untrained_runs.load(tmp_path, "nested", sampled=True)
   assert all(field.about for field in policy.inputs.values())
-  observed = [name for name, field in policy.inputs.items()
-              if field.role == "observation"]
-  assert len(observed) == len(set(observed)) == 3
+  assert len(policy.observations) == len(set(policy.observations)) == 3
   assert sum(size for _, size in policy.inputs["noise"].drawn) == (
       policy.inputs["noise"].shape[0])
-  choice = runs.load(tmp_path, "choice")
-  assert choice.outputs["action"] == policy_lib.Field(
+  choice = untrained_runs.load(tmp_path, "choice")
+  assert choice.outputs["action"] == signature.SignatureField(
       "action", "int64", (), "a choice, from 0 to 1", (), 0, 1)
-  assert runs.load(tmp_path, "box").inputs["observation"].high == [1, 1, 8]
+  box = untrained_runs.load(tmp_path, "box")
+  assert box.inputs["observation"].high == [1, 1, 8]
 
 
 _BOX = gymnasium.spaces.Box
-_ODD = {
+_SPACES = {  # Pairs of observation space and action space.
     "wide": (_BOX(-1, 1), _BOX(-1000, 1000, (2,))),
-    "of many sizes": (_BOX(-1, 1), _BOX(
+    "many sizes": (_BOX(-1, 1), _BOX(
         np.array([-1, 0, 100.0]), np.array([1, 5, 2000.0]))),
     "float64": (_BOX(-1, 1, (2,), np.float64), _BOX(
         -0.1, 0.1, (2,), np.float64)),
     "half open": (_BOX(-1, 1), _BOX(np.array([0, -np.inf]), np.inf)),
-    "with bools": (gymnasium.spaces.Dict(
+    "bools": (gymnasium.spaces.Dict(
         b=_BOX(0, 1, (2,), np.bool_), q=_BOX(-1, 1)), _BOX(-1, 1)),
-    "of like names": (gymnasium.spaces.Dict({
+    "similar names": (gymnasium.spaces.Dict({
         "A": _BOX(-1, 1), "a": _BOX(-1, 1), "a b": _BOX(-1, 1),
         "a b_2": _BOX(-1, 1), "a_b": _BOX(-1, 1)}),
                       gymnasium.spaces.Discrete(3, start=-1)),
@@ -132,27 +136,27 @@ _ODD = {
 
 
 @pytest.mark.parametrize("name", [
-    "of many sizes", "with bools", "of like names", "choices",
+    "many sizes", "bools", "similar names", "choices",
     *(pytest.param(name, marks=pytest.mark.slow) for name in (
         "wide", "float64", "half open"))])
-def test_odd_spaces(name, tmp_path, monkeypatch):
-  """Whatever is sampled lies within the space, and all is as in training."""
-  monkeypatch.setattr(odd_spaces, "SPACES", _ODD[name])
-  monkeypatch.setitem(runs.CHANGES, "odd", {
-      "env.id": "tests.export.odd_spaces:Checking", "network.init_std": 2.0,
+def test_actions_lie_in_the_space_and_equal_training(
+    name, tmp_path, monkeypatch):
+  monkeypatch.setattr(any_space_env, "SPACES", _SPACES[name])
+  monkeypatch.setitem(untrained_runs.CHANGES, "any", {
+      "env.id": "tests.export.any_space_env:Checking", "network.init_std": 2.0,
       "env.max_length": 20})
-  policy = runs.load(tmp_path, "odd", sampled=True)
-  recorded = verify.Recorded()
-  returns = verify.play(policy, verify.in_training(policy), recorded.add)
-  for kind in ("savedmodel", "npz"):
-    one = formats.FORMATS[kind]
-    one.write(policy, tmp_path / one.file)
-    found = verify.examine(policy, one.load(tmp_path / one.file),
-                           recorded.steps)
-    assert found.same(returns), found
+  policy = untrained_runs.load(tmp_path, "any", sampled=True)
+  recorder = verify.CallRecorder()
+  returns = evaluate.evaluate(
+      policy, evaluate.training_function(policy), recorder.add)
+  for format_name in ("savedmodel", "npz"):
+    comparison = verify.compare(
+        policy, _export(format_name, policy, tmp_path), recorder.calls)
+    assert comparison.passed(returns), comparison
 
 
-def test_another_model_is_told(tmp_path):
-  folder, other = (runs.make_run(tmp_path, kind) for kind in ("box", "gru"))
+def test_checkpoint_of_another_model_is_rejected(tmp_path):
+  folder, other = (untrained_runs.make_run(tmp_path, kind)
+                   for kind in ("box", "gru"))
   with pytest.raises(config_lib.ConfigError, match="do not fit"):
     policy_lib.load(folder, next(other.checkpoints.iterdir()), False)

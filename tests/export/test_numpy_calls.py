@@ -1,4 +1,4 @@
-"""NumPy's calls do what TensorFlow's operations do."""
+"""NumPy calls return the same values as TensorFlow operations."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from tensorflow.python.framework import convert_to_constants
 
 from agents import config as config_lib
 from agents.export import numpy_calls
-from agents.export import player
+from agents.export import numpy_player
 
 _X = np.random.default_rng(0).normal(size=(3, 4, 6)).astype(np.float32)
 _IMAGES = np.random.default_rng(1).normal(size=(2, 7, 8, 3)).astype(np.float32)
@@ -34,9 +34,9 @@ _FUNCTIONS = {
     "batched": lambda x: tf.matmul(x, tf.transpose(x, [0, 2, 1])),
     "batched, transposed": lambda x: tf.matmul(x, x, transpose_b=True)
                            + tf.matmul(x[..., :4], x[:, :, 2:], True),
-    "softmax at once": tf.nn.softmax,
+    "softmax operation": tf.nn.softmax,
     "leaky": tf.nn.leaky_relu,
-    "split in between": lambda x: tf.split(x, 2, -2)[1],
+    "split a middle axis": lambda x: tf.split(x, 2, -2)[1],
     "squeeze all": lambda x: tf.squeeze(x[:, None, :1]),
     "concat": lambda x: tf.concat([x, -x], 1),
     "stack": lambda x: tf.stack([x, -x, x], 2),
@@ -62,58 +62,56 @@ _FUNCTIONS = {
     "bytes": lambda x: tf.bitcast(x, tf.uint8),
     "from bytes": lambda x: tf.bitcast(tf.bitcast(-x, tf.uint8), tf.float32),
     "bits": lambda x: tf.bitcast(x, tf.int32)}
-_OF_IMAGES = {
-    f"{padding} {size} {stride} {extent}": (
-        lambda x, *pool: tf.nn.max_pool2d(x[:, :pool[3]], *pool[:2], pool[2]),
-        (size, stride, padding, extent))
-    for padding in ("SAME", "VALID")
-    for size, stride in ((3, 2), (2, 2), (3, 1)) for extent in (6, 7)}
 
 
-def _translated(function, x):
-  """Return what NumPy makes of a function of [None, ...], and TensorFlow."""
+def _evaluate(function, x):
+  """Return the results of a function of [None, ...] in NumPy and TensorFlow."""
   traced = tf.function(function, [tf.TensorSpec(
       [None, *x.shape[1:]], x.dtype, "x")], autograph=False)
   frozen = convert_to_constants.convert_variables_to_constants_v2(
       traced.get_concrete_function())
-  data, constants = numpy_calls.translate(
-      frozen.graph, ["x"], {"y": frozen.outputs[0].name})
-  found = player.compute(data, [x, *constants])["y"]
-  return found, function(tf.constant(x)).numpy()
+  program, constants = numpy_calls.translate(
+      frozen.graph, {"x": "x:0"}, {"y": frozen.outputs[0].name})
+  result = numpy_player.compute(program, {"x": x, **constants})["y"]
+  return result, function(tf.constant(x)).numpy()
 
 
 @pytest.mark.parametrize("name", _FUNCTIONS)
-def test_operations(name):
-  found, expected = _translated(_FUNCTIONS[name], _X)
-  assert found.dtype == expected.dtype
-  assert found.shape == expected.shape
-  np.testing.assert_allclose(found, expected, 1e-5, 1e-6)
+def test_translated_function_equals_tensorflow(name):
+  result, expected = _evaluate(_FUNCTIONS[name], _X)
+  assert result.dtype == expected.dtype
+  assert result.shape == expected.shape
+  np.testing.assert_allclose(result, expected, 1e-5, 1e-6)
 
 
-@pytest.mark.parametrize("name", _OF_IMAGES)
-def test_pools(name):
-  function, pool = _OF_IMAGES[name]
-  found, expected = _translated(lambda x: function(x, *pool), _IMAGES)
-  np.testing.assert_array_equal(found, expected)
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("size, stride", [(3, 2), (2, 2), (3, 1)])
+@pytest.mark.parametrize("height", [6, 7])
+def test_max_pooling_equals_tensorflow(padding, size, stride, height):
+  result, expected = _evaluate(
+      lambda x: tf.nn.max_pool2d(x[:, :height], size, stride, padding),
+      _IMAGES)
+  np.testing.assert_array_equal(result, expected)
 
 
-def test_what_is_known_is_done_at_once():
+def test_constant_expressions_are_evaluated_by_the_translation():
   def function(x):
     constant = tf.sqrt(tf.constant(4.0)) * tf.reduce_sum(tf.ones([3]))
     return x + constant
   traced = tf.function(function, [tf.TensorSpec([None], name="x")])
   graph = traced.get_concrete_function().graph
-  data, constants = numpy_calls.translate(
-      graph, ["x"], {"y": graph.outputs[0].name})
-  assert len(data["calls"]) == 1 and constants == [6.0]
+  program, constants = numpy_calls.translate(
+      graph, {"x": "x:0"}, {"y": graph.outputs[0].name})
+  assert len(program["calls"]) == 1 and constants == {"constant_0": 6.0}
 
 
-def test_gathering_in_batches_is_refused():
+def test_gather_with_batch_dims_is_rejected():
   with pytest.raises(config_lib.ConfigError, match="GatherV2 with batch_dims"):
-    _translated(lambda x: tf.gather(
+    _evaluate(lambda x: tf.gather(
         x, tf.cast(x[:, 0] > 0, tf.int32), axis=1, batch_dims=1), _X)
 
 
-def test_what_is_not_known_is_named():
-  with pytest.raises(config_lib.ConfigError, match="knows no Atan.*savedmodel"):
-    _translated(lambda x: tf.atan(x), _X)
+def test_error_names_the_unsupported_operation():
+  with pytest.raises(
+      config_lib.ConfigError, match="does not support Atan.*savedmodel"):
+    _evaluate(tf.atan, _X)

@@ -1,4 +1,4 @@
-"""An environment whose pictures tell what happened in it."""
+"""Environment with frames that show the number of steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agents.environments.data import episodes
 
 
 class Canvas(gymnasium.Env):
-  """Grey 64 x 96 pictures, 10 brighter with each step, modulo 250.
+  """Renders gray 64 x 96 frames, 10 brighter after each step, modulo 250.
 
   The reward is the action; an episode has `length` steps.
   """
@@ -33,7 +33,7 @@ class Canvas(gymnasium.Env):
     self._steps += 1
     reward = float(action[0])
     if self._chance:
-      reward += np.random.default_rng().random()  # Of no seed.
+      reward += np.random.default_rng().random()  # Without a seed.
     return (np.zeros(1, np.float32), reward, False,
             self._steps == self._length, {})
 
@@ -42,17 +42,17 @@ class Canvas(gymnasium.Env):
       raise ValueError("No paint left.")
     if self._broken == "text":
       return "a picture"
-    print("Noise.")  # Nothing may depend on standard output.
+    print("Noise.")  # Environments may write to standard output.
     return np.full((64, 96, 3), 10 * self._steps % 250, np.uint8)
 
 
 def episode(*actions: float, seed: int = 3) -> episodes.Episode:
-  """Return what a policy would have done in it."""
+  """Return the episode of these actions."""
   return episodes.Episode(
       seed, np.array(actions, np.float32)[:, None],
       float(np.sum(np.array(actions, np.float32))), {})
 
 
 def brightness(frame: np.ndarray) -> float:
-  """Return that of the lower part of a picture, where no text is."""
+  """Return the mean of the lower part of a frame, which shows no text."""
   return float(frame[-16:].mean())

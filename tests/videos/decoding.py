@@ -1,4 +1,4 @@
-"""Reads films back."""
+"""Decodes video files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def decode(path):
-  """Return frames of shape [N, height, width, 3] and what the file says."""
+  """Return frames of shape [N, height, width, 3] and the file's metadata."""
   reader = imageio_ffmpeg.read_frames(str(path))
   meta = next(reader)
   width, height = meta["size"]

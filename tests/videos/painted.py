@@ -1,4 +1,4 @@
-"""A task in nested spaces that draws itself, and fails now and then."""
+"""Environment with nested spaces that renders and sometimes fails."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchmarks import echo
 
 
 class Painted(echo.Echo):
-  """Paints what it observes; one in thirty episodes is broken in step 5."""
+  """Renders its observation; one in thirty episodes fails in step 5."""
 
   metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
 
@@ -17,16 +17,16 @@ class Painted(echo.Echo):
     self.render_mode = render_mode
 
   def reset(self, *, seed=None, options=None):
-    self._broken = seed % 30 == 0
+    self._fails = seed % 30 == 0
     return super().reset(seed=seed)
 
   def step(self, action):
-    if self._broken and self._step == 5:
+    if self._fails and self._step == 5:
       raise ValueError("No paint left.")
     return super().step(action)
 
   def render(self):
-    picture = np.zeros((64, 64, 3), np.uint8)
-    picture[..., 0] = np.uint8(127 * (1 + self._value["head"][0]))
-    picture[..., 1] = 80 * self._value["arms"][0]
-    return picture
+    frame = np.zeros((64, 64, 3), np.uint8)
+    frame[..., 0] = np.uint8(127 * (1 + self._value["head"][0]))
+    frame[..., 1] = 80 * self._value["arms"][0]
+    return frame

@@ -1,10 +1,12 @@
+"""Encoding uses constant memory and never leaves a partial file."""
+
 import os
 
 import numpy as np
 import pytest
 
 from agents.videos import encode
-from agents.videos import video
+from agents.videos import video as video_lib
 from tests.videos import decoding
 
 
@@ -15,24 +17,24 @@ def _resident_bytes() -> int:
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_length(tmp_path):
-  film = video.Film(str(tmp_path / "a.mp4"), ())
+  video = video_lib.Video(str(tmp_path / "a.mp4"), ())
   sizes = {}
-  def pictures():
-    for number in range(2_000):  # 350 MB.
-      if number in (200, 1_999):
-        sizes[number] = _resident_bytes()
-      yield np.full((240, 240, 3), number % 200, np.uint8)
-  encode.encode(film, pictures(), 30)
+  def frames():
+    for index in range(2_000):  # 350 MB.
+      if index in (200, 1_999):
+        sizes[index] = _resident_bytes()
+      yield np.full((240, 240, 3), index % 200, np.uint8)
+  encode.encode(video, frames(), 30)
   assert sizes[1_999] - sizes[200] < 40e6
-  frames, _ = decoding.decode(film.path)
-  assert len(frames) == 2_000
+  decoded, _ = decoding.decode(video.path)
+  assert len(decoded) == 2_000
 
 
-def test_what_fails_leaves_nothing(tmp_path):
-  film = video.Film(str(tmp_path / "a.mp4"), ())
-  def pictures():
+def test_failed_rendering_leaves_no_file(tmp_path):
+  video = video_lib.Video(str(tmp_path / "a.mp4"), ())
+  def frames():
     yield np.zeros((16, 16, 3), np.uint8)
     raise ValueError("No more.")
   with pytest.raises(ValueError, match="No more."):
-    encode.encode(film, pictures(), 30)
+    encode.encode(video, frames(), 30)
   assert not os.listdir(tmp_path)

@@ -1,38 +1,42 @@
+"""Properties of videos and grids."""
+
 import numpy as np
 import pytest
 
-from agents.videos import video
+from agents.videos import video as video_lib
 from tests.videos import canvas
 
 
-@pytest.mark.parametrize("amount, columns", [
+@pytest.mark.parametrize("num_tiles, num_columns", [
     (1, 1), (2, 2), (4, 2), (5, 3), (9, 3), (10, 4)])
-def test_tiles_lie_in_a_square(amount, columns):
-  tiles = tuple(video.Tile(canvas.episode(*[0.0] * (length + 1)))
-                for length in range(amount))
-  made = video.Film("a.mp4", tiles)
-  assert made.columns == columns
-  assert made.length == amount
+def test_grid_is_as_square_as_possible(num_tiles, num_columns):
+  tiles = tuple(video_lib.Tile(canvas.episode(*[0.0] * (length + 1)))
+                for length in range(num_tiles))
+  video = video_lib.Video("a.mp4", tiles)
+  assert video.num_columns == num_columns
+  assert video.num_frames == num_tiles  # The longest episode.
 
 
-def test_an_episode_without_a_step_is_one_picture():
-  assert video.Film("a.mp4", (video.Tile(canvas.episode()),)).length == 1
+def test_episode_without_steps_has_one_frame():
+  video = video_lib.Video("a.mp4", (video_lib.Tile(canvas.episode()),))
+  assert video.num_frames == 1
 
 
-def test_what_grows_has_another_name():
-  assert video.Film("/a.b/c.mp4", ()).part == "/a.b/c.part.mp4"
+def test_partial_file_has_another_name():
+  assert video_lib.Video("/a.b/c.mp4", ()).partial_path == "/a.b/c.part.mp4"
 
 
 @pytest.mark.parametrize("height, width", [(2, 4), (3, 5), (1, 1), (3, 4)])
-@pytest.mark.parametrize("amount, columns", [(1, 1), (3, 2), (5, 3)])
-def test_grid_is_row_by_row_and_even(height, width, amount, columns):
-  pictures = [np.full((height, width, 3), number + 1, np.uint8)
-              for number in range(amount)]
-  grid = video.compose(pictures, columns)
-  rows = -(-amount // columns)
+@pytest.mark.parametrize("num_frames, num_columns", [(1, 1), (3, 2), (5, 3)])
+def test_grid_is_filled_row_by_row_and_has_even_size(
+    height, width, num_frames, num_columns):
+  frames = [np.full((height, width, 3), index + 1, np.uint8)
+            for index in range(num_frames)]
+  grid = video_lib.compose_grid(frames, num_columns)
+  num_rows = -(-num_frames // num_columns)
   assert grid.shape == (
-      rows * height // 2 * 2, columns * width // 2 * 2, 3)
+      num_rows * height // 2 * 2, num_columns * width // 2 * 2, 3)
   for y, line in enumerate(grid):
     for x, pixel in enumerate(line):
-      number = y // height * columns + x // width
-      assert pixel.tolist() == [number + 1 if number < amount else 0] * 3
+      index = y // height * num_columns + x // width
+      assert pixel.tolist() == [index + 1 if index < num_frames else 0] * 3

@@ -103,11 +103,11 @@ def find(checkpoints: pathlib.Path, number: int) -> Recorded:
   return kept[number]
 
 
-def film(recorded: Recorded, outdir: pathlib.Path) -> video.Film:
+def film(recorded: Recorded, outdir: pathlib.Path) -> video.Video:
   """Return what to film of an episode of training."""
   number, step, episode = recorded
   caption = f"training, episode {number:,}, step {step:,}"
-  return video.Film(str(outdir / f"training-episode-{number}.mp4"),
+  return video.Video(str(outdir / f"training-episode-{number}.mp4"),
                        (video.Tile(episode, caption),))
 
 

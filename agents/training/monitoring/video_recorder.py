@@ -1,4 +1,4 @@
-"""Films of training, drawn beside it without taking its time."""
+"""Records training episodes as videos in a low-priority process."""
 
 from __future__ import annotations
 
@@ -17,102 +17,109 @@ from agents.training.monitoring import episode_recorder
 from agents.training.run_folder import run_folder
 from agents.videos import background
 from agents.videos import render_pool
-from agents.videos import video
+from agents.videos import video as video_lib
 
 
 class VideoRecorder:
-  """Has episodes of training filmed, one at a time, into `videos/`.
+  """Renders training episodes, one at a time, into `videos/`.
 
-  They are played again from their seeds and actions, in a process that takes a
-  small share of the time.
+  A background process replays each episode from its seed and actions. It uses a
+  small share of the processor time.
 
   Args:
-    folder: Of the run.
-    variables: Environment variables to draw with, see `studio.backend`.
+    folder: Run folder.
+    gl_variables: Environment variables, see `render_pool.find_gl_backend`.
   """
 
-  def __init__(self, folder: run_folder.RunFolder, variables: dict[str, str]):
+  def __init__(self, folder: run_folder.RunFolder,
+               gl_variables: dict[str, str]):
     self._folder = folder
-    self._variables = variables
+    self._gl_variables = gl_variables
     self._process: subprocess.Popen | None = None
-    self._film = video.Film("", ())
+    self._video = video_lib.Video("", ())
 
   @property
   def busy(self) -> bool:
-    """Whether a film has begun that `done` has not returned yet."""
+    """Whether `take_finished` has not yet returned the current video."""
     return self._process is not None
 
-  def begin(self, recorded: episode_recorder.Recorded):
-    """Begin to film an episode."""
+  def start(self, recorded: episode_recorder.Recorded):
+    """Start to render an episode. If that fails, print the reason.
+
+    Args:
+      recorded: Episode of training.
+    """
     assert not self._process
     videos = self._folder.path / "videos"
-    self._film = episode_recorder.film(recorded, videos)
+    self._video = episode_recorder.film(recorded, videos)
     self._step = recorded.step
-    self._output = tempfile.TemporaryFile()
-    self._errors = tempfile.TemporaryFile()
+    self._stdout = tempfile.TemporaryFile()
+    self._stderr = tempfile.TemporaryFile()
     try:
       videos.mkdir(exist_ok=True)
       with tempfile.TemporaryFile() as job:
-        cloudpickle.dump(background.Job(self._folder.config.env, self._film), job)
+        cloudpickle.dump(background.BackgroundJob(
+            self._folder.config.env, self._video), job)
         job.seek(0)
-        # In a session of its own: a Ctrl-C is not for it. Its input stays open;
-        # where that closes, the trainer has ended.
+        # Its own session protects the process from Ctrl-C. The end of its input
+        # ends it, also when the trainer is killed.
         self._process = process.launch(
             "agents.videos.background", (job.fileno(),),
-            {**render_pool.VARIABLES, **self._variables}, stdin=subprocess.PIPE,
-            stdout=self._output, stderr=self._errors, pass_fds=[job.fileno()],
+            {**render_pool.PROCESS_VARIABLES, **self._gl_variables},
+            stdin=subprocess.PIPE, bufsize=0, stdout=self._stdout,
+            stderr=self._stderr, pass_fds=[job.fileno()],
             start_new_session=True)
     except OSError as error:
-      self._tell(str(error))
+      self._print(str(error))
 
-  def hurry(self):
-    """Let the film that has begun take all the time there is."""
+  def remove_throttle(self):
+    """Let the current video use all idle processor time."""
     if self._process:
       assert self._process.stdin
       with contextlib.suppress(BrokenPipeError):
         self._process.stdin.write(b"!")
-        self._process.stdin.flush()
 
-  def done(self) -> tuple[int, video.Gif] | None:
-    """Return step and film of what was finished since the last call, if any.
+  def take_finished(self) -> tuple[int, video_lib.Gif] | None:
+    """Return the current video once, after it is finished.
 
-    What is wrong with it is printed; a film that fails ends no training.
+    Failures are printed and do not end training.
+
+    Returns:
+      Training step of the episode and a short version of the video, or None if
+      no video has been finished since the last call.
     """
-    if not self._process:
+    if not self._process or self._process.poll() is None:
       return None
-    code = self._process.poll()
-    if code is None:
-      return None
-    self._output.seek(0)
-    self._errors.seek(0)
-    done: background.Done | None = None
+    self._stdout.seek(0)
+    self._stderr.seek(0)
+    result: background.BackgroundResult | None = None
     try:
-      done = pickle.load(self._output)
-      problem = done.problem
-    except Exception:  # It has failed before it could say anything.
-      problem = self._errors.read().decode(errors="replace").strip() or (
-          f"exit code {code}")
+      result = pickle.load(self._stdout)
+      problem = result.problem
+    except Exception:  # The process failed before it wrote a result.
+      problem = self._stderr.read().decode(errors="replace").strip() or (
+          f"exit code {self._process.returncode}")
     if problem:
-      self._tell(problem)
+      self._print(problem)
     self.close()
-    return (self._step, done.gif) if done else None
-
-  def _tell(self, problem: str):
-    print(f"Note: {self._film.path}: {problem}", file=sys.stderr, flush=True)
+    return (self._step, result.gif) if result else None
 
   def close(self):
-    """Give up what is being filmed. Can be repeated."""
+    """Abandon the current video. Can be called repeatedly."""
     if not self._process:
       return
-    # A group that has ended may count as gone, or as somebody else's.
+    # The group also contains ffmpeg. If all its processes have ended, its id
+    # may be unknown or belong to another user.
     with contextlib.suppress(ProcessLookupError, PermissionError):
-      os.killpg(self._process.pid, signal.SIGKILL)  # With those that draw.
+      os.killpg(self._process.pid, signal.SIGKILL)
     self._process.wait()
     assert self._process.stdin
-    with contextlib.suppress(BrokenPipeError):
-      self._process.stdin.close()
-    self._output.close()
-    self._errors.close()
+    self._process.stdin.close()
+    self._stdout.close()
+    self._stderr.close()
     with contextlib.suppress(FileNotFoundError):
-      os.unlink(self._film.part)
+      os.unlink(self._video.partial_path)
     self._process = None
+
+  def _print(self, problem: str):
+    print(f"Note: {self._video.path}: {problem}", file=sys.stderr, flush=True)

@@ -7,7 +7,7 @@ import pytest
 from tensorboard.backend.event_processing import event_accumulator
 
 from tests import command
-from tests.videos import drawing
+from tests.videos import gl_support
 
 _README = (pathlib.Path(__file__).parents[3] / "README.md").read_text()
 
@@ -44,7 +44,7 @@ def test_what_every_run_shows_is_explained(finished, finished_paper):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not drawing.egl_works(), reason="There is no EGL.")
+@pytest.mark.skipif(not gl_support.egl_works(), reason="There is no EGL.")
 def test_the_others_are_shown_where_there_is_something_to_show(tmp_path):
   done = command.run(
       "train.py", "--config", "reacher", "--steps", "10000", "--video_every",

@@ -17,7 +17,7 @@ import urllib.request
 import pytest
 
 from tests import command
-from tests.videos import drawing
+from tests.videos import gl_support
 
 pytestmark = pytest.mark.slow
 
@@ -92,7 +92,7 @@ def _look_at_tensorboard(line: str, home: pathlib.Path, cwd: pathlib.Path,
 
 
 def test_commands_of_the_readme(tmp_path):
-  if not drawing.egl_works():
+  if not gl_support.egl_works():
     pytest.skip("There is no EGL to film with.")
   home, checkout = tmp_path / "home", tmp_path / "checkout"
   home.mkdir()

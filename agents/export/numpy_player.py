@@ -1,11 +1,11 @@
-"""Plays an exported policy.npz; needs NumPy and nothing else.
+"""Runs an exported policy.npz; requires only NumPy.
 
     policy = Policy("policy.npz")
-    state = policy.begin()                       # Where an episode begins.
-    action, state = policy(observation, state)   # One step; no batch dimension.
+    state = policy.begin()                       # At the start of an episode.
+    action, state = policy(observation, state)   # One step, without a batch.
 
-The file holds a list of calls of NumPy's functions, in the order in which they
-are made. `run` is the same with all inputs and outputs by name, and a batch.
+The file contains NumPy calls in the order of their execution, and constants.
+`Policy.run` takes and returns batches of all inputs and outputs by name.
 """
 
 import json
@@ -24,57 +24,57 @@ CALLS["getitem"] = lambda x, *index: x[index]
 CALLS["pad"] = lambda x, w, value=0: np.pad(x, w, constant_values=value)
 CALLS["shape"] = lambda x, dtype: np.array(x.shape, dtype)
 CALLS["view"] = lambda x, dtype: np.ascontiguousarray(x).view(dtype)
-_DRAW: dict = {
-    "normal": np.random.Generator.standard_normal,
-    "uniform": np.random.Generator.random,
-    "gumbel": lambda rng, size: rng.gumbel(size=size),
-    "exponential": np.random.Generator.standard_exponential}
 
 
-def draw(rng, kinds, batch):
-  """Return noise for so many actions, of kinds with sizes: [batch, ...]."""
-  return np.concatenate([
-      _DRAW[kind](rng, (batch, size)) for kind, size in kinds], -1)
+def draw_noise(rng, distributions, batch):
+  """Return noise [batch, ...]; each distribution is a NumPy name and a size."""
+  noise = [getattr(rng, name)(size=(batch, size))
+           for name, size in distributions]
+  return np.concatenate(noise, -1)
 
 
-def compute(about, values):
-  """Make all calls, and return outputs by name for inputs and constants."""
+def compute(program, values):
+  """Execute all calls; return outputs by name.
+
+  Args:
+    program: Calls, and the names of the outputs' values.
+    values: Inputs and constants by name; results of calls are added.
+  """
   def resolve(x):
     if isinstance(x, dict):
       return (values[x["value"]] if "value" in x else
               slice(*x["slice"]) if "slice" in x else Ellipsis)
     return tuple(map(resolve, x)) if isinstance(x, list) else x
-  for name, arguments in about["calls"]:
-    values.append(CALLS[name](*resolve(arguments)))
-  return {name: values[i] for name, i in about["outputs"].items()}
+  for result, name, arguments in program["calls"]:
+    values[result] = CALLS[name](*resolve(arguments))
+  return {name: values[value] for name, value in program["outputs"].items()}
 
 
 class Policy:
-  """From observations to the environment's own actions.
+  """Maps observations to actions, both in the environment's own format.
 
   Args:
-    path: Of policy.npz.
-    seed: Of the noise by which a sampled policy chooses.
+    path: Path of policy.npz.
+    seed: Seed of the noise with which a sampled policy selects actions.
   """
 
   def __init__(self, path, seed=None):
     with np.load(path, allow_pickle=False) as file:
-      self.about = json.loads(str(file["about"]))
-      self._constants = [
-          file[f"constant_{i}"] for i in range(self.about["constants"])]
+      self._constants = dict(file)
+    self.about = json.loads(str(self._constants.pop("about")))
     self._rng = np.random.default_rng(seed)
 
   def begin(self, batch=1):
-    """Return what is remembered where episodes begin."""
+    """Return the state at the start of `batch` episodes."""
     return {name: np.zeros([batch, *x["shape"]], x["dtype"])
             for name, x in self.about["inputs"].items() if x["role"] == "state"}
 
   def __call__(self, observation, state):
-    """Return an action, or its parts by output, and the next step's state.
+    """Return the action, as a dict of parts if nested, and the next state.
 
     Args:
-      observation: As the environment returns it; nested, where it has parts.
-      state: From the step before, or from `begin`.
+      observation: Observation of the environment, nested if its space is.
+      state: Result of `begin` or of the last step.
     """
     inputs = dict(state)
     for name, x in self.about["inputs"].items():
@@ -89,11 +89,10 @@ class Policy:
     return actions.get("action", actions), state
 
   def run(self, inputs):
-    """Return all outputs, [N, ...], for inputs, [N, ...], all by name."""
-    given, values = dict(inputs), []
-    batch = len(next(iter(given.values())))
+    """Return all outputs [N, ...] by name for inputs [N, ...] by name."""
+    batch, values = len(next(iter(inputs.values()))), dict(self._constants)
     for name, x in self.about["inputs"].items():
-      if x["role"] == "noise" and name not in given:
-        given[name] = draw(self._rng, x["drawn"], batch)
-      values.append(np.asarray(given[name], x["dtype"]))
-    return compute(self.about, values + self._constants)
+      value = (inputs[name] if name in inputs or x["role"] != "noise"
+               else draw_noise(self._rng, x["drawn"], batch))
+      values[name] = np.asarray(value, x["dtype"])
+    return compute(self.about, values)

@@ -1,4 +1,4 @@
-"""Whether this machine can draw."""
+"""Checks whether this machine can render with EGL."""
 
 import functools
 import subprocess
@@ -7,7 +7,7 @@ import sys
 
 @functools.cache
 def egl_works() -> bool:
-  """Whether MuJoCo draws without a display."""
+  """Return whether MuJoCo renders without a display."""
   code = ("import gymnasium; env = gymnasium.make('Reacher-v5', "
           "render_mode='rgb_array'); env.reset(); env.render()")
   return subprocess.run(

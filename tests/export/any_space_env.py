@@ -1,4 +1,4 @@
-"""An environment of any spaces, which wants what it has declared."""
+"""Environment with arbitrary spaces that checks its actions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SPACES = gymnasium.spaces.Discrete(2), gymnasium.spaces.Discrete(2)
 
 
 class Checking(gymnasium.Env):
-  """Observes anything, and raises where an action is not of its space."""
+  """Samples observations, and raises if an action is not in its space."""
 
   def __init__(self):
     self.observation_space, self.action_space = SPACES

@@ -1,4 +1,4 @@
-"""Run folders with policies that were never trained."""
+"""Creates run folders with policies that were never trained."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHANGES = {
 
 
 def make_run(logdir, name) -> run_folder.RunFolder:
-  """Make a run folder whose policy prefers some actions to others."""
+  """Return a run folder with a policy that prefers some actions."""
   config = config_lib.Config().override({
       "algorithm.minibatch_size": 64, "env_processes": False,
       "network.init_output_factor": 1.0, "algorithm.segment_length": 32,
@@ -38,18 +38,19 @@ def make_run(logdir, name) -> run_folder.RunFolder:
   algorithm = build.algorithm(
       config, env.observation_space, env.action_space)
   env.close()
-  numbers = np.random.default_rng(0)
+  rng = np.random.default_rng(0)
   state = {}
   for key, variable in algorithm.variables().items():
     array = np.array(variable)
-    if key.startswith("observ/"):  # Moments, as if some had been seen.
-      array = numbers.uniform(1, 2, array.shape).astype(array.dtype)
+    if key.startswith("observ/"):  # Moments of the observation normalizer.
+      array = rng.uniform(1, 2, array.shape).astype(array.dtype)
     state[f"variable/{key}"] = array
   checkpoint.save(folder.checkpoints, 0, state, {})
   return folder
 
 
-def load(tmp_path, name, sampled=False) -> policy_lib.Policy:
+def load(tmp_path, name, sampled=False) -> policy_lib.ExportablePolicy:
+  """Return the policy of a new run folder."""
   folder = make_run(tmp_path, name)
   return policy_lib.load(
       folder, checkpoint.newest_whole(folder.checkpoints), sampled)

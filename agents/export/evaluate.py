@@ -1,0 +1,140 @@
+"""Plays evaluation episodes with the training policy or an exported one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from typing import Any
+from typing import NamedTuple
+
+import gymnasium
+import numpy as np
+import tensorflow as tf
+
+from agents import errors
+from agents import spaces
+from agents.environments.data import episodes
+from agents.environments.making import action_scaling
+from agents.environments.making import make
+from agents.export import formats
+from agents.export import policy as policy_lib
+from agents.ops import random
+
+NUM_EPISODES = 10
+
+
+class PolicyCall(NamedTuple):
+  """Inputs and outputs of a policy in one step, by name, each [1, ...]."""
+
+  inputs: policy_lib.Arrays
+  outputs: policy_lib.Arrays
+
+
+def training_function(policy: policy_lib.ExportablePolicy
+                      ) -> formats.PolicyFunction:
+  """Return the policy as training runs it, with the exported signature.
+
+  In contrast to the exported function, structured arrays hold nested
+  observations and actions, and NumPy converts actions for the environment.
+
+  Args:
+    policy: Policy to run.
+  Returns:
+    Function from inputs [N, ...] by name to outputs [N, ...] by name.
+  """
+  act = tf.function(policy.algorithm.act, autograph=False)
+  observ_dtype, observ_shape = spaces.dtype(policy.observation_space)
+  action_dtype, _ = spaces.dtype(policy.action_space, acting=True)
+  to_env = action_scaling.action_converter(policy.action_space)
+  def run(inputs):
+    parts = [inputs[name] for name in policy.observations]
+    array = np.zeros((len(parts[0]), *observ_shape), observ_dtype)
+    for column, part in zip(spaces.columns(array), parts, strict=True):
+      column[...] = part
+    observ = tf.constant(spaces.as_bytes(array))
+    state = policy.policy_state(observ, {
+        name: tf.constant(inputs[name]) for name in policy.states})
+    noise = tf.constant(inputs["noise"]) if policy.sampled else None
+    action, state = act(observ, state, noise)
+    rows = [spaces.values(policy.action_space, row) for row in to_env(
+        spaces.from_bytes(action.numpy(), action_dtype))]
+    actions = map(np.array, zip(*rows, strict=True))
+    return {**dict(zip(policy.actions, actions, strict=True)), **{
+        f"next_{name}": tensor.numpy()
+        for name, tensor in policy_lib.state_tensors(state).items()}}
+  return run
+
+
+def evaluate(policy: policy_lib.ExportablePolicy,
+             function: formats.PolicyFunction,
+             record: Callable[[PolicyCall], Any] = lambda call: None
+             ) -> list[float]:
+  """Play the first episodes of the run's evaluations.
+
+  Args:
+    policy: Policy that defines the environment, the seeds and the signature.
+    function: Function that selects the actions.
+    record: Called with the inputs and outputs of each step.
+  Returns:
+    Returns of the episodes.
+  Raises:
+    EnvironmentsError: If the environment fails.
+  """
+  env = make.MakeEnv(policy.config.env)()
+  stream = random.stream(policy.config.seed, "eval")
+  returns = [
+      _play(env, policy, function, record,
+            episodes.episode_seed(stream, index, 0))
+      for index in range(NUM_EPISODES)]
+  env.close()
+  return returns
+
+
+def _play(env: gymnasium.Env, policy: policy_lib.ExportablePolicy,
+          function: formats.PolicyFunction,
+          record: Callable[[PolicyCall], Any], seed: int) -> float:
+  """Play one episode and return its return."""
+  rng = np.random.default_rng(seed)
+  observ, _ = env.reset(seed=seed)
+  state = {name: np.zeros([1, *policy.inputs[name].shape],
+                          policy.inputs[name].dtype)
+           for name in policy.states}
+  total, ended = 0.0, False
+  while not ended:
+    inputs = {**_observation_inputs(policy, observ), **state}
+    if policy.sampled:
+      inputs["noise"] = policy.draw_noise(rng, 1)
+    outputs = function(inputs)
+    record(PolicyCall(inputs, outputs))
+    state = {name: outputs[f"next_{name}"] for name in policy.states}
+    action = _assemble(policy.action_space, iter(
+        [outputs[name][0] for name in policy.actions]))
+    try:
+      observ, reward, terminated, truncated, _ = env.step(action)
+    except Exception as error:
+      raise errors.EnvironmentsError(
+          f"{policy.config.env.id} failed in an episode with seed {seed}, with "
+          f"action {action!r}: {error!r}") from error
+    total += float(reward)
+    ended = terminated or truncated
+  return total
+
+
+def _observation_inputs(policy: policy_lib.ExportablePolicy, observ: Any
+                        ) -> policy_lib.Arrays:
+  """Return the inputs for one observation of the environment."""
+  parts = spaces.values(policy.observation_space, observ)
+  return {name: np.asarray(part, policy.inputs[name].dtype)[None]
+          for name, part in zip(policy.observations, parts, strict=True)}
+
+
+def _assemble(space: gymnasium.Space, parts: Iterator[np.ndarray]) -> Any:
+  """Return an action of the environment, from its parts in a nested space."""
+  if isinstance(space, gymnasium.spaces.Dict):
+    return {key: _assemble(part, parts) for key, part in space.items()}
+  if isinstance(space, gymnasium.spaces.Tuple):
+    return tuple(_assemble(part, parts) for part in space.spaces)
+  part = next(parts)
+  if isinstance(space, gymnasium.spaces.Discrete):
+    return int(part)
+  return part.astype(space.dtype)

@@ -1,0 +1,109 @@
+"""Signature of an exported policy: names and types of inputs and outputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+from typing import NamedTuple
+
+import numpy as np
+from gymnasium import spaces as gym
+
+from agents import spaces
+
+
+class SignatureField(NamedTuple):
+  """Input or output of an exported policy, as `signature.json` describes it."""
+
+  role: str  # "observation", "state", "noise" or "action".
+  dtype: str
+  shape: tuple[int, ...]  # Without the batch dimension, which comes first.
+  about: str  # Description for people.
+  path: tuple[str, ...] = ()  # Keys and indices of a part of a nested space.
+  low: Any = None  # One bound for all values, or nested lists; None: unbounded.
+  high: Any = None
+  # Distributions and sizes of consecutive parts of noise, see
+  # `ActionDistribution.noise_kinds`.
+  drawn: tuple[tuple[str, int], ...] = ()
+
+
+def as_dicts(fields: dict[str, SignatureField]) -> dict[str, dict[str, Any]]:
+  """Return fields as JSON data.
+
+  Args:
+    fields: Inputs or outputs by name.
+  """
+  return {name: field._asdict() for name, field in fields.items()}
+
+
+def names(fields: dict[str, SignatureField], role: str) -> list[str]:
+  """Return the names of the fields with a role.
+
+  Args:
+    fields: Inputs or outputs by name.
+    role: Role, see `SignatureField`.
+  """
+  return [name for name, field in fields.items() if field.role == role]
+
+
+def noise_field(distributions: Sequence[tuple[str, int]]) -> SignatureField:
+  """Describe the noise of a sampled policy.
+
+  Args:
+    distributions: Names and sizes, see `ActionDistribution.noise_kinds`.
+  Returns:
+    Field of the noise.
+  """
+  about = ", then ".join(
+      f"{size} values of the {name} distribution"
+      for name, size in distributions)
+  return SignatureField(
+      "noise", "float32", (sum(size for _, size in distributions),),
+      f"{about}; new for each step", drawn=tuple(distributions))
+
+
+def space_fields(role: str, leaves: list[spaces.Leaf]
+                 ) -> dict[str, SignatureField]:
+  """Describe an observation or action space.
+
+  Args:
+    role: Role of all fields.
+    leaves: Simple spaces that the space consists of.
+  Returns:
+    Field of each simple space, by a name that is an identifier.
+  """
+  fields: dict[str, SignatureField] = {}
+  for leaf in leaves:
+    stem = re.sub(r"[^a-zA-Z0-9]", "_", "_".join([role, *leaf.path]))
+    name, number = stem, 1
+    # TensorFlow's names are not case-sensitive.
+    while name.lower() in map(str.lower, fields):
+      number += 1
+      name = f"{stem}_{number}"
+    fields[name] = _field(role, leaf)
+  return fields
+
+
+def _field(role: str, leaf: spaces.Leaf) -> SignatureField:
+  """Return the field of a simple space."""
+  space, low, high = leaf.space, None, None
+  about = f"as in {space}"
+  if isinstance(space, gym.Discrete):
+    low = int(space.start)
+    high = low + int(space.n) - 1
+    about = f"a choice, from {low} to {high}"
+  elif isinstance(space, gym.Box):
+    low, high = _bounds(space.low), _bounds(space.high)
+    about = ("in the environment's own units and order, from "
+             f"{space.low.min():g} to {space.high.max():g}")
+  return SignatureField(
+      role, leaf.dtype.name, leaf.shape, about, leaf.path, low, high)
+
+
+def _bounds(bounds: np.ndarray) -> Any:
+  """Return bounds as JSON data; infinite bounds become None."""
+  values = [float(x) if np.isfinite(x) else None for x in bounds.flat]
+  if len(set(values)) == 1:
+    return values[0]
+  return np.reshape(np.array(values, object), bounds.shape).tolist()

@@ -1,0 +1,61 @@
+"""Adapts MuJoCo's renderer to the frame size, and extends its ground planes."""
+
+from __future__ import annotations
+
+import sys
+
+import gymnasium
+import numpy as np
+
+_MAX_SHADOW_MAP = 1024  # Pixels of the texture that shadows are computed from.
+_MIN_SIZE_WITH_ANTIALIASING = 400  # Pixels.
+_MIN_SIZE_WITH_SHADOWS = 240  # Pixels.
+_MIN_GROUND_SIZE = 10  # Meters from the center; smaller planes are tables.
+
+
+def configure(env: gymnasium.Env, size: int | None):
+  """Set frame size and rendering quality of a MuJoCo environment.
+
+  Other environments stay as they are. When the CPU renders, the shadow map
+  takes half of the time, and antialiasing triples the time of small frames.
+
+  Args:
+    env: Environment with `render_mode="rgb_array"`, before its first frame.
+    size: Height and width of a frame in pixels; None keeps the environment's.
+  """
+  renderer = getattr(env.unwrapped, "mujoco_renderer", None)
+  if renderer is None or "mujoco" not in sys.modules:
+    return
+  visual = renderer.model.vis
+  visual.quality.shadowsize = min(visual.quality.shadowsize, _MAX_SHADOW_MAP)
+  if size is not None:
+    renderer.width = renderer.height = size
+    visual.global_.offwidth = max(visual.global_.offwidth, size)
+    visual.global_.offheight = max(visual.global_.offheight, size)
+    if size < _MIN_SIZE_WITH_ANTIALIASING:
+      visual.quality.offsamples = 0
+    if size < _MIN_SIZE_WITH_SHADOWS:
+      visual.quality.shadowsize = 0
+  extend_grounds(renderer.model)
+
+
+def extend_grounds(model):
+  """Make ground planes infinite, as they already are for collisions.
+
+  A good HalfCheetah runs farther than the 40 meters of ground that are
+  rendered otherwise.
+
+  Args:
+    model: `mujoco.MjModel`, changed in place.
+  """
+  import mujoco  # The environment has imported it.
+  for plane in np.flatnonzero(
+      model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE):
+    width = model.geom_size[plane, :2].copy()
+    if width.min() < _MIN_GROUND_SIZE:
+      continue
+    model.geom_size[plane, :2] = 0  # MuJoCo renders size 0 as infinite.
+    material = model.geom_matid[plane]
+    if material >= 0 and not model.mat_texuniform[material]:
+      # Repetitions per meter instead of per plane.
+      model.mat_texrepeat[material] /= width
