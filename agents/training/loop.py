@@ -62,7 +62,7 @@ class Loop:
     self._done = {"report_every": 0, "eval_every": 0, "checkpoint_every": -1,
                   "video_every": 0}
     self._tally = training_statistics.TrainingStatistics()
-    self._failures = crash_recorder.Failures(
+    self._failures = crash_recorder.CrashRecorder(
         folder, self._config, trainer.incidents)
     self._recorder = episode_recorder.Recorder()
     actions = spaces.leaves(
@@ -148,7 +148,7 @@ class Loop:
     except Exception as error:
       # Where environments failed, or hang and the user has stopped waiting,
       # the trainer still holds the end of the last epoch.
-      if not crash_recorder.of_environments(error):
+      if not crash_recorder.is_environment_failure(error):
         raise
       try:
         self._tell_restarts()
@@ -279,7 +279,7 @@ class Loop:
 
   def _tell_restarts(self):
     """Tell which environments and workers were replaced."""
-    for line in self._failures.survived(self.step):
+    for line in self._failures.save_survived(self.step):
       self._progress.warn(line)
 
   @contextlib.contextmanager
@@ -294,8 +294,8 @@ class Loop:
   def _keep_fatal(self, error: Exception):
     """Keep what environments failed in, unless the user has stopped waiting."""
     lost = isinstance(error, errors.MachineLost)
-    if crash_recorder.of_environments(error) and not (lost or self._stop()):
-      self._failures.keep_fatal(self.step, error)
+    if crash_recorder.is_environment_failure(error) and not (lost or self._stop()):
+      self._failures.save_fatal(self.step, error)
 
   def _film(self):
     """Begin a film if it is due, there is an episode, and no other is drawn."""

@@ -204,8 +204,8 @@ def test_failing_environment_leaves_a_checkpoint(survived, tmp_path, capfd):
   for path in kept:
     crash = crash_folder.load(pathlib.Path(path))
     assert crash.config == folder.config
-    assert "faulty step" in crash.incident.text
-    broken, = crash.incident.broken
+    assert "faulty step" in crash.failure.text
+    broken, = crash.failure.broken
     assert len(broken.action) == 2
 
 
@@ -322,7 +322,7 @@ def test_environment_that_fails_in_its_replay_is_blamed_itself(tmp_path):
     loop.resume()
   assert isinstance(caught.value.__cause__, base.EnvironmentFailure)
   kept, = (folder.path / "crashes").iterdir()
-  assert len(crash_folder.load(kept).incident.broken) == 1
+  assert len(crash_folder.load(kept).failure.broken) == 1
 
 
 def _changed(finished, tmp_path, change):

@@ -24,7 +24,7 @@ class Crash(NamedTuple):
   """A failure as it was kept."""
 
   config: config_lib.Config
-  incident: failure_budget.Failure
+  failure: failure_budget.Failure
 
 
 def save(folder: pathlib.Path, step: int, incident: failure_budget.Failure,

@@ -13,7 +13,7 @@ from agents.training.faults import crash_folder
 from agents.training.run_folder import run_folder
 
 
-class Failures:
+class CrashRecorder:
   """What was survived, and what was not.
 
   Args:
@@ -29,7 +29,7 @@ class Failures:
     self._incidents = incidents
     self.count = 0  # Of environments and workers replaced in the whole run.
 
-  def survived(self, step: int) -> Iterator[str]:
+  def save_survived(self, step: int) -> Iterator[str]:
     """Count what was survived since the last call, keep it and yield a line.
 
     Args:
@@ -41,12 +41,12 @@ class Failures:
       yield (f"step {step:,}: restart: {incident.summary} All of it is in "
              f"{kept}.")
 
-  def keep_fatal(self, step: int, error: Exception):
+  def save_fatal(self, step: int, error: Exception):
     """Keep what has led to an error, and say where.
 
     Args:
       step: Training steps so far.
-      error: For which `of_environments` holds.
+      error: For which `is_environment_failure` holds.
     """
     incident = self._incidents.fatal or failure_budget.Failure(str(error))
     print(f"What failed is kept in {self._keep(step, incident)}.",
@@ -56,7 +56,7 @@ class Failures:
     return crash_folder.save(self._folder, step, incident, self._config)
 
 
-def of_environments(error: Exception) -> bool:
+def is_environment_failure(error: Exception) -> bool:
   """Whether environments have failed, and the trainer is as it was."""
   return any(isinstance(x, errors.EnvironmentsError)
              for x in (error, error.__cause__))

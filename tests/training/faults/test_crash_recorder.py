@@ -20,23 +20,23 @@ _ENVIRONMENT = failure_budget.Failure(
 def _failures(tmp_path, incidents):
   config = config_lib.Config()
   folder = run_folder.create(str(tmp_path), "some", config)
-  return crash_recorder.Failures(folder, config, incidents), folder.path / "crashes"
+  return crash_recorder.CrashRecorder(folder, config, incidents), folder.path / "crashes"
 
 
 def test_what_is_survived_is_told_once(tmp_path):
   incidents = failure_budget.FailureBudget(9)
   kept, folder = _failures(tmp_path, incidents)
-  assert not list(kept.survived(10)) and kept.count == 0
+  assert not list(kept.save_survived(10)) and kept.count == 0
   incidents.survive(_WORKER)
   incidents.survive(_ENVIRONMENT)
-  told = list(kept.survived(2000))
+  told = list(kept.save_survived(2000))
   assert told == [
       "step 2,000: restart: Worker 0 died. All of it is in "
       f"{folder}/000000002000-1.",
       "step 2,000: restart: Environment 3 failed in step(): ValueError: "
       f"broken All of it is in {folder}/000000002000-2."]
   assert kept.count == 2
-  assert not list(kept.survived(3000))
+  assert not list(kept.save_survived(3000))
 
 
 def test_what_can_not_be_written_down_is_described(tmp_path):
@@ -44,23 +44,23 @@ def test_what_can_not_be_written_down_is_described(tmp_path):
   incidents = failure_budget.FailureBudget(1)
   kept, folder = _failures(tmp_path, incidents)
   incidents.survive(failure_budget.Failure(text))
-  assert len(list(kept.survived(1))) == 1
+  assert len(list(kept.save_survived(1))) == 1
   crash, = folder.iterdir()
-  assert crash_folder.load(crash).incident.text == r"FileNotFoundError: b\udce4r"
+  assert crash_folder.load(crash).failure.text == r"FileNotFoundError: b\udce4r"
 
 
 def test_what_is_not_survived_is_kept(tmp_path, capsys):
   incidents = failure_budget.FailureBudget(0)
   kept, folder = _failures(tmp_path, incidents)
   error = base.EnvironmentFailure("Environment 3 failed")
-  assert crash_recorder.of_environments(error)
-  kept.keep_fatal(7, error)
+  assert crash_recorder.is_environment_failure(error)
+  kept.save_fatal(7, error)
   assert not incidents.survive(_ENVIRONMENT)
-  kept.keep_fatal(8, error)
+  kept.save_fatal(8, error)
   first, second = (crash_folder.load(path) for path in sorted(folder.iterdir()))
-  assert first.incident.text == "Environment 3 failed"
-  assert not first.incident.broken
-  assert second.incident.broken[0].seed == 5
+  assert first.failure.text == "Environment 3 failed"
+  assert not first.failure.broken
+  assert second.failure.broken[0].seed == 5
   told = capsys.readouterr().err.splitlines()
   assert told == [f"What failed is kept in {path}."
                   for path in sorted(folder.iterdir())]
@@ -71,4 +71,4 @@ def test_what_is_not_survived_is_kept(tmp_path, capsys):
 def test_an_environments_own_error_is_known_by_its_cause(cause):
   error = ValueError("broken")
   error.__cause__ = cause
-  assert crash_recorder.of_environments(error) == (cause is not None)
+  assert crash_recorder.is_environment_failure(error) == (cause is not None)
