@@ -52,4 +52,4 @@ def make_run(logdir, name) -> run_folder.RunFolder:
 def load(tmp_path, name, sampled=False) -> policy_lib.Policy:
   folder = make_run(tmp_path, name)
   return policy_lib.load(
-      folder, checkpoint.newest_whole(folder.checkpoints), sampled)
+      folder, checkpoint.newest_readable(folder.checkpoints), sampled)

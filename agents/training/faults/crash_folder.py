@@ -42,7 +42,7 @@ def save(folder: pathlib.Path, step: int, incident: failure_budget.Failure,
   number = 1
   while (path := folder / f"{step:012d}-{number}").exists():
     number += 1
-  with atomic_write.explained(path):
+  with atomic_write.convert_errors(path):
     path.mkdir(parents=True)
     (path / "about.txt").write_text(
         incident.text, "utf-8", errors="backslashreplace")

@@ -159,7 +159,7 @@ class Metrics:
   @contextlib.contextmanager
   def _explained(self):
     """Turn what TensorFlow raises into what Python does."""
-    with atomic_write.explained(self._folder):
+    with atomic_write.convert_errors(self._folder):
       try:
         yield
       except tf.errors.ResourceExhaustedError as error:

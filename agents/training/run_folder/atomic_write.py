@@ -12,36 +12,36 @@ from typing import IO
 from agents import errors
 
 
-class NotWritten(errors.RunError):
+class WriteError(errors.RunError):
   """Something could not be written; what was written before is complete."""
 
 
 @contextlib.contextmanager
-def explained(path: pathlib.Path) -> Iterator[None]:
+def convert_errors(path: pathlib.Path) -> Iterator[None]:
   """Say of an error inside that a path can't be written.
 
   Raises:
-    NotWritten: Instead of an OSError.
+    WriteError: Instead of an OSError.
   """
   try:
     yield
   except OSError as error:
-    raise NotWritten(
+    raise WriteError(
         f"{path} can't be written: {error.strerror or error}. What the run has "
         "saved before is complete.") from error
 
 
 @contextlib.contextmanager
-def whole(path: pathlib.Path) -> Iterator[IO[bytes]]:
+def open_file(path: pathlib.Path) -> Iterator[IO[bytes]]:
   """Open a file that takes a path's place once all is written.
 
   Raises:
-    NotWritten: If it can't be; what was there before still is.
+    WriteError: If it can't be; what was there before still is.
   """
   # Other machines may write the same.
   temporary = path.with_suffix(f".{socket.gethostname()}-{os.getpid()}.tmp")
   try:
-    with explained(path):
+    with convert_errors(path):
       with open(temporary, "wb") as file:
         yield file
         file.flush()

@@ -34,9 +34,9 @@ def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
     arrays: Arrays by name.
     facts: Whatever else there is to know, as JSON.
   Raises:
-    NotWritten: If the disk is full, for example.
+    WriteError: If the disk is full, for example.
   """
-  with atomic_write.whole(folder / f"checkpoint-{step:012d}.npz") as file:
+  with atomic_write.open_file(folder / f"checkpoint-{step:012d}.npz") as file:
     contents: dict[str, Any] = {**arrays, "facts": json.dumps(facts)}
     np.savez(file, **contents)
   while len(older := paths(folder)[:-_NEWEST]) > _MILESTONES:
@@ -65,11 +65,11 @@ def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 def load_newest(folder: pathlib.Path
                 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-  """Load the newest checkpoint that can be; see `newest_whole`."""
-  return load(newest_whole(folder))
+  """Load the newest checkpoint that can be; see `newest_readable`."""
+  return load(newest_readable(folder))
 
 
-def newest_whole(folder: pathlib.Path) -> pathlib.Path:
+def newest_readable(folder: pathlib.Path) -> pathlib.Path:
   """Return the newest checkpoint that can be read, and tell of others.
 
   Raises:
@@ -91,7 +91,7 @@ def paths(folder: pathlib.Path) -> list[pathlib.Path]:
                 if re.fullmatch(r"checkpoint-\d+\.npz", path.name))
 
 
-def named(folder: pathlib.Path, name: str | None) -> pathlib.Path:
+def find(folder: pathlib.Path, name: str | None) -> pathlib.Path:
   """Return the checkpoint of a name or step, the newest one by default.
 
   Raises:

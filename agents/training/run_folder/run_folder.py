@@ -187,5 +187,5 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
 
 
 def _write(path: pathlib.Path, text: str):
-  with atomic_write.whole(path) as file:
+  with atomic_write.open_file(path) as file:
     file.write(text.encode())

@@ -51,13 +51,13 @@ def test_named_by_file_or_step(tmp_path):
   for step in (0, 5, 1_000_000):
     save(tmp_path, step)
   def step(name):
-    return checkpoint.load(checkpoint.named(tmp_path, name))[1]["step"]
+    return checkpoint.load(checkpoint.find(tmp_path, name))[1]["step"]
   for name in ("1e6", "1000000", "1,000,000", "checkpoint-000001000000",
                "checkpoint-000001000000.npz", None):
     assert step(name) == 1_000_000
   assert step("0") == 0
   with pytest.raises(config_lib.ConfigError) as caught:
-    checkpoint.named(tmp_path, "7")
+    checkpoint.find(tmp_path, "7")
   assert "--checkpoint 7: there is none" in str(caught.value)
   assert "There are those of steps 0, 5, 1,000,000." in str(caught.value)
 
@@ -121,9 +121,9 @@ def test_the_newest_that_is_not_damaged_is_loaded(tmp_path, capsys):
 def test_the_newest_whole_one_is_named(tmp_path):
   for step in (3, 5):
     checkpoint.save(tmp_path, step, {}, {"step": step})
-  assert checkpoint.newest_whole(tmp_path) == checkpoint.newest(tmp_path)
+  assert checkpoint.newest_readable(tmp_path) == checkpoint.newest(tmp_path)
   checkpoint.newest(tmp_path).write_bytes(b"")
-  assert checkpoint.step_of(checkpoint.newest_whole(tmp_path)) == 3
+  assert checkpoint.step_of(checkpoint.newest_readable(tmp_path)) == 3
 
 
 def test_loading_runs_no_code(tmp_path):
