@@ -53,7 +53,7 @@ def main(argv: list[str] | None = None) -> int:
     make.check(folder.config.env, filmed=True)
     outdir.mkdir(parents=True, exist_ok=True)
     films = (_played(folder, outdir, args) if args.episode is None else
-             [episode_recorder.film(episode_recorder.find(
+             [episode_recorder.make_video(episode_recorder.find(
                  folder.checkpoints, args.episode), outdir)])
     _record(folder, films, args.size, outdir)
   return 0

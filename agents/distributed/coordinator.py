@@ -111,7 +111,7 @@ class Participant:
     self._trainer = trainer
     self._machines = machines
     self._stop = stop
-    self._recorder = episode_recorder.Recorder()
+    self._recorder = episode_recorder.EpisodeRecorder()
     self._kept: tuple[dict[str, Any], Callable[[], dict[str, np.ndarray]],
                       dict[str, np.ndarray]] | None = None
 

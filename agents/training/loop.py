@@ -64,7 +64,7 @@ class Loop:
     self._tally = training_statistics.TrainingStatistics()
     self._failures = crash_recorder.CrashRecorder(
         folder, self._config, trainer.incidents)
-    self._recorder = episode_recorder.Recorder()
+    self._recorder = episode_recorder.EpisodeRecorder()
     actions = spaces.leaves(
         trainer.train_env.batch_env.action_space, acting=True)
     self._health = diagnostics.Diagnostics(self._config, any(
@@ -83,7 +83,7 @@ class Loop:
     """Begin a new run."""
     with self._failures_kept():
       self._trainer.start()
-    self._metrics = metrics.Metrics(self._folder.path)
+    self._metrics = metrics.MetricsWriter(self._folder.path)
     self._metrics.describe({
         "about/steps": (
             f"The x-axis counts decisions of the agent in all "
@@ -114,7 +114,7 @@ class Loop:
         raise  # An environment's own, while its episode was replayed.
       raise config_lib.ConfigError(
           f"config.yaml and checkpoint do not fit: {error}") from error
-    self._metrics = metrics.Metrics(self._folder.path, facts.files)
+    self._metrics = metrics.MetricsWriter(self._folder.path, facts.files)
 
   def _load_facts(self, facts: checkpoint_metadata.CheckpointMetadata):
     """Go on from what `_save` knew."""
@@ -247,12 +247,12 @@ class Loop:
     warnings = self._health.examine(epoch.metrics)
     row = {**self._row("train", self._tally.row()), **time_spent,
            "warnings": warnings, "restarts": self._failures.count}
-    scalars = metrics.grouped(epoch.metrics)
+    scalars = metrics.by_tag(epoch.metrics)
     scalars["reliability/restarts"] = self._failures.count
     for name, value in time_spent.items():
       if value is not None:
         scalars[f"performance/{name}"] = value
-    for name, value in self._tally.parts().items():
+    for name, value in self._tally.mean_reward_parts().items():
       scalars[f"reward_parts/{name}"] = value
     self._write(row, scalars)
     for warning in warnings:
@@ -325,7 +325,7 @@ class Loop:
     """Show a film that is done; return whether there was one."""
     if finished := self._filming.done():
       step, gif = finished
-      self._metrics.write_film("films/training", gif, step)
+      self._metrics.write_video("films/training", gif, step)
     return bool(finished)
 
   def _save(self):

@@ -29,7 +29,7 @@ class TrainingStatistics:
     """Return the fields of a report, see `summarize`."""
     return summarize(self.scores, self.lengths)
 
-  def parts(self) -> dict[str, float]:
+  def mean_reward_parts(self) -> dict[str, float]:
     """Return the mean of each part of the reward, by its name."""
     names = sorted(set().union(*self.reward_parts))
     return {name.removeprefix("reward_"): float(np.mean(

@@ -28,11 +28,11 @@ def test_only_whole_episodes_count():
   assert counted.row() == {
       "episodes": 2, "return_mean": 2.0, "return_std": 1.0, "return_min": 1.0,
       "return_max": 3.0, "length_mean": 15.0}
-  assert counted.parts() == {"run": 3.0, "jump": 0.5}
+  assert counted.mean_reward_parts() == {"run": 3.0, "jump": 0.5}
 
 
 def test_without_episodes_there_are_no_scores():
   row = training_statistics.TrainingStatistics().row()
   assert row.pop("episodes") == 0
   assert set(row.values()) == {None}
-  assert training_statistics.TrainingStatistics().parts() == {}
+  assert training_statistics.TrainingStatistics().mean_reward_parts() == {}

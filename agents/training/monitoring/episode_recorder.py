@@ -21,7 +21,7 @@ _MOST_EPISODES = 32
 _MOST_STEPS = 20_000  # Of all together, but for the last one.
 
 
-class Recorded(NamedTuple):
+class RecordedEpisode(NamedTuple):
   """One episode of training."""
 
   number: int  # Among all episodes of the run, from 0, by their ends.
@@ -29,18 +29,18 @@ class Recorded(NamedTuple):
   episode: episodes_lib.Episode
 
 
-class Recorder:
+class EpisodeRecorder:
   """Keeps the last few episodes, as many as fit."""
 
   def __init__(self):
-    self._kept: collections.deque[Recorded] = collections.deque()
+    self._kept: collections.deque[RecordedEpisode] = collections.deque()
     self._count = 0  # Episodes so far.
     self._steps = 0  # Of those that are kept.
 
   def add(self, episodes: Iterable[episodes_lib.Episode], step: int):
     """Record episodes that ended before a step of training."""
     for episode in episodes:
-      self._kept.append(Recorded(self._count, step, episode))
+      self._kept.append(RecordedEpisode(self._count, step, episode))
       self._count += 1
       self._steps += episode.length
     while len(self._kept) > 1 and (
@@ -48,7 +48,7 @@ class Recorder:
       self._steps -= self._kept.popleft().episode.length
 
   @property
-  def last(self) -> Recorded | None:
+  def last(self) -> RecordedEpisode | None:
     """The last episode, if there is one."""
     return self._kept[-1] if self._kept else None
 
@@ -74,7 +74,7 @@ class Recorder:
     self._steps = sum(one.episode.length for one in self._kept)
 
 
-def find(checkpoints: pathlib.Path, number: int) -> Recorded:
+def find(checkpoints: pathlib.Path, number: int) -> RecordedEpisode:
   """Return an episode of training that some checkpoint still holds.
 
   Args:
@@ -83,7 +83,7 @@ def find(checkpoints: pathlib.Path, number: int) -> Recorded:
   Raises:
     ConfigError: If it is not there.
   """
-  kept: dict[int, Recorded] = {}
+  kept: dict[int, RecordedEpisode] = {}
   checkpoint.newest(checkpoints)  # Says so if there is none.
   for path in checkpoint.paths(checkpoints):
     try:
@@ -103,7 +103,7 @@ def find(checkpoints: pathlib.Path, number: int) -> Recorded:
   return kept[number]
 
 
-def film(recorded: Recorded, outdir: pathlib.Path) -> video.Film:
+def make_video(recorded: RecordedEpisode, outdir: pathlib.Path) -> video.Film:
   """Return what to film of an episode of training."""
   number, step, episode = recorded
   caption = f"training, episode {number:,}, step {step:,}"
@@ -112,17 +112,17 @@ def film(recorded: Recorded, outdir: pathlib.Path) -> video.Film:
 
 
 def recorded_arrays(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-  """Return those of a checkpoint's arrays that `Recorder.arrays` made."""
+  """Return those of a checkpoint's arrays that `EpisodeRecorder.arrays` made."""
   return {name.removeprefix("recorded/"): array
           for name, array in arrays.items() if name.startswith("recorded/")}
 
 
-def _read(arrays: dict[str, Any]) -> Iterator[Recorded]:
+def _read(arrays: dict[str, Any]) -> Iterator[RecordedEpisode]:
   if not arrays:
     return
   actions = np.split(arrays["action"], np.cumsum(arrays["length"])[:-1])
   for row, action in zip(range(len(arrays["number"])), actions):
-    yield Recorded(
+    yield RecordedEpisode(
         int(arrays["number"][row]), int(arrays["step"][row]),
         episodes_lib.Episode(
             int(arrays["seed"][row]), action, float(arrays["score"][row]), {}))

@@ -45,7 +45,7 @@ _CHARTS = {
 }
 
 
-class Metrics:
+class MetricsWriter:
   """The growing files of a run folder.
 
   Args:
@@ -97,7 +97,7 @@ class Metrics:
     with self._explained(), self._writers["train"].as_default(step=step):
       tf.summary.text(tag, text)
 
-  def write_film(self, tag: str, film: video.Gif, step: int):
+  def write_video(self, tag: str, film: video.Gif, step: int):
     """Show a moving picture among TensorBoard's images."""
     data = tf.constant([str(film.width), str(film.height), film.data])
     with self._explained(), self._writers["train"].as_default(step=step):
@@ -175,7 +175,7 @@ class Metrics:
             *self._folder.glob("eval/events*")]
 
 
-def grouped(values: dict[str, float]) -> dict[str, float]:
+def by_tag(values: dict[str, float]) -> dict[str, float]:
   """Return the metrics of an update by their tags."""
   groups = {
       "policy_loss": "losses", "value_loss": "losses", "grad_norm": "losses",

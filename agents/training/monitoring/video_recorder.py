@@ -42,11 +42,11 @@ class VideoRecorder:
     """Whether a film has begun that `done` has not returned yet."""
     return self._process is not None
 
-  def begin(self, recorded: episode_recorder.Recorded):
+  def begin(self, recorded: episode_recorder.RecordedEpisode):
     """Begin to film an episode."""
     assert not self._process
     videos = self._folder.path / "videos"
-    self._film = episode_recorder.film(recorded, videos)
+    self._film = episode_recorder.make_video(recorded, videos)
     self._step = recorded.step
     self._output = tempfile.TemporaryFile()
     self._errors = tempfile.TemporaryFile()

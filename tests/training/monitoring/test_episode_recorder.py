@@ -14,7 +14,7 @@ def _episode(number, length=3):
 
 
 def _recorder(lengths, step=7):
-  made = episode_recorder.Recorder()
+  made = episode_recorder.EpisodeRecorder()
   for number, length in enumerate(lengths):
     made.add([_episode(number, length)], step + number)
   return made
@@ -35,7 +35,7 @@ def test_the_last_ones_are_kept_as_far_as_there_is_room():
 
 def test_arrays_hold_everything():
   first = _recorder([1, 2, 50_000, 4, 1])
-  again = episode_recorder.Recorder()
+  again = episode_recorder.EpisodeRecorder()
   again.load(first.arrays())
   number, step, episode = again.last
   assert (number, step) == (4, 11)
@@ -50,7 +50,7 @@ def test_arrays_hold_everything():
 
 
 def test_checkpoints_of_older_versions_hold_none():
-  made = episode_recorder.Recorder()
+  made = episode_recorder.EpisodeRecorder()
   made.load({})
   assert made.last is None
 

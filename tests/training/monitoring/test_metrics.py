@@ -28,7 +28,7 @@ def write(writer, step):
 
 
 def test_every_row_is_readable_at_once(tmp_path):
-  writer = metrics.Metrics(tmp_path)
+  writer = metrics.MetricsWriter(tmp_path)
   for step in (1, 2, 3):
     write(writer, step)
     assert steps(tmp_path)[0] == list(range(1, step + 1))
@@ -36,17 +36,17 @@ def test_every_row_is_readable_at_once(tmp_path):
 
 
 def test_resuming_cuts_what_came_later(tmp_path):
-  writer = metrics.Metrics(tmp_path)
+  writer = metrics.MetricsWriter(tmp_path)
   write(writer, 1)
   lengths = writer.lengths()
   write(writer, 2)
   with open(tmp_path / "metrics.jsonl", "a") as file:
     file.write('{"phase": "tr')  # Killed while writing.
-  resumed = metrics.Metrics(tmp_path, lengths)
+  resumed = metrics.MetricsWriter(tmp_path, lengths)
   assert steps(tmp_path) == ([1], [1])
   write(resumed, 3)
   resumed.close()
-  again = metrics.Metrics(tmp_path, lengths)
+  again = metrics.MetricsWriter(tmp_path, lengths)
   assert steps(tmp_path) == ([1], [1])
   again.close()
   writer.close()
@@ -62,7 +62,7 @@ def _plugins(events, tag):
 
 
 def test_about_the_run(tmp_path):
-  writer = metrics.Metrics(tmp_path)
+  writer = metrics.MetricsWriter(tmp_path)
   writer.describe({"about/config": "seed: 3"}, {"seed": 3, "env.id": "x"})
   writer.close()
   events = _read(tmp_path)
@@ -90,9 +90,9 @@ def test_layout_shows_tags_that_there_are(finished):
 
 
 def test_histograms_and_films(tmp_path):
-  writer = metrics.Metrics(tmp_path)
+  writer = metrics.MetricsWriter(tmp_path)
   writer.write_histograms({"actions": np.arange(100.0)}, 7)
-  writer.write_film("films/training", video.Gif(4, 2, b"GIF89a"), 9)
+  writer.write_video("films/training", video.Gif(4, 2, b"GIF89a"), 9)
   writer.close()
   events = _read(tmp_path / "train")
   event, = events.Tensors("histograms/actions")

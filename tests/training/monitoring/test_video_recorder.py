@@ -28,7 +28,7 @@ def _begin(tmp_path, length=30, score=15.0, **kwargs):
   made = video_recorder.VideoRecorder(folder, {})
   episode = episodes.Episode(
       5, np.full((length, 1), 0.5, np.float32), score, {})
-  made.begin(episode_recorder.Recorded(3, 800, episode))
+  made.begin(episode_recorder.RecordedEpisode(3, 800, episode))
   return made, folder.path / "videos"
 
 
@@ -91,7 +91,7 @@ def test_what_can_not_begin_is_told(tmp_path, capfd):
   folder = run_folder.create(str(tmp_path), "x", config)
   (folder.path / "videos").write_text("In the way.")
   made = video_recorder.VideoRecorder(folder, {})
-  made.begin(episode_recorder.Recorded(0, 1, canvas.episode(0.0)))
+  made.begin(episode_recorder.RecordedEpisode(0, 1, canvas.episode(0.0)))
   assert not made.busy
   assert "File exists" in capfd.readouterr().err
 
