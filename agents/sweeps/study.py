@@ -13,7 +13,7 @@ import optuna
 import sqlalchemy
 
 from agents import config as config_lib
-from agents.sweeps import trial as trial_lib
+from agents.sweeps import trial_runner
 
 _HEARTBEAT = 10  # Seconds between signs of life of a running trial.
 _GRACE = 60  # Seconds without any, before somebody else goes on with it.
@@ -80,7 +80,7 @@ class Study:
     """Run trials until so many have ended, of this and of other processes.
 
     Args:
-      trials: Runs one and returns its value; see `trial.Trials`.
+      trials: Runs one and returns its value; see `trial_runner.TrialRunner`.
       amount: How many must have ended in all.
       at_once: How many to run side by side.
       stop: Asked time and again whether to leave off.
@@ -88,19 +88,19 @@ class Study:
     Raises:
       TrialFailed: If several in a row have failed.
     """
-    failures: list[trial_lib.TrialFailed] = []  # In a row.
+    failures: list[trial_runner.TrialFailed] = []  # In a row.
     errors: list[Exception] = []  # Optuna loses some, with several threads.
     def run_one(trial):
       try:
         value = trials(trial)
-      except trial_lib.TrialFailed as error:
+      except trial_runner.TrialFailed as error:
         failures.append(error)
         raise
       except optuna.TrialPruned:
         failures.clear()
         raise
       except Exception as error:
-        if not isinstance(error, trial_lib.Stopped):
+        if not isinstance(error, trial_runner.TrialInterrupted):
           errors.append(error)
         raise
       failures.clear()
@@ -119,7 +119,7 @@ class Study:
       if (left := self._left(amount)) > 0:
         self._study.optimize(
             run_one, n_trials=left, n_jobs=at_once,
-            catch=(trial_lib.TrialFailed, trial_lib.Stopped),
+            catch=(trial_runner.TrialFailed, trial_runner.TrialInterrupted),
             callbacks=[after])
         if errors:
           raise errors[0]
@@ -149,7 +149,7 @@ class Study:
 def again(study: optuna.Study, trial: optuna.trial.FrozenTrial):
   """Let somebody go on with a trial that was broken off."""
   study.enqueue_trial(
-      trial.params, {"number": trial_lib.first_number(trial)})
+      trial.params, {"number": trial_runner.first_number(trial)})
 
 
 def _open(url: str) -> optuna.storages.RDBStorage:

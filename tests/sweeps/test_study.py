@@ -8,7 +8,7 @@ import pytest
 
 from agents import config as config_lib
 from agents.sweeps import study as study_lib
-from agents.sweeps import trial as trial_lib
+from agents.sweeps import trial_runner
 from tests import command
 
 
@@ -62,13 +62,13 @@ def test_what_was_stopped_goes_on_with_the_same_values(storage):
     tried.append(trial.suggest_float("x", 0, 1))
     if len(tried) == 2:
       stopping.append(True)
-      raise trial_lib.Stopped
+      raise trial_runner.TrialInterrupted
     return 0.0
   told = _run(_study(storage), stopped, 4, stop=lambda: bool(stopping))
   assert len(told) == 1
   numbers = []
   def go_on(trial):
-    numbers.append((trial_lib.first_number(trial),
+    numbers.append((trial_runner.first_number(trial),
                     trial.suggest_float("x", 0, 1)))
     return 1.0
   study = _study(storage)
@@ -104,7 +104,7 @@ study.run(hang, 1, 1, lambda: False, print)
   process.communicate()
   told, = _run(study, go_on, 1)  # Not before nobody else is at it.
   assert waiting[0] > killed + 1
-  assert told.value == value and trial_lib.first_number(told) == 0
+  assert told.value == value and trial_runner.first_number(told) == 0
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def test_who_was_killed_before_the_first_sign_of_life_is_missed(
   deadline = time.monotonic() + 60
   told, = _run(_study(storage), _square, 1,
                stop=lambda: time.monotonic() > deadline)
-  assert trial_lib.first_number(told) == 0
+  assert trial_runner.first_number(told) == 0
 
 
 def test_no_two_go_on_with_the_same_trial(storage):
@@ -125,7 +125,7 @@ def test_no_two_go_on_with_the_same_trial(storage):
   def stopped(trial):
     trial.suggest_float("x", 0, 1)
     stopping.append(True)
-    raise trial_lib.Stopped
+    raise trial_runner.TrialInterrupted
   barrier = threading.Barrier(4, timeout=30)
   def stopped_together(trial):
     barrier.wait()
@@ -136,7 +136,7 @@ def test_no_two_go_on_with_the_same_trial(storage):
     _run(study, stopped_together, 4, at_once=4, stop=lambda: bool(stopping))
   numbers = []
   def go_on(trial):
-    numbers.append(trial_lib.first_number(trial))
+    numbers.append(trial_runner.first_number(trial))
     return trial.suggest_float("x", 0, 1)
   _run(study, go_on, 4, at_once=4)
   assert sorted(numbers) == [0, 1, 2, 3]
@@ -156,7 +156,7 @@ def test_pruned_trials_and_failed_ones_count(storage):
     x = trial.suggest_int("x", 0, 9)
     if trial.number == 1:
       trial.set_user_attr("why", "failed")
-      raise trial_lib.TrialFailed("Something.")
+      raise trial_runner.TrialFailed("Something.")
     if trial.number == 2:
       trial.report(1.0, 0)
       raise optuna.TrialPruned
@@ -172,8 +172,8 @@ def test_failures_in_a_row_end_it(storage):
     if trial.number in (2, 3):
       return 0.0
     trial.set_user_attr("why", "failed")
-    raise trial_lib.TrialFailed(f"Trial {trial.number}.")
-  with pytest.raises(trial_lib.TrialFailed, match="Trial 6."):
+    raise trial_runner.TrialFailed(f"Trial {trial.number}.")
+  with pytest.raises(trial_runner.TrialFailed, match="Trial 6."):
     _run(_study(storage), fail, 20)
 
 

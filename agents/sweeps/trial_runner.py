@@ -18,7 +18,7 @@ from agents import config as config_lib
 from agents import errors
 from agents.environments.workers import pool
 from agents.reports import results
-from agents.sweeps import space as space_lib
+from agents.sweeps import search_space
 from agents.training.run_folder import run_folder
 
 _MOST_KILLS = 3  # Of one trial's process.
@@ -29,11 +29,11 @@ class TrialFailed(errors.RunError):
   """Training ended with an error."""
 
 
-class Stopped(Exception):
+class TrialInterrupted(Exception):
   """The sweep is to end, and the trial is to go on another time."""
 
 
-class Trials:
+class TrialRunner:
   """Trains with what the study suggests, and tells it how that goes.
 
   Args:
@@ -49,7 +49,7 @@ class Trials:
 
   def __init__(self, build: Callable[[dict[str, Any]], config_lib.Config],
                arguments: Callable[[dict[str, Any]], list[str]],
-               space: space_lib.Space, logdir: pathlib.Path, at_once: int,
+               space: search_space.SearchSpace, logdir: pathlib.Path, at_once: int,
                stop: Callable[[], bool]):
     self._build = build
     self._arguments = arguments
@@ -68,7 +68,7 @@ class Trials:
       TrialPruned: If others were better at the time, or the settings can't be
         or made training diverge: the study learns to avoid these.
       TrialFailed: If training ended with an error.
-      Stopped: If the trial is to go on another time.
+      TrialInterrupted: If the trial is to go on another time.
     """
     core = self._cores.get()
     try:
@@ -91,7 +91,7 @@ class Trials:
     told: set[int] = set()
     for _ in range(1 + _MOST_KILLS):
       if self._stop():
-        raise Stopped
+        raise TrialInterrupted
       code = self._run(trial, core, place, config, settings, told)
       if code == 0:
         break
@@ -138,7 +138,7 @@ class Trials:
           trial.set_user_attr("why", f"pruned after {step:,} steps")
           raise optuna.TrialPruned
         if self._stop():
-          raise Stopped
+          raise TrialInterrupted
       return process.returncode
     finally:
       if process.poll() is None:
@@ -148,7 +148,7 @@ class Trials:
   def _command(self, core: str, place: pathlib.Path,
                config: config_lib.Config, settings: dict[str, Any]
                ) -> list[str]:
-    child = [sys.executable, "-m", "agents.sweeps.child", core, sys.executable,
+    child = [sys.executable, "-m", "agents.sweeps.trial_process", core, sys.executable,
              "-m", "agents", "train"]
     if core != "all":
       child.append("--noenv_processes")

@@ -1,6 +1,6 @@
 """Becomes another program, on one core, that ends when its parent does.
 
-    python -m agents.sweeps.child CORE PROGRAM ARGUMENTS...
+    python -m agents.sweeps.trial_process CORE PROGRAM ARGUMENTS...
 
 CORE is a number, or "all". Where a system can't do these, they are not done.
 """

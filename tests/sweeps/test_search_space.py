@@ -2,14 +2,14 @@ import optuna
 import pytest
 
 from agents import config as config_lib
-from agents.sweeps import space as space_lib
+from agents.sweeps import search_space
 
 DEFAULT = config_lib.Config()
 
 
 def _draws(text, amount=200):
   """Return what is suggested at random."""
-  space = space_lib.Space(text, "space.yaml")
+  space = search_space.SearchSpace(text, "space.yaml")
   study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
   return [space.suggest(study.ask()) for _ in range(amount)]
 
@@ -65,7 +65,7 @@ def test_keys_are_suggested_together():
     ("a: {", "space.yaml: ")])
 def test_what_is_no_space_is_told(text, message):
   with pytest.raises(config_lib.ConfigError, match=message):
-    space_lib.Space(text, "space.yaml")
+    search_space.SearchSpace(text, "space.yaml")
 
 
 @pytest.mark.parametrize("text, message", [
@@ -75,12 +75,12 @@ def test_what_is_no_space_is_told(text, message):
     ("num_envs: {low: 64, high: 128.5}", "num_envs: 128.5 can't be"),
     ("algorithm.minibatch_size: [64, 96]", "96 can't be: .* must divide")])
 def test_a_value_that_can_not_be_is_told_before_all_work(text, message):
-  space = space_lib.Space(text, "space.yaml")
+  space = search_space.SearchSpace(text, "space.yaml")
   with pytest.raises(config_lib.ConfigError, match=f"space.yaml: .*{message}"):
     space.check(DEFAULT.override)
 
 
 def test_a_value_may_need_others_to_go_with():
-  space = space_lib.Space(
+  space = search_space.SearchSpace(
       "algorithm.minibatch_size: [64, 96]\nnum_envs: [64, 48]", "space.yaml")
   space.check(DEFAULT.override)

@@ -79,7 +79,7 @@ class _Choices:
     return example if scalar else json.dumps(example)
 
 
-class Space:
+class SearchSpace:
   """Settings by their dotted keys, each with the values to try.
 
   Args:
