@@ -50,7 +50,7 @@ def estimate(scores: np.ndarray) -> Estimate:
   return Estimate(mean, low, high)
 
 
-def curve(runs: Sequence[results.Run], phase: str, unit: str) -> Curve | None:
+def curve(runs: Sequence[results.RunResults], phase: str, unit: str) -> Curve | None:
   """Return score against steps or hours, as far as all runs have come.
 
   Scores between two reports are interpolated. Against hours a run that is
@@ -81,7 +81,7 @@ def curve(runs: Sequence[results.Run], phase: str, unit: str) -> Curve | None:
       [np.interp(grid, x, scores) for x, scores in series])))
 
 
-def final(runs: Sequence[results.Run], phase: str) -> tuple[int, np.ndarray]:
+def final(runs: Sequence[results.RunResults], phase: str) -> tuple[int, np.ndarray]:
   """Return the last step that all runs have come to, and their scores there.
 
   Args:

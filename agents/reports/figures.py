@@ -12,7 +12,7 @@ from matplotlib import figure as figure_lib
 from matplotlib import ticker
 
 from agents.reports import curves
-from agents.reports import published
+from agents.reports import published_scores
 from agents.reports import results
 
 _INK = "#010203"  # Becomes the color of the text around the figure.
@@ -28,7 +28,7 @@ _STYLE: Any = {  # Matplotlib lists all keys there are in its type.
     "grid.color": _INK, "grid.alpha": 0.15, "legend.frameon": False}
 
 
-def learning(groups: Sequence[results.Group]) -> str:
+def learning(groups: Sequence[results.RunGroup]) -> str:
   """Draw the return of a task against steps and against time, which is in hours
   or, where none takes one, in minutes.
 
@@ -66,10 +66,10 @@ def learning(groups: Sequence[results.Group]) -> str:
     return _svg(figure, f"Return of {groups[0].task}")
 
 
-def _anchors(axes, groups: Sequence[results.Group], named: bool):
+def _anchors(axes, groups: Sequence[results.RunGroup], named: bool):
   """Draw what is published as lines."""
   budget = max(run.rows[-1]["step"] for group in groups for run in group.runs)
-  for anchor in published.anchors(groups[0].task, budget):
+  for anchor in published_scores.up_to(groups[0].task, budget):
     axes.axhline(anchor.score, color=_INK, alpha=0.6, linewidth=1,
                  linestyle=":")
     if named:

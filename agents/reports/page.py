@@ -15,7 +15,7 @@ import numpy as np
 
 from agents.reports import curves
 from agents.reports import figures
-from agents.reports import published
+from agents.reports import published_scores
 from agents.reports import results
 from agents.training.monitoring import time_budget
 
@@ -41,7 +41,7 @@ tr { border-bottom: 1px solid;
 """
 
 
-def page(groups: Sequence[results.Group], title: str) -> str:
+def page(groups: Sequence[results.RunGroup], title: str) -> str:
   """Return all there is to say of some runs.
 
   Args:
@@ -61,7 +61,7 @@ def page(groups: Sequence[results.Group], title: str) -> str:
           f"<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n")
 
 
-def points(groups: Sequence[results.Group]) -> str:
+def points(groups: Sequence[results.RunGroup]) -> str:
   """Return every score of every run as CSV."""
   file = io.StringIO()
   writer = csv.writer(file, lineterminator="\n")
@@ -78,7 +78,7 @@ def points(groups: Sequence[results.Group]) -> str:
   return file.getvalue()
 
 
-def _introduction(groups: Sequence[results.Group]) -> str:
+def _introduction(groups: Sequence[results.RunGroup]) -> str:
   amount = sum(len(group.runs) for group in groups)
   begun = [run.path for group in groups for run in group.runs
            if not run.complete]
@@ -95,7 +95,7 @@ def _introduction(groups: Sequence[results.Group]) -> str:
   return f"<p>{text}</p>"
 
 
-def _task(task: str, groups: list[results.Group]) -> str:
+def _task(task: str, groups: list[results.RunGroup]) -> str:
   """Return figure and table of a task."""
   legend = "".join(
       f"<span>{_swatch(number)}{html.escape(group.label)}</span>"
@@ -118,7 +118,7 @@ def _task(task: str, groups: list[results.Group]) -> str:
           f'<figcaption class="legend">{legend}</figcaption></figure>\n{table}')
 
 
-def _final(group: results.Group, phase: str) -> list[str]:
+def _final(group: results.RunGroup, phase: str) -> list[str]:
   _, scores = curves.final(group.runs, phase)
   if not len(scores):
     return ["-", "-"]
@@ -137,13 +137,13 @@ def _time(hours: float) -> str:
 
 
 def _beside(task: str, steps: int) -> str:
-  best = published.best(task, steps)
+  best = published_scores.best(task, steps)
   return html.escape(
       f"{_number(best.score)} after {best.steps / 1e6:g}M ({best.source})"
       ) if best else "-"
 
 
-def _speed(groups: Sequence[results.Group]) -> str:
+def _speed(groups: Sequence[results.RunGroup]) -> str:
   """Return a table of steps a second and where the time went."""
   rows = []
   for group in groups:
@@ -163,7 +163,7 @@ def _speed(groups: Sequence[results.Group]) -> str:
               "", "steps/s", "limit", "share", *time_budget.PARTS], rows))
 
 
-def _differences(groups: Sequence[results.Group]) -> str:
+def _differences(groups: Sequence[results.RunGroup]) -> str:
   if len(groups) < 2:
     return ""
   rows = [[html.escape(key), *(html.escape(str(value)) for value in values)]
@@ -172,7 +172,7 @@ def _differences(groups: Sequence[results.Group]) -> str:
   return "<h2>Settings that differ</h2>\n" + _table(["", *names], rows)
 
 
-def _warnings(groups: Sequence[results.Group]) -> str:
+def _warnings(groups: Sequence[results.RunGroup]) -> str:
   """Return what was told of the health of runs."""
   lines = [
       f"<li>{html.escape(f'{group.task}: {group.label}, seed ')}"

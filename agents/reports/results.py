@@ -21,7 +21,7 @@ _INCIDENTAL = (
     "max_env_restarts")
 
 
-class Run(NamedTuple):
+class RunResults(NamedTuple):
   """One run, as far as it has come."""
 
   name: str  # Of its config.
@@ -47,12 +47,12 @@ class Run(NamedTuple):
                for row in self.rows)
 
 
-class Group(NamedTuple):
+class RunGroup(NamedTuple):
   """Runs that differ in nothing but their seeds."""
 
   task: str
   label: str  # Tells it from the others of its task.
-  runs: list[Run]
+  runs: list[RunResults]
 
 
 def find(paths: Iterable[str]) -> list[pathlib.Path]:
@@ -74,7 +74,7 @@ def find(paths: Iterable[str]) -> list[pathlib.Path]:
   return list(found)
 
 
-def read(path: pathlib.Path) -> Run:
+def read(path: pathlib.Path) -> RunResults:
   """Read a run, finished or not; a line that is being written doesn't count.
 
   Raises:
@@ -92,12 +92,12 @@ def read(path: pathlib.Path) -> Run:
         raise ValueError(f"{row!r} is no report.")
   except (ValueError, AttributeError, RecursionError) as error:
     raise config_lib.ConfigError(f"{metrics} is damaged: {error}") from None
-  return Run(name or path.name, path, folder.config, rows)
+  return RunResults(name or path.name, path, folder.config, rows)
 
 
-def group(runs: Sequence[Run]) -> list[Group]:
+def group(runs: Sequence[RunResults]) -> list[RunGroup]:
   """Put runs with the same settings together, tasks and labels in order."""
-  by_settings: dict[str, list[Run]] = {}
+  by_settings: dict[str, list[RunResults]] = {}
   for run in runs:
     by_settings.setdefault(
         json.dumps(run.settings, sort_keys=True), []).append(run)
@@ -106,11 +106,11 @@ def group(runs: Sequence[Run]) -> list[Group]:
   for members in groups:
     name = task(members[0].config.env)
     rivals = [other for other in groups if task(other[0].config.env) == name]
-    found.append(Group(name, _label(members[0], rivals), members))
+    found.append(RunGroup(name, _label(members[0], rivals), members))
   return sorted(found, key=lambda each: (each.task, each.label))
 
 
-def differences(groups: Sequence[Group]) -> dict[str, list[Any]]:
+def differences(groups: Sequence[RunGroup]) -> dict[str, list[Any]]:
   """Return the settings in which groups differ, with the value of each."""
   settings = [each.runs[0].settings for each in groups]
   keys = dict.fromkeys(key for each in settings for key in each)
@@ -128,7 +128,7 @@ def task(env: config_lib.Env) -> str:
   return " ".join([env.id, *changed])
 
 
-def _label(run: Run, rivals: Sequence[list[Run]]) -> str:
+def _label(run: RunResults, rivals: Sequence[list[RunResults]]) -> str:
   """Return the config's name and, if others have it too, what differs."""
   namesakes = [other[0].settings for other in rivals
                if other[0].name == run.name]
