@@ -166,7 +166,7 @@ def test_user_errors_exit_2(args, message, tmp_path):
 
 @pytest.mark.parametrize("args, message", [
     (["--checkpoint", "77"], "--checkpoint 77: no checkpoint in"),
-    (["--episode", "7777"], "--episode 7777: its actions are not kept")])
+    (["--episode", "7777"], "--episode 7777: no checkpoint")])
 def test_what_is_not_there_is_said(args, message, finished, tmp_path):
   done = command.run(
       "visualize.py", "--logdir", finished[0].parent, *args, "--outdir",
