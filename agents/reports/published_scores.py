@@ -1,9 +1,10 @@
-"""What PPO is published to score on MuJoCo tasks, to compare with.
+"""Published scores of PPO on MuJoCo tasks, for comparison.
 
-The highest scores known for one, three and about ten million steps. Protocols
-differ: Tianshou evaluates sampled actions and takes the best of the mean curve,
-the zoo of Stable-Baselines3 the mean action of one run's final model, and what
-is of rl_games was read off its curves.
+The table contains the highest known scores for one, three and about ten
+million steps. Protocols differ: Tianshou evaluates sampled actions and takes
+the maximum of the mean curve; the zoo of Stable-Baselines3 evaluates the mean
+action of one run's final model; the scores of rl_games were read off its
+curves.
 """
 
 from __future__ import annotations
@@ -15,57 +16,68 @@ from typing import NamedTuple
 class PublishedScore(NamedTuple):
   """A published score."""
 
-  steps: int
-  score: float
-  source: str
+  steps: int  # Budget in environment steps.
+  score: float  # Undiscounted return of an episode.
+  source: str  # Library, version of the task, and number of runs.
 
 
 _TIANSHOU = "Tianshou, v3, 10 seeds"
 _ZOO = "SB3 zoo, v3, 1 run"
 _RL_GAMES = "rl_games, v4, 1 run"
 _XUANCE = "XuanCe, v4, protocol unstated"
-_MILLION = 1_000_000
 
-_SCORES = {
-    "HalfCheetah": [
-        PublishedScore(_MILLION, 5819, _ZOO), PublishedScore(3 * _MILLION, 7337, _TIANSHOU),
-        PublishedScore(10 * _MILLION, 7136, _RL_GAMES)],
-    "Ant": [PublishedScore(_MILLION, 3258, _TIANSHOU),
-            PublishedScore(3 * _MILLION, 4079, _TIANSHOU),
-            PublishedScore(3 * _MILLION, 4958, _RL_GAMES),
-            PublishedScore(8 * _MILLION, 6153, _RL_GAMES)],
-    "Hopper": [PublishedScore(_MILLION, 2609, _TIANSHOU),
-               PublishedScore(_MILLION, 3450, _XUANCE),
-               PublishedScore(3 * _MILLION, 3128, _TIANSHOU)],
-    "Walker2d": [PublishedScore(_MILLION, 3589, _TIANSHOU),
-                 PublishedScore(_MILLION, 4319, _XUANCE),
-                 PublishedScore(3 * _MILLION, 4896, _TIANSHOU),
-                 PublishedScore(10 * _MILLION, 6026, _RL_GAMES)],
-    "Humanoid": [PublishedScore(_MILLION, 787, _TIANSHOU),
-                 PublishedScore(_MILLION, 3149, _RL_GAMES),
-                 PublishedScore(3 * _MILLION, 1418, _TIANSHOU),
-                 PublishedScore(3 * _MILLION, 6862, _RL_GAMES),
-                 PublishedScore(10 * _MILLION, 9472, _RL_GAMES)],
-    "Swimmer": [PublishedScore(_MILLION, 282, _ZOO)],
-    "Reacher": [PublishedScore(_MILLION, -4.1, _TIANSHOU)],
-    "InvertedPendulum": [PublishedScore(_MILLION, 1000, _TIANSHOU)],
-    "InvertedDoublePendulum": [PublishedScore(_MILLION, 9231, _TIANSHOU)]}
+_SCORES = (  # Task, million steps, score, source.
+    ("HalfCheetah", 1, 5819, _ZOO),
+    ("HalfCheetah", 3, 7337, _TIANSHOU),
+    ("HalfCheetah", 10, 7136, _RL_GAMES),
+    ("Ant", 1, 3258, _TIANSHOU),
+    ("Ant", 3, 4079, _TIANSHOU),
+    ("Ant", 3, 4958, _RL_GAMES),
+    ("Ant", 8, 6153, _RL_GAMES),
+    ("Hopper", 1, 2609, _TIANSHOU),
+    ("Hopper", 1, 3450, _XUANCE),
+    ("Hopper", 3, 3128, _TIANSHOU),
+    ("Walker2d", 1, 3589, _TIANSHOU),
+    ("Walker2d", 1, 4319, _XUANCE),
+    ("Walker2d", 3, 4896, _TIANSHOU),
+    ("Walker2d", 10, 6026, _RL_GAMES),
+    ("Humanoid", 1, 787, _TIANSHOU),
+    ("Humanoid", 1, 3149, _RL_GAMES),
+    ("Humanoid", 3, 1418, _TIANSHOU),
+    ("Humanoid", 3, 6862, _RL_GAMES),
+    ("Humanoid", 10, 9472, _RL_GAMES),
+    ("Swimmer", 1, 282, _ZOO),
+    ("Reacher", 1, -4.1, _TIANSHOU),
+    ("InvertedPendulum", 1, 1000, _TIANSHOU),
+    ("InvertedDoublePendulum", 1, 9231, _TIANSHOU))
 
 
 def up_to(task: str, steps: int) -> list[PublishedScore]:
-  """Return what is published of a task for budgets up to this one.
+  """Return the published scores of a task for budgets up to `steps`.
+
+  Versions of a task are treated alike, although v5 adds contact costs to Ant
+  and Humanoid and pays the healthy reward only in healthy states.
 
   Args:
-    task: What `results.task` returns. Versions are taken as one: v5 charges
-      Ant and Humanoid for contacts, and pays for health while it lasts.
-    steps: Budget; a tenth more is taken as the same.
+    task: Result of `results.task`. Only ids without changed settings match.
+    steps: Budget in environment steps; a tenth more is accepted.
+  Returns:
+    Scores in the order of their budgets.
   """
-  found = re.fullmatch(r"(\w+)-v\d+", task)  # As it is registered.
-  return [anchor for anchor in _SCORES.get(found[1] if found else "", [])
-          if anchor.steps <= 1.1 * steps]
+  return [PublishedScore(million * 1_000_000, score, source)
+          for name, million, score, source in _SCORES
+          if re.fullmatch(rf"{name}-v\d+", task)
+          and million * 1_000_000 <= 1.1 * steps]
 
 
 def best(task: str, steps: int) -> PublishedScore | None:
-  """Return the highest score of the largest of these budgets."""
+  """Return the highest published score for the largest budget up to `steps`.
+
+  Args:
+    task: Result of `results.task`.
+    steps: Budget in environment steps.
+  Returns:
+    The score, or None if none is known.
+  """
   return max(up_to(task, steps), default=None,
-             key=lambda anchor: (anchor.steps, anchor.score))
+             key=lambda published: (published.steps, published.score))

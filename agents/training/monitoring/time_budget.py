@@ -1,6 +1,6 @@
 """Time budget: shares of the wall-clock time, and speed relative to its limit.
 
-The limit is the speed of a run whose workers do nothing but step environments.
+The limit is the speed that workers reach if they only step environments.
 """
 
 from __future__ import annotations
