@@ -27,10 +27,10 @@ def test_report_contains_all_scores_of_a_run(finished, tmp_path):
   assert "Runs of Pendulum-v1" in text and "<svg" in text
   with open(tmp_path / "report-points.csv") as file:
     points = list(csv.DictReader(file))
-  expected = [row for row in command.rows(folder) if row["return_mean"] is not None]
-  assert len(points) == len(expected) > 10
+  rows = [row for row in command.rows(folder) if row["return_mean"] is not None]
+  assert len(points) == len(rows) > 10
   assert {point["return"] for point in points} == {
-      f"{row['return_mean']:.6g}" for row in expected}
+      f"{row['return_mean']:.6g}" for row in rows}
 
 
 def test_runs_without_scores_are_skipped_with_a_note(tmp_path, capsys):
