@@ -98,22 +98,19 @@ class Study:
 
     def run_and_count(trial):
       try:
-        value = run_trial(trial)
-      except trial_runner.TrialInterrupted:
-        raise
+        return run_trial(trial)
       except trial_runner.TrialFailed as error:
         failures.append(error)
         raise
-      except optuna.TrialPruned:
-        failures.clear()
+      except (trial_runner.TrialInterrupted, optuna.TrialPruned):
         raise
       except Exception as error:
         errors.append(error)
         raise
-      failures.clear()
-      return value
 
     def after_trial(study, trial):
+      if trial.state != _TrialState.FAIL:
+        failures.clear()
       if trial.state == _TrialState.FAIL and "why" not in trial.user_attrs:
         _resume_later(study, trial)
       else:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import fcntl
+import itertools
 import os
 import pathlib
 import shutil
@@ -169,15 +170,14 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
     ConfigError: If the folder cannot be created.
   """
   second = f"{datetime.datetime.now():%Y%m%dT%H%M%S}"
-  number = 1
-  while True:
+  for number in itertools.count(1):
     time = second if number == 1 else f"{second}.{number}"
     path = pathlib.Path(logdir).expanduser() / f"{time}-{name}"
     try:
       path.mkdir(parents=True)
       break
     except FileExistsError:
-      number += 1
+      continue
     except OSError as error:
       raise config_lib.ConfigError(
           f"--logdir {logdir}: can't make {path}: {error.strerror}") from None
