@@ -19,13 +19,13 @@ _EXAMPLE = ("algorithm.learning_rate: {low: 1e-5, high: 1e-3, log: true}, or "
 
 
 @dataclasses.dataclass(frozen=True)
-class _Bounds:
-  """Range of numbers as written in YAML."""
+class _FloatRange:
+  """Numbers between two bounds."""
 
   low: float
   high: float
   log: bool = False  # Sample uniformly on a logarithmic scale.
-  step: float | None = None  # Distance of values; None: 1 if integer, else any.
+  step: float | None = None  # Distance of the values.
 
   def __post_init__(self):
     if not (math.isfinite(self.low) and math.isfinite(self.high)
@@ -37,28 +37,27 @@ class _Bounds:
       raise config_lib.ConfigError(
           "`step` must be positive, and can't be combined with `log`.")
 
+  @property
+  def examples(self) -> list[Any]:
+    """Values that must be valid."""
+    return [self.low, self.high]
 
-class _Range:
-  """Numbers between two bounds; integers if all numbers in YAML are.
+  def suggest(self, trial: optuna.Trial, key: str) -> float:
+    return trial.suggest_float(
+        key, self.low, self.high, log=self.log, step=self.step)
 
-  Attributes:
-    examples: Values that must be valid.
-  """
 
-  def __init__(self, data: dict[str, Any], key: str):
-    self._bounds = config_parsing.convert(_Bounds, data, key)
-    self._integer = all(isinstance(data[name], int) for name in (
-        "low", "high", "step") if name in data)
-    number = int if self._integer else float
-    self.examples = [number(self._bounds.low), number(self._bounds.high)]
+@dataclasses.dataclass(frozen=True)
+class _IntRange(_FloatRange):
+  """Integers between two bounds."""
 
-  def suggest(self, trial: optuna.Trial, key: str) -> int | float:
-    low, high, log = self._bounds.low, self._bounds.high, self._bounds.log
-    step = self._bounds.step
-    if self._integer:
-      return trial.suggest_int(
-          key, int(low), int(high), log=log, step=int(step or 1))
-    return trial.suggest_float(key, low, high, log=log, step=step)
+  low: int
+  high: int
+  step: int | None = None
+
+  def suggest(self, trial: optuna.Trial, key: str) -> int:
+    return trial.suggest_int(
+        key, self.low, self.high, log=self.log, step=self.step or 1)
 
 
 class _Choices:
@@ -140,12 +139,15 @@ class SearchSpace:
     return last_error
 
 
-def _dimension(key: Any, data: Any) -> _Range | _Choices:
+def _dimension(key: Any, data: Any) -> _FloatRange | _Choices:
   """Parse the values of one setting."""
   if key == "seed":
     raise config_lib.ConfigError("seed: every trial uses a different seed.")
   if isinstance(data, dict):
-    return _Range(data, key)
+    integers = all(isinstance(data[name], int)
+                   for name in ("low", "high", "step") if name in data)
+    return config_parsing.convert(
+        _IntRange if integers else _FloatRange, data, key)
   if isinstance(data, list):
     return _Choices(data, key)
   raise config_lib.ConfigError(

@@ -63,9 +63,8 @@ class RunFolder:
       config: Configuration that provides `steps` and `extended_from`; all
         other settings of the folder stay.
     """
-    path = self.path / "config.yaml"
-    own = config_lib.load(path.read_text(), str(path))
-    _write(path, config_lib.dump(own.override({
+    saved = RunFolder(self.path).config  # `self.config` may have changed.
+    _write(self.path / "config.yaml", config_lib.dump(saved.override({
         "steps": config.steps, "extended_from": config.extended_from})))
 
   def remove(self):
