@@ -106,8 +106,7 @@ def _played(folder: run_folder.RunFolder, outdir: pathlib.Path,
   """Let the policy play and return what to film of it."""
   together = args.checkpoint == "all"
   paths = (_milestones(folder) if together else [
-      checkpoint.find(folder.checkpoints, args.checkpoint)
-      if args.checkpoint else checkpoint.newest_readable(folder.checkpoints)])
+      checkpoint.find(folder.checkpoints, args.checkpoint)])
   with quiet_imports.quiet_imports():
     from agents import build
     from agents.commands import rollout_policy

@@ -109,18 +109,21 @@ def paths(folder: pathlib.Path) -> list[pathlib.Path]:
                 if re.fullmatch(r"checkpoint-\d+\.npz", path.name))
 
 
-def find(folder: pathlib.Path, name: str) -> pathlib.Path:
+def find(folder: pathlib.Path, name: str | None) -> pathlib.Path:
   """Find a checkpoint by its file name or step.
 
   Args:
     folder: Folder of the checkpoints.
     name: File name with or without suffix, or a step such as "1e6" or
-      "1,000,000".
+      "1,000,000"; None for the newest readable checkpoint.
   Returns:
     Path of the checkpoint.
   Raises:
+    CheckpointError: If `name` is None and no checkpoint can be read.
     ConfigError: If no checkpoint has this name or step.
   """
+  if name is None:
+    return newest_readable(folder)
   step = None
   with contextlib.suppress(ValueError):
     step = float(name.replace(",", ""))

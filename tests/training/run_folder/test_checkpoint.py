@@ -54,7 +54,7 @@ def test_checkpoint_is_found_by_file_name_or_step(tmp_path):
   def step(name):
     return checkpoint.load(checkpoint.find(tmp_path, name))[1]["step"]
   for name in ("1e6", "1000000", "1,000,000", "checkpoint-000001000000",
-               "checkpoint-000001000000.npz"):
+               "checkpoint-000001000000.npz", None):
     assert step(name) == 1_000_000
   assert step("0") == 0
   with pytest.raises(config_lib.ConfigError) as caught:
