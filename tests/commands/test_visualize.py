@@ -172,7 +172,7 @@ def test_what_is_not_there_is_said(args, message, finished, tmp_path):
       "visualize.py", "--logdir", finished[0].parent, *args, "--outdir",
       tmp_path / "films", cwd=tmp_path)
   assert done.returncode == 2
-  assert message in done.stdout and "There are" in done.stdout
+  assert message in done.stdout and "Available" in done.stdout
 
 
 def test_environment_that_can_not_draw(tmp_path):
