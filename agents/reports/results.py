@@ -29,7 +29,13 @@ class RunResults(NamedTuple):
   rows: list[dict[str, Any]]  # Lines of metrics.jsonl.
 
   def phase(self, name: str) -> list[dict[str, Any]]:
-    """Return the rows of "train" or "eval" that have a score."""
+    """Return the rows of a phase that have a score.
+
+    Args:
+      name: "train" or "eval".
+    Returns:
+      Rows in order of their steps.
+    """
     return [row for row in self.rows
             if row["phase"] == name and row["return_mean"] is not None]
 

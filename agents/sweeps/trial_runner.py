@@ -195,7 +195,13 @@ class _Monitor:
 
 
 def first_number(trial: optuna.Trial | optuna.trial.FrozenTrial) -> int:
-  """Return the number of the trial that a trial resumes, or its own."""
+  """Return the number that names the folder of a trial.
+
+  Args:
+    trial: Trial of a study.
+  Returns:
+    Number of the trial that `trial` resumes, or its own.
+  """
   return trial.user_attrs.get("number", trial.number)
 
 

@@ -23,17 +23,29 @@ class TrainingStatistics:
       default_factory=list)
 
   def add(self, epoch: epoch_result.Epoch):
-    """Add the episodes of an epoch."""
+    """Add the episodes of an epoch.
+
+    Args:
+      epoch: Result of the epoch.
+    """
     self.scores += epoch.scores
     self.lengths += epoch.lengths
     self.reward_parts += epoch.reward_parts
 
   def row(self) -> dict[str, Any]:
-    """Return the fields of a report, see `summarize`."""
+    """Return the fields of a report.
+
+    Returns:
+      Result of `summarize`.
+    """
     return summarize(self.scores, self.lengths)
 
   def mean_reward_parts(self) -> dict[str, float]:
-    """Return the mean per episode of each reward part, by its name."""
+    """Return the mean per episode of each reward part.
+
+    Returns:
+      Means by name, without the prefix "reward_".
+    """
     names = sorted(set().union(*self.reward_parts))
     return {name.removeprefix("reward_"): float(np.mean(
         [parts.get(name, 0.0) for parts in self.reward_parts]))

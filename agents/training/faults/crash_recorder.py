@@ -60,6 +60,12 @@ class CrashRecorder:
 
 
 def is_environment_failure(error: Exception) -> bool:
-  """Return whether environments failed, which leaves the trainer unchanged."""
+  """Return whether an error was caused by environments.
+
+  Args:
+    error: Error that ended an epoch.
+  Returns:
+    True if the trainer still has the state of the last complete epoch.
+  """
   return any(isinstance(cause, errors.EnvironmentsError)
              for cause in (error, error.__cause__))

@@ -156,7 +156,11 @@ class MetricsWriter:
       os.fsync(self._rows.fileno())
 
   def lengths(self) -> dict[str, int]:
-    """Return the size of each file in bytes, by its path in the run folder."""
+    """Flush the files and return their sizes.
+
+    Returns:
+      Size of each file in bytes, by its path in the run folder.
+    """
     with self._write_errors():
       for writer in self._writers.values():
         writer.flush()

@@ -49,11 +49,19 @@ class Progress:
            "minutes from now")
 
   def warn(self, text: str):
-    """Print a warning on stderr."""
+    """Print a warning on stderr.
+
+    Args:
+      text: Warning in one line.
+    """
     _print(f"Warning, {text}", sys.stderr)
 
   def phase(self, name: str):
-    """Show the current phase, such as "train", in front of the bar."""
+    """Show the current phase in front of the bar.
+
+    Args:
+      name: "train" or "eval".
+    """
     self._bar.set_description(name)
 
   def report(self, row: dict[str, Any]):

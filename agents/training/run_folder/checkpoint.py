@@ -104,7 +104,13 @@ def newest_readable(folder: pathlib.Path) -> pathlib.Path:
 
 
 def paths(folder: pathlib.Path) -> list[pathlib.Path]:
-  """Return all complete checkpoints of a folder, in order of their steps."""
+  """List the complete checkpoints of a folder.
+
+  Args:
+    folder: Folder of the checkpoints.
+  Returns:
+    Paths in order of their steps.
+  """
   return sorted(path for path in folder.glob("checkpoint-*.npz")
                 if re.fullmatch(r"checkpoint-\d+\.npz", path.name))
 
@@ -138,7 +144,13 @@ def find(folder: pathlib.Path, name: str | None) -> pathlib.Path:
 
 
 def step_of(path: pathlib.Path) -> int:
-  """Return the training step that a checkpoint's file name contains."""
+  """Return the step of a checkpoint.
+
+  Args:
+    path: Path of the checkpoint; its name contains the step.
+  Returns:
+    Training steps completed.
+  """
   return int(path.stem.rpartition("-")[2])
 
 

@@ -94,7 +94,11 @@ class RunFolder:
       os.close(descriptor)
 
   def changes(self) -> list[str]:
-    """Return the packages and files that differ from the start of the run."""
+    """Compare packages and code with those that started the run.
+
+    Returns:
+      A text per package or file that differs; see `provenance.differences`.
+    """
     env = self.config.env.id
     return [*self._changes("versions.yaml", provenance.versions(env)),
             *self._changes("code.yaml", provenance.code(env))]
