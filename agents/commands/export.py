@@ -34,8 +34,7 @@ def main(argv: list[str] | None = None) -> int:
           f"--out {out} is {'not empty' if out.is_dir() else 'a file'}; name a "
           "new folder.")
     make.check(folder.config.env)
-    path = (checkpoint.named(folder.checkpoints, args.checkpoint)
-            if args.checkpoint else checkpoint.newest_whole(folder.checkpoints))
+    path = checkpoint.find(folder.checkpoints, args.checkpoint)
     with quiet_imports.quiet_imports():
       from agents import build
       from agents.export import write

@@ -55,8 +55,8 @@ def main(argv: list[str] | None = None) -> int:
           f"{args.crash}: there is no repeating what happened, as env.backend "
           f"is {crash.config.env.backend}.")
     make.check(crash.config.env, filmed=args.film is not None)
-    print(crash.incident.text.partition("\n")[0], flush=True)
-    if not crash.incident.episodes:
+    print(crash.failure.text.partition("\n")[0], flush=True)
+    if not crash.failure.episodes:
       parser.exit(2, "No environment was in the middle of an episode.\n")
     if args.film:
       _film(crash, args.film.expanduser())
@@ -70,7 +70,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _repeat(crash: crash_folder.Crash):
-  for broken in crash.incident.episodes:
+  for broken in crash.failure.episodes:
     print(f"Environment {broken.environment}, seed {broken.seed}: "
           f"{len(broken.action)} steps", flush=True)
     _play(crash.config, broken)
@@ -80,7 +80,7 @@ def _repeat(crash: crash_folder.Crash):
 
 def _film(crash: crash_folder.Crash, path: pathlib.Path):
   tiles = []
-  for broken in crash.incident.episodes:
+  for broken in crash.failure.episodes:
     before = broken._replace(action=broken.action[:-1])
     tiles.append(video.Tile(
         episodes.Episode(broken.seed, before.action,

@@ -90,9 +90,9 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
            ) -> int:
   import optuna  # This, and what uses it, takes a second.
 
-  from agents.sweeps import space as space_lib
+  from agents.sweeps import search_space
   from agents.sweeps import study as study_lib
-  from agents.sweeps import trial as trial_lib
+  from agents.sweeps import trial_runner
   optuna.logging.set_verbosity(optuna.logging.CRITICAL)
   for flag in ("trials", "at_once"):
     if getattr(args, flag) < 1:
@@ -108,7 +108,7 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
     text = args.space.expanduser().read_text()
   except (OSError, UnicodeDecodeError) as error:
     raise config_lib.ConfigError(f"--space {args.space}: {error}") from None
-  space = space_lib.Space(text, str(args.space))
+  space = search_space.SearchSpace(text, str(args.space))
   name = args.study or shared.name
   folder = args.logdir.expanduser() / name
   def build(settings):
@@ -120,7 +120,7 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
         word for key, value in {**changes, **settings}.items()
         for word in ("--set", config_lib.setting(key, value)))]
   space.check(build)
-  trials = trial_lib.Trials(
+  trials = trial_runner.TrialRunner(
       build, arguments, space, folder, args.at_once, interrupts)
   for warning in make.check(shared.config.env):
     print(f"Note: {warning}", file=sys.stderr)

@@ -53,7 +53,7 @@ def main(argv: list[str] | None = None) -> int:
     make.check(folder.config.env, filmed=True)
     outdir.mkdir(parents=True, exist_ok=True)
     films = (_played(folder, outdir, args) if args.episode is None else
-             [episode_recorder.film(episode_recorder.find(
+             [episode_recorder.make_video(episode_recorder.find(
                  folder.checkpoints, args.episode), outdir)])
     _record(folder, films, args.size, outdir)
   return 0
@@ -106,8 +106,7 @@ def _played(folder: run_folder.RunFolder, outdir: pathlib.Path,
   """Let the policy play and return what to film of it."""
   together = args.checkpoint == "all"
   paths = (_milestones(folder) if together else [
-      checkpoint.named(folder.checkpoints, args.checkpoint)
-      if args.checkpoint else checkpoint.newest_whole(folder.checkpoints)])
+      checkpoint.find(folder.checkpoints, args.checkpoint)])
   with quiet_imports.quiet_imports():
     from agents import build
     from agents.commands import rollout_policy

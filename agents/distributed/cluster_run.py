@@ -138,10 +138,10 @@ def follow(cluster: cluster_lib.Cluster, machines: Any, logdir: str,
       _save(run, follower, logdir)
     raise
   except Exception as error:
-    if trainer and crash_recorder.of_environments(error) and not interrupts():
-      crash_recorder.Failures(
+    if trainer and crash_recorder.is_environment_failure(error) and not interrupts():
+      crash_recorder.CrashRecorder(
           _folder(run, logdir), run.config, trainer.failure_budget
-      ).keep_fatal(follower.step if follower else 0, error)
+      ).save_fatal(follower.step if follower else 0, error)
     raise
   finally:
     if workers:

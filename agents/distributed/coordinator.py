@@ -127,7 +127,7 @@ class Participant:
     self._trainer.stop = stop
     self._communicator = communicator
     self._stop = stop
-    self._recorder = episode_recorder.Recorder()
+    self._recorder = episode_recorder.EpisodeRecorder()
     # Metadata, state and recorded episodes from before the latest epoch.
     self._checkpoint: tuple[
         dict[str, Any], Callable[[], dict[str, np.ndarray]],

@@ -1,1 +1,1 @@
-"""Reports on runs, from their folders alone."""
+"""Reports on runs, made from their run folders."""

@@ -1,7 +1,7 @@
 """Interquartile means over seeds, with bootstrap intervals.
 
-What to report of few runs, and why: Agarwal et al. 2021, "Deep Reinforcement
-Learning at the Edge of the Statistical Precipice".
+These statistics are robust for a small number of runs: Agarwal et al. 2021,
+"Deep Reinforcement Learning at the Edge of the Statistical Precipice".
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from scipy import stats
 
 from agents.reports import results
 
-_POINTS = 60  # Of a curve.
-_RESAMPLES = 2000
+_NUM_POINTS = 60  # Points of a curve.
+_NUM_RESAMPLES = 2000  # Bootstrap samples.
 
 
 class Estimate(NamedTuple):
@@ -27,70 +27,76 @@ class Estimate(NamedTuple):
 
 
 class Curve(NamedTuple):
-  """How the score of a group of runs rises."""
+  """Scores of a group of runs at P points of training."""
 
   x: np.ndarray  # [P] steps or hours.
   score: Estimate  # [P]
 
 
 def estimate(scores: np.ndarray) -> Estimate:
-  """Estimate what a further seed would score.
+  """Estimate the score of the next seed.
 
   Args:
-    scores: Of S runs, of shape [S, ...].
+    scores: Scores of S runs, array of shape [S, ...].
+  Returns:
+    Estimate of shape [...]; a single run has an interval of length zero.
   """
-  def interquartile(values, axis):
+  def interquartile_mean(values, axis):
     return stats.trim_mean(values, 0.25, axis=axis)
-  mean = interquartile(scores, 0)
+  mean = interquartile_mean(scores, 0)
   if len(scores) < 2:
     return Estimate(mean, mean, mean)
   low, high = stats.bootstrap(
-      (scores,), interquartile, axis=0, n_resamples=_RESAMPLES,
+      (scores,), interquartile_mean, axis=0, n_resamples=_NUM_RESAMPLES,
       method="percentile", rng=np.random.default_rng(0)).confidence_interval
   return Estimate(mean, low, high)
 
 
-def curve(runs: Sequence[results.Run], phase: str, unit: str) -> Curve | None:
-  """Return score against steps or hours, as far as all runs have come.
+def curve(runs: Sequence[results.RunResults], phase: str, unit: str
+          ) -> Curve | None:
+  """Return the scores of runs against steps or hours.
 
-  Scores between two reports are interpolated. Against hours a run that is
-  finished stays where it is, until the last one is.
+  Scores between two reports are interpolated. The curve ends where the first
+  run ends; against hours, only incomplete runs limit the curve, and complete
+  runs keep their last score.
 
   Args:
-    runs: That differ in their seeds.
-    phase: "eval" for the mean action, "train" for sampled ones.
+    runs: Runs that differ in their seeds.
+    phase: "eval" for the mean action, "train" for sampled actions.
     unit: "steps" or "hours".
   Returns:
-    The curve of those that have any scores, None if there is none.
+    Curve of the runs that have scores, or None if no run has any.
   """
-  series, going = [], []
+  series, incomplete_ends = [], []
   for run in runs:
     if rows := run.phase(phase):
       x = [row["step"] if unit == "steps" else row["seconds"] / 3600
            for row in rows]
       series.append((x, [row["return_mean"] for row in rows]))
       if not run.complete:
-        going.append(x[-1])
+        incomplete_ends.append(x[-1])
   if not series:
     return None
   first, last = max(x[0] for x, _ in series), min(x[-1] for x, _ in series)
-  if unit == "hours":  # What was faster keeps its last score.
-    last = min(going) if going else max(x[-1] for x, _ in series)
-  grid = np.linspace(first, max(first, last), _POINTS)
+  if unit == "hours":
+    last = min(incomplete_ends or [max(x[-1] for x, _ in series)])
+  grid = np.linspace(first, max(first, last), _NUM_POINTS)
   return Curve(grid, estimate(np.array(
       [np.interp(grid, x, scores) for x, scores in series])))
 
 
-def final(runs: Sequence[results.Run], phase: str) -> tuple[int, np.ndarray]:
-  """Return the last step that all runs have come to, and their scores there.
+def final(runs: Sequence[results.RunResults], phase: str
+          ) -> tuple[int, np.ndarray]:
+  """Return the last step that all runs reached, and their scores there.
 
   Args:
-    runs: That differ in their seeds.
+    runs: Runs that differ in their seeds.
     phase: "eval" or "train".
   Returns:
-    The step, and the score of each run that has any until then, of shape [S].
+    The step, and an array of shape [S] with the last score until this step of
+    each run that has any.
   """
   step = min(run.rows[-1]["step"] for run in runs)
   scores = [[row["return_mean"] for row in run.phase(phase)
-             if row["step"] <= step][-1:] for run in runs]
-  return step, np.array([score for found in scores for score in found])
+             if row["step"] <= step] for run in runs]
+  return step, np.array([run_scores[-1] for run_scores in scores if run_scores])

@@ -1,4 +1,4 @@
-"""A report as one HTML file, and its numbers as CSV."""
+"""Report on runs as one HTML file, and its scores as CSV."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from agents.reports import curves
 from agents.reports import figures
-from agents.reports import published
+from agents.reports import published_scores
 from agents.reports import results
 from agents.training.monitoring import time_budget
 
@@ -41,76 +41,75 @@ tr { border-bottom: 1px solid;
 """
 
 
-def page(groups: Sequence[results.Group], title: str) -> str:
-  """Return all there is to say of some runs.
+def page(groups: Sequence[results.RunGroup], title: str) -> str:
+  """Return a report on runs as an HTML page.
 
   Args:
-    groups: Of any number of tasks, in the order to show them.
-    title: Of the page.
+    groups: Groups of runs, sorted by task.
+    title: Title of the page.
+  Returns:
+    HTML document that needs no other file.
   """
-  parts = [f"<h1>{html.escape(title)}</h1>", _introduction(groups)]
+  sections = [f"<h1>{html.escape(title)}</h1>", _introduction(groups)]
   for task, members in itertools.groupby(groups, lambda group: group.task):
-    parts.append(_task(task, list(members)))
-  parts.append(_speed(groups))
-  parts.append(_differences(groups))
-  parts.append(_warnings(groups))
-  body = "\n".join(filter(None, parts))
+    sections.append(_task(task, list(members)))
+  sections += [_speed(groups), _differences(groups), _warnings(groups)]
+  body = "\n".join(filter(None, sections))
   return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
           '<meta name="viewport" content="width=device-width, '
           f'initial-scale=1">\n<title>{html.escape(title)}</title>\n'
           f"<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n")
 
 
-def points(groups: Sequence[results.Group]) -> str:
-  """Return every score of every run as CSV."""
+def points(groups: Sequence[results.RunGroup]) -> str:
+  """Return all scores of all runs as CSV.
+
+  Args:
+    groups: Groups of runs.
+  Returns:
+    CSV text with a header, and one line per report that has a score.
+  """
   file = io.StringIO()
   writer = csv.writer(file, lineterminator="\n")
   writer.writerow(["task", "group", "seed", "run", "actions", "step", "hours",
                    "episodes", "return"])
-  for group in groups:
-    for run in group.runs:
-      for phase, actions in (("eval", "mean"), ("train", "sampled")):
-        for row in run.phase(phase):
-          writer.writerow([
-              group.task, group.label, run.config.seed, run.path.name, actions,
-              row["step"], f"{row['seconds'] / 3600:.6f}", row["episodes"],
-              f"{row['return_mean']:.6g}"])
+  for group, run in _runs(groups):
+    for phase, actions in (("eval", "mean"), ("train", "sampled")):
+      for row in run.phase(phase):
+        writer.writerow([
+            group.task, group.label, run.config.seed, run.path.name, actions,
+            row["step"], f"{row['seconds'] / 3600:.6f}", row["episodes"],
+            f"{row['return_mean']:.6g}"])
   return file.getvalue()
 
 
-def _introduction(groups: Sequence[results.Group]) -> str:
-  amount = sum(len(group.runs) for group in groups)
-  begun = [run.path for group in groups for run in group.runs
-           if not run.complete]
+def _runs(groups: Sequence[results.RunGroup]
+          ) -> list[tuple[results.RunGroup, results.RunResults]]:
+  return [(group, run) for group in groups for run in group.runs]
+
+
+def _introduction(groups: Sequence[results.RunGroup]) -> str:
+  runs = _runs(groups)
+  num_incomplete = sum(not run.complete for _, run in runs)
   text = (
-      f"{amount} run{'s' * (amount != 1)}, looked at on "
+      f"{len(runs)} run{'s' * (len(runs) != 1)}, read on "
       f"{datetime.date.today():%Y-%m-%d}. Curves are interquartile means over "
       "seeds, bands their 95&nbsp;% bootstrap intervals (Agarwal et al. 2021); "
       "a single seed has no band. Solid: evaluations with the mean action. "
-      "Dashed: training episodes, with sampled actions. Dotted: what is "
-      "published of PPO, whose protocols differ.")
-  if begun:
-    text += (f" {len(begun)} of them ha{'ve' if len(begun) > 1 else 's'} not "
-             "come to the end; curves go as far as all seeds have come.")
+      "Dashed: training episodes, with sampled actions. Dotted: published "
+      "scores of PPO; their protocols differ.")
+  if num_incomplete:
+    text += (f" Incomplete runs: {num_incomplete}. Curves end where the first "
+             "seed ends.")
   return f"<p>{text}</p>"
 
 
-def _task(task: str, groups: list[results.Group]) -> str:
+def _task(task: str, groups: list[results.RunGroup]) -> str:
   """Return figure and table of a task."""
-  legend = "".join(
-      f"<span>{_swatch(number)}{html.escape(group.label)}</span>"
-      for number, group in enumerate(groups))
-  rows = []
-  for number, group in enumerate(groups):
-    run = group.runs[0]
-    hours = [each.rows[-1]["seconds"] / 3600 for each in group.runs]
-    rows.append([
-        f"{_swatch(number)}{html.escape(group.label)}",
-        ", ".join(str(seed) for seed in sorted(
-            each.config.seed for each in group.runs)),
-        f"{curves.final(group.runs, 'eval')[0]:,}",
-        *_final(group, "eval"), *_final(group, "train"),
-        _time(float(np.mean(hours))), _beside(task, run.config.steps)])
+  names = [f"{_swatch(number)}{html.escape(group.label)}"
+           for number, group in enumerate(groups)]
+  rows = [_scores(task, name, group) for name, group in zip(names, groups)]
+  legend = "".join(f"<span>{name}</span>" for name in names)
   table = _table([
       "", "seeds", "steps", "mean action: mean ± std", "IQM [95 %]",
       "sampled: mean ± std", "IQM [95 %]", "time", "best published"], rows)
@@ -118,66 +117,73 @@ def _task(task: str, groups: list[results.Group]) -> str:
           f'<figcaption class="legend">{legend}</figcaption></figure>\n{table}')
 
 
-def _final(group: results.Group, phase: str) -> list[str]:
+def _scores(task: str, name: str, group: results.RunGroup) -> list[str]:
+  """Return the cells of a group in the table of its task."""
+  seeds = sorted(run.config.seed for run in group.runs)
+  hours = float(np.mean([run.rows[-1]["seconds"] for run in group.runs])) / 3600
+  best = published_scores.best(task, group.runs[0].config.steps)
+  return [
+      name, ", ".join(map(str, seeds)),
+      f"{curves.final(group.runs, 'eval')[0]:,}",
+      *_final(group, "eval"), *_final(group, "train"),
+      f"{hours:.3g} h" if hours >= 1 else f"{60 * hours:.3g} min",
+      html.escape(f"{_number(best.score)} after {best.steps / 1e6:g}M "
+                  f"({best.source})") if best else "-"]
+
+
+def _final(group: results.RunGroup, phase: str) -> list[str]:
+  """Return mean and interquartile mean of the last scores as two cells."""
   _, scores = curves.final(group.runs, phase)
   if not len(scores):
     return ["-", "-"]
-  found = curves.estimate(scores)
-  spread = f" ± {_number(scores.std(ddof=1))}" if len(scores) > 1 else ""
-  interval = (f" [{_number(found.low)}, {_number(found.high)}]"
-              if len(scores) > 1 else "")
-  missing = len(group.runs) - len(scores)
-  count = f" ({len(scores)} of {len(group.runs)})" if missing else ""
+  estimate = curves.estimate(scores)
+  spread = interval = count = ""
+  if len(scores) > 1:
+    spread = f" ± {_number(scores.std(ddof=1))}"
+    interval = f" [{_number(estimate.low)}, {_number(estimate.high)}]"
+  if len(scores) < len(group.runs):
+    count = f" ({len(scores)} of {len(group.runs)})"
   return [f"{_number(scores.mean())}{spread}{count}",
-          f"{_number(found.mean)}{interval}"]
+          f"{_number(estimate.mean)}{interval}"]
 
 
-def _time(hours: float) -> str:
-  return f"{hours:.3g} h" if hours >= 1 else f"{60 * hours:.3g} min"
-
-
-def _beside(task: str, steps: int) -> str:
-  best = published.best(task, steps)
-  return html.escape(
-      f"{_number(best.score)} after {best.steps / 1e6:g}M ({best.source})"
-      ) if best else "-"
-
-
-def _speed(groups: Sequence[results.Group]) -> str:
-  """Return a table of steps a second and where the time went."""
+def _speed(groups: Sequence[results.RunGroup]) -> str:
+  """Return a table of speeds and of shares of the time."""
+  columns = (
+      ("steps_per_second", ",.0f"), ("step_limit", ",.0f"),
+      ("limit_share", ".2f"),
+      *((f"{part}_share", ".0%") for part in time_budget.PARTS))
   rows = []
   for group in groups:
     totals = [time_budget.total(train) for run in group.runs if (
         train := [row for row in run.rows if row["phase"] == "train"])]
-    def mean(name, form, totals=totals):
-      values = [total[name] for total in totals if total[name] is not None]
-      return format(np.mean(values), form) if values else "-"
-    rows.append([
-        html.escape(f"{group.task}: {group.label}"),
-        mean("steps_per_second", ",.0f"), mean("step_limit", ",.0f"),
-        mean("limit_share", ".2f"),
-        *(mean(f"{part}_share", ".0%") for part in time_budget.PARTS)])
+    row = [_name(group)]
+    for column, form in columns:
+      values = [value for total in totals
+                if (value := total[column]) is not None]
+      row.append(format(np.mean(values), form) if values else "-")
+    rows.append(row)
   return ("<h2>Speed</h2>\n<p>Steps a second without evaluation and "
-          "compilation; what the workers could do at most; and the shares of "
-          "all time.</p>\n" + _table([
+          "compilation; the limit, which workers reach if they only step "
+          "environments; and shares of the wall-clock time.</p>\n" + _table([
               "", "steps/s", "limit", "share", *time_budget.PARTS], rows))
 
 
-def _differences(groups: Sequence[results.Group]) -> str:
+def _differences(groups: Sequence[results.RunGroup]) -> str:
   if len(groups) < 2:
     return ""
   rows = [[html.escape(key), *(html.escape(str(value)) for value in values)]
           for key, values in results.differences(groups).items()]
-  names = [html.escape(f"{group.task}: {group.label}") for group in groups]
-  return "<h2>Settings that differ</h2>\n" + _table(["", *names], rows)
+  return "<h2>Settings that differ</h2>\n" + _table(
+      ["", *map(_name, groups)], rows)
 
 
-def _warnings(groups: Sequence[results.Group]) -> str:
-  """Return what was told of the health of runs."""
+def _warnings(groups: Sequence[results.RunGroup]) -> str:
+  """Return a list of the warnings of all runs."""
   lines = [
-      f"<li>{html.escape(f'{group.task}: {group.label}, seed ')}"
-      f"{run.config.seed}, step {row['step']:,}: {html.escape(warning)}</li>"
-      for group in groups for run in group.runs for row in run.rows
+      f"<li>{_name(group)}, seed {run.config.seed}, step {row['step']:,}: "
+      f"{html.escape(warning)}</li>"
+      for group, run in _runs(groups) for row in run.rows
       for warning in row.get("warnings", [])]
   return ("<h2>Warnings</h2>\n<ul>" + "\n".join(lines) + "</ul>"
           if lines else "")
@@ -188,6 +194,10 @@ def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>"
   lines = [line(header, "th"), *(line(row, "td") for row in rows)]
   return '<div class="wide"><table>\n' + "\n".join(lines) + "\n</table></div>"
+
+
+def _name(group: results.RunGroup) -> str:
+  return html.escape(f"{group.task}: {group.label}")
 
 
 def _swatch(number: int) -> str:

@@ -1,4 +1,4 @@
-"""Runs read from their folders, put together by what they are runs of."""
+"""Reads the results of runs from their folders, and groups them by settings."""
 
 from __future__ import annotations
 
@@ -13,131 +13,171 @@ from typing import NamedTuple
 from agents import config as config_lib
 from agents.training.run_folder import run_folder
 
-# What changes neither scores nor what an update learns from.
-_INCIDENTAL = (
-    "seed", "num_workers", "double_buffering", "env_processes", "device",
-    "eager", "report_every", "eval_every", "eval_episodes", "histograms",
-    "checkpoint_every", "video_every", "on_env_error", "env_timeout",
-    "max_env_restarts")
+# Settings that affect neither the scores nor the data of an update.
+_IRRELEVANT = (
+    "seed", "num_workers", "env_processes", "device", "eager", "report_every",
+    "eval_every", "eval_episodes", "histograms", "checkpoint_every",
+    "video_every", "on_env_error", "env_timeout", "max_env_restarts")
 
 
-class Run(NamedTuple):
-  """One run, as far as it has come."""
+class RunResults(NamedTuple):
+  """Settings and reports of one run, complete or not."""
 
-  name: str  # Of its config.
+  name: str  # Name of the config.
   path: pathlib.Path
   config: config_lib.Config
-  rows: list[dict[str, Any]]  # Of metrics.jsonl.
+  rows: list[dict[str, Any]]  # Lines of metrics.jsonl.
 
   def phase(self, name: str) -> list[dict[str, Any]]:
-    """Return the rows of "train" or "eval" that have a score."""
+    """Return the rows of a phase that have a score.
+
+    Args:
+      name: "train" or "eval".
+    Returns:
+      Rows in order of their steps.
+    """
     return [row for row in self.rows
             if row["phase"] == name and row["return_mean"] is not None]
 
   @property
   def settings(self) -> dict[str, Any]:
-    """What the scores depend on, beside the seed."""
+    """Settings that affect the scores, except for the seed, by dotted key."""
     return {key: value for key, value in config_lib.flat(self.config).items()
-            if key not in _INCIDENTAL}
+            if key not in _IRRELEVANT}
 
   @property
   def complete(self) -> bool:
-    """Whether it was evaluated after the whole of its budget."""
+    """Whether the run evaluated the policy after its last training step."""
     return any(row["phase"] == "eval" and row["step"] >= self.config.steps
                for row in self.rows)
 
 
-class Group(NamedTuple):
-  """Runs that differ in nothing but their seeds."""
+class RunGroup(NamedTuple):
+  """Runs with the same settings except for the seed."""
 
   task: str
-  label: str  # Tells it from the others of its task.
-  runs: list[Run]
+  label: str  # Distinguishes the groups of a task.
+  runs: list[RunResults]
 
 
 def find(paths: Iterable[str]) -> list[pathlib.Path]:
-  """Return all run folders in some folders, at any depth.
+  """Find the run folders in folders, at any depth.
 
+  Args:
+    paths: Paths of run folders, or of folders that contain some.
+  Returns:
+    Path of each run folder, without duplicates.
   Raises:
-    ConfigError: If there is none in one of them.
+    ConfigError: If one of the folders contains no run folder.
   """
-  found: dict[pathlib.Path, None] = {}
+  folders: dict[pathlib.Path, None] = {}
   for text in paths:
     path = pathlib.Path(text).expanduser()
     configs = [config for config in sorted(path.rglob("config.yaml"))
                if config.parent.parent.name != "crashes"]
     if not configs:
       raise config_lib.ConfigError(
-          f"{path}: there is no run folder in it. Give one that train.py made, "
-          "or a folder of them.")
-    found |= dict.fromkeys(config.parent.resolve() for config in configs)
-  return list(found)
+          f"{path}: there is no run folder in it. Expected a run folder of "
+          "train.py, or a folder that contains some.")
+    folders |= dict.fromkeys(config.parent.resolve() for config in configs)
+  return list(folders)
 
 
-def read(path: pathlib.Path) -> Run:
-  """Read a run, finished or not; a line that is being written doesn't count.
+def read(path: pathlib.Path) -> RunResults:
+  """Read the results of a run.
 
+  A last line of metrics.jsonl without a line break is ignored, because the run
+  may be writing it.
+
+  Args:
+    path: Path of the run folder.
+  Returns:
+    Settings and reports of the run.
   Raises:
-    ConfigError: If config or metrics can't be read.
+    ConfigError: If the config or metrics.jsonl cannot be read.
   """
   folder = run_folder.RunFolder(path)
-  _, _, name = path.name.partition("-")  # The time it began, before.
+  _, _, name = path.name.partition("-")  # The start time precedes the name.
   metrics = path / "metrics.jsonl"
   try:
     text = metrics.read_text() if metrics.exists() else ""
-    complete, _, _ = text.rpartition("\n")
-    rows = [json.loads(line) for line in complete.splitlines()]
+    complete_lines, _, _ = text.rpartition("\n")
+    rows = [json.loads(line) for line in complete_lines.splitlines()]
     for row in rows:
       if {"phase", "step", "return_mean"} - row.keys():
-        raise ValueError(f"{row!r} is no report.")
+        raise ValueError(f"{row!r} is not a report.")
   except (ValueError, AttributeError, RecursionError) as error:
     raise config_lib.ConfigError(f"{metrics} is damaged: {error}") from None
-  return Run(name or path.name, path, folder.config, rows)
+  return RunResults(name or path.name, path, folder.config, rows)
 
 
-def group(runs: Sequence[Run]) -> list[Group]:
-  """Put runs with the same settings together, tasks and labels in order."""
-  by_settings: dict[str, list[Run]] = {}
+def group(runs: Sequence[RunResults]) -> list[RunGroup]:
+  """Group runs with the same settings.
+
+  Args:
+    runs: Runs of any tasks.
+  Returns:
+    Groups, sorted by task and label.
+  """
+  by_settings: dict[str, list[RunResults]] = {}
   for run in runs:
-    by_settings.setdefault(
-        json.dumps(run.settings, sort_keys=True), []).append(run)
-  groups = list(by_settings.values())
-  found = []
-  for members in groups:
-    name = task(members[0].config.env)
-    rivals = [other for other in groups if task(other[0].config.env) == name]
-    found.append(Group(name, _label(members[0], rivals), members))
-  return sorted(found, key=lambda each: (each.task, each.label))
+    key = json.dumps(run.settings, sort_keys=True)
+    by_settings.setdefault(key, []).append(run)
+  representatives = [members[0] for members in by_settings.values()]
+  return sorted((
+      RunGroup(task(members[0].config.env),
+               _label(members[0], representatives), members)
+      for members in by_settings.values()),
+                key=lambda group: (group.task, group.label))
 
 
-def differences(groups: Sequence[Group]) -> dict[str, list[Any]]:
-  """Return the settings in which groups differ, with the value of each."""
-  settings = [each.runs[0].settings for each in groups]
+def differences(groups: Sequence[RunGroup]) -> dict[str, list[Any]]:
+  """Return the settings in which groups differ.
+
+  Args:
+    groups: Groups of runs.
+  Returns:
+    Values of all groups, by dotted key.
+  """
+  settings = [group.runs[0].settings for group in groups]
   keys = dict.fromkeys(key for each in settings for key in each)
-  return {key: [each.get(key) for each in settings] for key in keys
-          if len({repr(each.get(key)) for each in settings}) > 1}
+  values = {key: [each.get(key) for each in settings] for key in keys}
+  return {key: column for key, column in values.items()
+          if len(set(map(repr, column))) > 1}
 
 
 def task(env: config_lib.Env) -> str:
-  """Return an environment's id, and what is not as it is registered."""
-  changed = [f"{key}={value}" for key, value in env.kwargs.items()]
-  changed += [f"{field.name}={getattr(env, field.name)}"
+  """Return the name of a task: the environment's id and changed settings.
+
+  Args:
+    env: Settings of the environment.
+  Returns:
+    For example "Ant-v5 contact_cost_weight=0".
+  """
+  changes = [f"{key}={value}" for key, value in env.kwargs.items()]
+  changes += [f"{field.name}={getattr(env, field.name)}"
               for field in dataclasses.fields(env)
               if field.name not in ("id", "kwargs")
               and getattr(env, field.name) != field.default]
-  return " ".join([env.id, *changed])
+  return " ".join([env.id, *changes])
 
 
-def _label(run: Run, rivals: Sequence[list[Run]]) -> str:
-  """Return the config's name and, if others have it too, what differs."""
-  namesakes = [other[0].settings for other in rivals
-               if other[0].name == run.name]
+def _label(run: RunResults, representatives: Sequence[RunResults]) -> str:
+  """Return the config's name, and settings unless the name is unique.
+
+  Args:
+    run: Run of the group to label.
+    representatives: One run of each group.
+  """
+  name = task(run.config.env)
+  rivals = [other.settings for other in representatives
+            if other.name == run.name and task(other.config.env) == name]
   differing = [f"{key.rpartition('.')[2]}={_short(value)}"
                for key, value in run.settings.items()
-               if any(other.get(key) != value for other in namesakes)]
+               if any(other.get(key) != value for other in rivals)]
   return ", ".join([run.name, *differing])
 
 
 def _short(value: Any) -> str:
-  """Return a value, of a number its first digits."""
+  """Return a value as text; floats have six significant digits."""
   return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,1 +1,1 @@
-"""Searching for settings by many runs."""
+"""Hyperparameter search by training many runs."""

@@ -1,4 +1,4 @@
-"""The trials of a sweep, kept in a storage that processes can share."""
+"""Study of a sweep: its trials, in a database that processes share."""
 
 from __future__ import annotations
 
@@ -13,185 +13,185 @@ import optuna
 import sqlalchemy
 
 from agents import config as config_lib
-from agents.sweeps import trial as trial_lib
+from agents.sweeps import trial_runner
 
-_HEARTBEAT = 10  # Seconds between signs of life of a running trial.
-_GRACE = 60  # Seconds without any, before somebody else goes on with it.
-_MOST_ATTEMPTS = 3  # To open a storage.
-_MOST_FAILURES = 3  # In a row, before the sweep ends.
+_HEARTBEAT = 10  # Seconds between heartbeats of a running trial.
+_GRACE = 60  # Seconds without heartbeat before another process resumes it.
+_MAX_ATTEMPTS = 3  # To open the database.
+_MAX_FAILURES = 3  # Consecutive failed trials that end the sweep.
 _TrialState = optuna.trial.TrialState
 
 
 class Study:
-  """A sweep that stops at a number of trials, whoever ran them.
+  """A sweep that ends after a number of trials, summed over all processes.
 
-  Suggestions are those of a tree-structured Parzen estimator (Bergstra et al.,
-  2011). A trial is pruned that is below the median of the others' evaluations
-  at the same part of the budget (Golovin et al., 2017), after a quarter of it.
+  Settings are suggested by a tree-structured Parzen estimator (Bergstra et
+  al., 2011). After a quarter of the evaluations, a trial is pruned if its score
+  is below the median of the other trials at the same evaluation (Golovin et
+  al., 2017).
 
   Args:
-    storage: URL of a database.
-    name: Of the study.
-    about: Plain data that must be the same wherever trials are run.
-    evaluations: Of a trial.
+    storage: URL of the database.
+    name: Name of the study.
+    about: Settings that must be the same in all processes, as plain data.
+    num_evaluations: Evaluations per trial.
   Raises:
-    ConfigError: If the storage can't be used, or has a study of this name that
-      is about something else.
+    ConfigError: If the database can't be used, or contains a study of this
+      name with other settings.
   """
 
   def __init__(self, storage: str, name: str, about: dict[str, Any],
-               evaluations: int):
-    for attempt in range(_MOST_ATTEMPTS):
+               num_evaluations: int):
+    for attempt in range(1, _MAX_ATTEMPTS + 1):
       try:
-        self._storage = _open(storage)
-        self._study = _create(self._storage, name, evaluations)
+        self._storage = _open_storage(storage)
+        self._study = optuna.create_study(
+            storage=self._storage, study_name=name, direction="maximize",
+            sampler=optuna.samplers.TPESampler(), load_if_exists=True,
+            pruner=optuna.pruners.MedianPruner(
+                n_warmup_steps=num_evaluations // 4))
         break
-      except Exception as error:  # Whatever this database's driver raises.
-        if attempt == _MOST_ATTEMPTS - 1:
+      except Exception as error:  # The class depends on the database driver.
+        if attempt == _MAX_ATTEMPTS:
           raise config_lib.ConfigError(
               f"--storage {storage} can't be used: {error}") from error
         time.sleep(1)  # Another process may be creating the tables.
-    self._watched: set[int] = set()
+    self._with_heartbeat: set[int] = set()
     before = self._study.user_attrs.get("about", about)
     if differing := [key for key, value in about.items()
                      if before.get(key, value) != value]:
       raise config_lib.ConfigError(
           f"the study {name} in {storage} began with another "
-          f"{', '.join(differing)}; give the same, or another --study.")
+          f"{', '.join(differing)}. Use the same value, or another --study.")
     self._study.set_user_attr("about", about)
 
   @property
   def ended(self) -> list[optuna.trial.FrozenTrial]:
-    """Trials that nobody goes on with, with a value, pruned or failed."""
+    """Complete, pruned and failed trials; interrupted trials are excluded."""
     return [trial for trial in self._study.get_trials(deepcopy=False)
             if trial.state in (_TrialState.COMPLETE, _TrialState.PRUNED)
             or (trial.state == _TrialState.FAIL and "why" in trial.user_attrs)]
 
   @property
   def best(self) -> list[optuna.trial.FrozenTrial]:
-    """Trials that came to their end, the best one first."""
+    """Complete trials, the best one first."""
     return sorted(
         self._study.get_trials(deepcopy=False, states=(_TrialState.COMPLETE,)),
         key=lambda trial: -trial.values[0])
 
-  def run(self, trials: Callable[[optuna.Trial], float], amount: int,
-          at_once: int, stop: Callable[[], bool],
-          tell: Callable[[optuna.trial.FrozenTrial], None]):
-    """Run trials until so many have ended, of this and of other processes.
+  def run(self, run_trial: Callable[[optuna.Trial], float], num_trials: int,
+          num_parallel: int, stop: Callable[[], bool],
+          report: Callable[[optuna.trial.FrozenTrial], None]):
+    """Run trials until enough have ended in all processes together.
 
     Args:
-      trials: Runs one and returns its value; see `trial.Trials`.
-      amount: How many must have ended in all.
-      at_once: How many to run side by side.
-      stop: Asked time and again whether to leave off.
-      tell: Called with each trial that has ended here.
+      run_trial: Runs one trial; see `trial_runner.TrialRunner`.
+      num_trials: Trials of the study.
+      num_parallel: Trials of this process at the same time.
+      stop: Returns whether the sweep is interrupted.
+      report: Called with each trial that ended in this process.
     Raises:
-      TrialFailed: If several in a row have failed.
+      TrialFailed: If several consecutive trials failed.
     """
-    failures: list[trial_lib.TrialFailed] = []  # In a row.
-    errors: list[Exception] = []  # Optuna loses some, with several threads.
-    def run_one(trial):
+    failures: list[trial_runner.TrialFailed] = []  # Consecutive ones.
+    errors: list[Exception] = []  # Optuna's threads may drop exceptions.
+
+    def run_and_count(trial):
       try:
-        value = trials(trial)
-      except trial_lib.TrialFailed as error:
+        return run_trial(trial)
+      except trial_runner.TrialFailed as error:
         failures.append(error)
         raise
-      except optuna.TrialPruned:
-        failures.clear()
+      except (trial_runner.TrialInterrupted, optuna.TrialPruned):
         raise
       except Exception as error:
-        if not isinstance(error, trial_lib.Stopped):
-          errors.append(error)
+        errors.append(error)
         raise
-      failures.clear()
-      return value
-    def after(study, trial):
+
+    def after_trial(study, trial):
+      if trial.state != _TrialState.FAIL:
+        failures.clear()
       if trial.state == _TrialState.FAIL and "why" not in trial.user_attrs:
-        again(study, trial)
+        _resume_later(study, trial)
       else:
-        tell(trial)
-      if stop() or len(failures) >= _MOST_FAILURES or self._left(amount) <= 0:
+        report(trial)
+      if (stop() or len(failures) >= _MAX_FAILURES
+          or self._num_missing(num_trials) <= 0):
         study.stop()
-    while not stop() and len(self.ended) < amount:
-      with _quiet():
-        optuna.storages.fail_stale_trials(self._study)
-      self._watch()
-      if (left := self._left(amount)) > 0:
+
+    while not stop() and len(self.ended) < num_trials:
+      self._detect_dead_trials()
+      if (num_missing := self._num_missing(num_trials)) > 0:
         self._study.optimize(
-            run_one, n_trials=left, n_jobs=at_once,
-            catch=(trial_lib.TrialFailed, trial_lib.Stopped),
-            callbacks=[after])
+            run_and_count, n_trials=num_missing, n_jobs=num_parallel,
+            catch=(trial_runner.TrialFailed, trial_runner.TrialInterrupted),
+            callbacks=[after_trial])
         if errors:
           raise errors[0]
       else:
-        time.sleep(1)  # Others are at it; should they die, we go on.
-      if len(failures) >= _MOST_FAILURES:
+        time.sleep(1)  # Other processes run the last trials, but may die.
+      if len(failures) >= _MAX_FAILURES:
         raise failures[-1]
 
-  def _left(self, amount: int) -> int:
-    """Return how many trials nobody runs or has run."""
-    return amount - len(self.ended) - len(self._running)
+  def _num_missing(self, num_trials: int) -> int:
+    """Return the number of trials that have neither ended nor started."""
+    return num_trials - len(self.ended) - len(self._running())
 
-  @property
   def _running(self) -> list[optuna.trial.FrozenTrial]:
     return self._study.get_trials(
         deepcopy=False, states=(_TrialState.RUNNING,))
 
-  def _watch(self):
-    """Give a sign of life, once, for each trial that runs: of one that died
-    before its first, Optuna would never miss the next."""
-    for trial in self._running:
-      if trial._trial_id not in self._watched:
-        self._watched.add(trial._trial_id)
+  def _detect_dead_trials(self):
+    """Let this process resume trials of processes that died.
+
+    Optuna detects only trials that had a heartbeat, so each running trial gets
+    one.
+    """
+    with _without_experimental_warnings():
+      optuna.storages.fail_stale_trials(self._study)
+    for trial in self._running():
+      if trial._trial_id not in self._with_heartbeat:
+        self._with_heartbeat.add(trial._trial_id)
         self._storage.record_heartbeat(trial._trial_id)
 
 
-def again(study: optuna.Study, trial: optuna.trial.FrozenTrial):
-  """Let somebody go on with a trial that was broken off."""
+def _resume_later(study: optuna.Study, trial: optuna.trial.FrozenTrial):
+  """Enqueue a trial with the settings and run of an interrupted one."""
   study.enqueue_trial(
-      trial.params, {"number": trial_lib.first_number(trial)})
+      trial.params, {"number": trial_runner.first_number(trial)})
 
 
-def _open(url: str) -> optuna.storages.RDBStorage:
-  # Several threads and processes write to SQLite, one after the other.
-  patience = ({"connect_args": {"timeout": 60}} if url.startswith("sqlite")
-              else None)
-  with _quiet():
+def _open_storage(url: str) -> optuna.storages.RDBStorage:
+  # SQLite serializes the writes of threads and processes.
+  engine_kwargs = ({"connect_args": {"timeout": 60}}
+                   if url.startswith("sqlite") else None)
+  with _without_experimental_warnings():
     storage = optuna.storages.RDBStorage(
-        url, engine_kwargs=patience, heartbeat_interval=_HEARTBEAT,
-        grace_period=_GRACE, heartbeat_stale_trial_callback=again)
+        url, engine_kwargs=engine_kwargs, heartbeat_interval=_HEARTBEAT,
+        grace_period=_GRACE, heartbeat_stale_trial_callback=_resume_later)
   if storage.engine.name == "sqlite":
     _lock_before_reading(storage.engine)
   return storage
 
 
-def _create(storage: optuna.storages.RDBStorage, name: str, evaluations: int
-            ) -> optuna.Study:
-  """Create a study, or open the one that there is."""
-  return optuna.create_study(
-      storage=storage, study_name=name, direction="maximize",
-      sampler=optuna.samplers.TPESampler(), load_if_exists=True,
-      pruner=optuna.pruners.MedianPruner(n_warmup_steps=evaluations // 4))
-
-
 def _lock_before_reading(engine: sqlalchemy.Engine):
-  """Let no two take the same waiting trial.
+  """Prevent two processes from starting the same waiting trial.
 
-  Other databases lock the row that a transaction reads to change it. Python's
-  SQLite begins a transaction only with what it writes, unless it is told to.
+  Other databases lock the row that a transaction reads and updates. SQLite in
+  Python starts a transaction only at the first write.
   """
   def connected(connection, _):
-    connection.isolation_level = None  # Nothing begins by itself.
+    connection.isolation_level = None  # Disable implicit transactions.
   def begun(connection):
     connection.exec_driver_sql("BEGIN IMMEDIATE")
   sqlalchemy.event.listen(engine, "connect", connected)
   sqlalchemy.event.listen(engine, "begin", begun)
-  engine.dispose()  # The connections that there were.
+  engine.dispose()  # Close the connections without these listeners.
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-  """Leave out that heartbeats are experimental."""
+def _without_experimental_warnings() -> Iterator[None]:
+  """Suppress the warning that heartbeats are experimental."""
   with warnings.catch_warnings():
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
     yield

@@ -1,4 +1,4 @@
-"""Numbers that must be finite and are not."""
+"""Detects metrics and variables that are NaN or infinite."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ from agents.training import trainer
 
 
 def check(epoch: epoch_result.Epoch, step: int, algorithm: trainer.Algorithm):
-  """Look at all that an epoch reports, and at what it has led to.
+  """Check the metrics of an epoch and the weights after it.
 
   Args:
-    epoch: What was done last.
-    step: Training steps before it.
-    algorithm: That has learned in it.
+    epoch: Result of the last epoch.
+    step: Training steps completed before this epoch.
+    algorithm: Algorithm that learned in this epoch.
   Raises:
-    TrainingDiverged: If something is not finite; says what and where.
+    TrainingDiverged: If a value is not finite. The message names the first
+      metric and up to three variables.
   """
   metrics = [f"{name} became {value}" for name, value in epoch.metrics.items()
              if not math.isfinite(value)]
   if metrics or not all(map(_finite, algorithm.weights)):
     raise errors.TrainingDiverged(
         f"{metrics[0] if metrics else 'A weight became NaN or infinite'} "
-        f"in the update after step {step:,}, whose first {epoch.finite_steps} "
+        f"in the update after step {step:,}; its first {epoch.finite_steps} "
         f"of {epoch.gradient_steps} minibatches had finite gradients. "
-        f"{_broken(algorithm)} If this comes again, begin anew with a smaller "
-        "algorithm.learning_rate, for example.")
+        f"{_nonfinite_variables(algorithm)} If this happens again, start a "
+        "new run with, for example, a smaller algorithm.learning_rate.")
 
 
-def _broken(algorithm: trainer.Algorithm) -> str:
+def _nonfinite_variables(algorithm: trainer.Algorithm) -> str:
   names = [name for name, variable in algorithm.variables().items()
            if not _finite(variable)]
   if not names:

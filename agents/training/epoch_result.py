@@ -1,4 +1,4 @@
-"""What one epoch of training reports."""
+"""Result of one training epoch."""
 
 from __future__ import annotations
 
@@ -12,60 +12,62 @@ from agents.simulation import simulate
 
 
 class Samples(NamedTuple):
-  """What an update learned from."""
+  """Steps that an update learned from."""
 
   observ: tf.Tensor  # [T, B, ...]
   action: tf.Tensor  # [T, B, ...]
   valid: tf.Tensor  # [T, B] bool
-  ended: tf.Tensor  # [T, B] bool, the episode.
+  ended: tf.Tensor  # [T, B] bool, last step of an episode.
   advantage: tf.Tensor  # [N], in units of scaled reward.
   learned: tf.Tensor  # [N] bool, false for padding.
 
 
 class Epoch(NamedTuple):
-  """What one epoch of collecting and learning reports."""
+  """Metrics, episodes and times of one epoch of collecting and learning."""
 
   metrics: dict[str, float]
   gradient_steps: int
-  finite_steps: int  # Gradient steps whose gradients were finite numbers.
-  episodes: list[episodes_lib.Episode]  # That ended, in order of time.
-  steps: int  # Of all environments together.
-  seconds: dict[str, float]  # Stepping, crossing, inference and learning.
-  least_seconds: float  # Of stepping, had no worker ever waited.
+  finite_steps: int  # Gradient steps with finite gradients.
+  episodes: list[episodes_lib.Episode]  # Ended episodes, in order of time.
+  steps: int  # Summed over all environments.
+  seconds: dict[str, float]  # Wall-clock time, see `time_budget.PARTS`.
+  least_seconds: float  # Stepping time if no worker had waited.
   samples: Samples
 
   @property
-  def whole(self) -> list[episodes_lib.Episode]:
-    """Episodes to be scored; others were only cut to stagger the next ones."""
+  def scored_episodes(self) -> list[episodes_lib.Episode]:
+    """Episodes without those truncated to stagger the environments."""
     return [episode for episode in self.episodes
             if not episode.info.get("cut_short")]
 
   @property
   def scores(self) -> list[float]:
-    """Of the whole episodes."""
-    return [episode.score for episode in self.whole]
+    """Undiscounted return of each scored episode."""
+    return [episode.score for episode in self.scored_episodes]
 
   @property
   def lengths(self) -> list[int]:
-    """Of the whole episodes."""
-    return [episode.length for episode in self.whole]
+    """Steps of each scored episode."""
+    return [episode.length for episode in self.scored_episodes]
 
   @property
   def reward_parts(self) -> list[dict[str, float]]:
-    """Of the whole episodes."""
-    return [episode.info["reward_parts"] for episode in self.whole]
+    """Sums of the reward parts of each scored episode."""
+    return [episode.info["reward_parts"] for episode in self.scored_episodes]
 
 
-def samples(collected: simulate.Simulation, memory: types.Experience,
+def samples(collected: simulate.Simulation, batch: types.Experience,
             advantage: tf.Tensor) -> Samples:
-  """Return what was learned from.
+  """Return the steps that an update learned from.
 
   Args:
-    collected: Steps of all environments.
-    memory: The same, lined up.
-    advantage: Tensor of shape [N].
+    collected: Simulated steps of all environments, [T, B, ...].
+    batch: The same steps as a batch of N rows.
+    advantage: Tensor of shape [N], in units of scaled reward.
+  Returns:
+    Samples of the update.
   """
   transitions = collected.transitions
   return Samples(transitions.observ, transitions.action, transitions.valid,
                  transitions.terminated | transitions.truncated, advantage,
-                 memory.valid)
+                 batch.valid)

@@ -1,4 +1,4 @@
-"""How long training is going to take."""
+"""Forecast of the training time after the first epoch."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from agents.training import trainer as trainer_lib
 
 def minutes(config: config_lib.Config, trainer: trainer_lib.Trainer,
             epoch: epoch_result.Epoch, steps: int) -> float:
-  """Return roughly how many minutes some steps will take, evaluations and all.
+  """Estimate the minutes that training takes, including evaluations.
 
   Args:
-    config: Of the run.
-    trainer: That trains it.
-    epoch: The first one, which tells how fast the environments are.
-    steps: Still to do.
+    config: Configuration of the run.
+    trainer: Trainer of the run.
+    epoch: Result of the first epoch, which contains the stepping time.
+    steps: Remaining training steps.
+  Returns:
+    Estimated minutes.
   """
   env = trainer.train_env.batch_env
-  # Of one of them in a plain loop.
-  speed = epoch.steps / max(1e-9, epoch.least_seconds * env.parallel)
+  steps_per_second = epoch.steps / max(1e-9, epoch.least_seconds * env.parallel)
   try:
-    length = make.max_length(config.env)
+    episode_length = make.max_length(config.env)
   except config_lib.ConfigError:
-    length = 0  # Nobody knows.
+    episode_length = 0  # Unknown: the environment has no time limit.
   return cost_model.training_seconds(
-      config, env.observation_space, trainer.memory.rows,
-      max(0, steps), speed, min(env.parallel, pool.num_cores()),
-      length) / 60
+      config, env.observation_space, trainer.memory.rows, max(0, steps),
+      steps_per_second, min(env.parallel, pool.num_cores()), episode_length) / 60

@@ -72,9 +72,9 @@ class Loop:
     self._done = {"report_every": 0, "eval_every": 0, "checkpoint_every": -1,
                   "video_every": 0}
     self._tally = training_statistics.TrainingStatistics()
-    self._failures = crash_recorder.Failures(
+    self._failures = crash_recorder.CrashRecorder(
         folder, self._config, trainer.failure_budget)
-    self._recorder = episode_recorder.Recorder()
+    self._recorder = episode_recorder.EpisodeRecorder()
     actions = spaces.leaves(
         trainer.train_env.batch_env.action_space, acting=True)
     self._health = diagnostics.Diagnostics(self._config, any(
@@ -93,7 +93,7 @@ class Loop:
     """Begin a new run."""
     with self._failures_kept():
       self._trainer.start()
-    self._metrics = metrics.Metrics(self._folder.path)
+    self._metrics = metrics.MetricsWriter(self._folder.path)
     self._metrics.describe({
         "about/steps": (
             f"The x-axis counts decisions of the agent in all "
@@ -124,7 +124,7 @@ class Loop:
         raise  # An environment's own, while its episode was replayed.
       raise config_lib.ConfigError(
           f"config.yaml and checkpoint do not fit: {error}") from error
-    self._metrics = metrics.Metrics(self._folder.path, facts.files)
+    self._metrics = metrics.MetricsWriter(self._folder.path, facts.files)
 
   def _load_facts(self, facts: checkpoint_metadata.CheckpointMetadata):
     """Go on from what `_save` knew."""
@@ -158,7 +158,7 @@ class Loop:
     except Exception as error:
       # Where environments failed, or hang and the user has stopped waiting,
       # the trainer still holds the end of the last epoch.
-      if not crash_recorder.of_environments(error):
+      if not crash_recorder.is_environment_failure(error):
         raise
       try:
         self._tell_restarts()
@@ -258,12 +258,12 @@ class Loop:
     warnings = self._health.examine(epoch.metrics)
     row = {**self._row("train", self._tally.row()), **time_spent,
            "warnings": warnings, "restarts": self._failures.count}
-    scalars = metrics.grouped(epoch.metrics)
+    scalars = metrics.by_tag(epoch.metrics)
     scalars["reliability/restarts"] = self._failures.count
     for name, value in time_spent.items():
       if value is not None:
         scalars[f"performance/{name}"] = value
-    for name, value in self._tally.parts().items():
+    for name, value in self._tally.mean_reward_parts().items():
       scalars[f"reward_parts/{name}"] = value
     self._write(row, scalars)
     for warning in warnings:
@@ -290,7 +290,7 @@ class Loop:
 
   def _tell_restarts(self):
     """Tell which environments and workers were replaced."""
-    for line in self._failures.survived(self.step):
+    for line in self._failures.save_survived(self.step):
       self._progress.warn(line)
 
   @contextlib.contextmanager
@@ -305,8 +305,8 @@ class Loop:
   def _keep_fatal(self, error: Exception):
     """Keep what environments failed in, unless the user has stopped waiting."""
     lost = isinstance(error, errors.MachineLost)
-    if crash_recorder.of_environments(error) and not (lost or self._stop()):
-      self._failures.keep_fatal(self.step, error)
+    if crash_recorder.is_environment_failure(error) and not (lost or self._stop()):
+      self._failures.save_fatal(self.step, error)
 
   def _film(self):
     """Begin a film if it is due, there is an episode, and no other is drawn."""
@@ -336,7 +336,7 @@ class Loop:
     """Show a film that is done; return whether there was one."""
     if finished := self._filming.take_finished():
       step, gif = finished
-      self._metrics.write_film("films/training", gif, step)
+      self._metrics.write_video("films/training", gif, step)
     return bool(finished)
 
   def _save(self, state: Callable[[], dict[str, np.ndarray]] | None = None):

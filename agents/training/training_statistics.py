@@ -1,4 +1,4 @@
-"""Counts what training episodes scored, from one report to the next."""
+"""Statistics of the training episodes between two reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from agents.training import epoch_result
 
 @dataclasses.dataclass
 class TrainingStatistics:
-  """Of the whole episodes since the last report."""
+  """Scores, lengths and reward parts of episodes since the last report.
+
+  Episodes that were truncated to stagger the environments are excluded.
+  """
 
   scores: list[float] = dataclasses.field(default_factory=list)
   lengths: list[int] = dataclasses.field(default_factory=list)
@@ -20,17 +23,29 @@ class TrainingStatistics:
       default_factory=list)
 
   def add(self, epoch: epoch_result.Epoch):
-    """Count an epoch's episodes."""
+    """Add the episodes of an epoch.
+
+    Args:
+      epoch: Result of the epoch.
+    """
     self.scores += epoch.scores
     self.lengths += epoch.lengths
     self.reward_parts += epoch.reward_parts
 
   def row(self) -> dict[str, Any]:
-    """Return the fields of a report, see `summarize`."""
+    """Return the fields of a report.
+
+    Returns:
+      Result of `summarize`.
+    """
     return summarize(self.scores, self.lengths)
 
-  def parts(self) -> dict[str, float]:
-    """Return the mean of each part of the reward, by its name."""
+  def mean_reward_parts(self) -> dict[str, float]:
+    """Return the mean per episode of each reward part.
+
+    Returns:
+      Means by name, without the prefix "reward_".
+    """
     names = sorted(set().union(*self.reward_parts))
     return {name.removeprefix("reward_"): float(np.mean(
         [parts.get(name, 0.0) for parts in self.reward_parts]))
@@ -38,7 +53,14 @@ class TrainingStatistics:
 
 
 def summarize(scores: list[float], lengths: list[int]) -> dict[str, Any]:
-  """Return the fields that describe finished episodes, null without any."""
+  """Return the fields of `metrics.jsonl` that describe episodes.
+
+  Args:
+    scores: Undiscounted return of each episode.
+    lengths: Steps of each episode.
+  Returns:
+    Number of episodes, and statistics that are None without any episode.
+  """
   def apply(function, values):
     return float(function(values)) if values else None
   return {

@@ -134,6 +134,6 @@ def test_crashes_of_one_step_have_folders_of_their_own(tmp_path):
   for folder in folders:
     crash = crash_folder.load(pathlib.Path(folder))
     assert crash.config.env.kwargs == {"how": "raise"}
-    for broken, steps in zip(crash.incident.broken, (2, 0, 4), strict=True):
+    for broken, steps in zip(crash.failure.broken, (2, 0, 4), strict=True):
       assert (broken.environment, broken.seed) == (3, _SEED)
       np.testing.assert_array_equal(broken.action, np.zeros((steps, 1)))

@@ -30,12 +30,14 @@ def test_output_is_quiet_plain_lines(finished):
   assert lines[4].endswith(str(folder))
   assert re.fullmatch(
       rf"budget    {STEPS:,} steps; about \d+\.\d minutes from now", lines[5])
-  assert all(line.startswith(("train", "eval")) for line in lines[6:-4])
-  finished, *hints = lines[-4:]
+  assert all(line.startswith(("train", "eval")) for line in lines[6:-6])
+  assert all(len(line) <= 120 for line in lines[5:-3])
+  finished, speed, time_spent, *hints = lines[-6:]
   evaluated = command.rows(folder)[-1]["return_mean"]
   assert finished.startswith(
       f"Finished {STEPS:,} steps. Return {evaluated:,.1f} at the end, ")
-  assert re.search(r"with [\d,]+ steps/s: .*compiling \d+%", finished)
+  assert re.match(r"Speed: [\d,]+ steps/s", speed)
+  assert re.search(r"Time: .*compiling \d+%", time_spent)
   assert hints == [
       f"To extend: python {command.ROOT}/train.py --resume {folder} --steps "
       f"{2 * STEPS}",

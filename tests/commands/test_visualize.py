@@ -165,14 +165,14 @@ def test_user_errors_exit_2(args, message, tmp_path):
 
 
 @pytest.mark.parametrize("args, message", [
-    (["--checkpoint", "77"], "--checkpoint 77: there is none of this name"),
-    (["--episode", "7777"], "--episode 7777: its actions are not kept")])
+    (["--checkpoint", "77"], "--checkpoint 77: no checkpoint in"),
+    (["--episode", "7777"], "--episode 7777: no checkpoint")])
 def test_what_is_not_there_is_said(args, message, finished, tmp_path):
   done = command.run(
       "visualize.py", "--logdir", finished[0].parent, *args, "--outdir",
       tmp_path / "films", cwd=tmp_path)
   assert done.returncode == 2
-  assert message in done.stdout and "There are" in done.stdout
+  assert message in done.stdout and "Available" in done.stdout
 
 
 def test_environment_that_can_not_draw(tmp_path):

@@ -277,7 +277,7 @@ def test_an_environment_that_fails_on_another_machine(tmp_path):
   assert "RuntimeError: The motor is hot." in outputs[1]
   assert "Lost machine 1" in outputs[0]
   crash, = cluster.folder.glob("crashes/*")
-  assert f"What failed is kept in {crash}" in outputs[1].replace(
+  assert f"The failure is saved in {crash}" in outputs[1].replace(
       str(cluster.folder.resolve()), str(cluster.folder))
 
 

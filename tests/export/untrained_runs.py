@@ -53,4 +53,4 @@ def load(tmp_path, name, sampled=False) -> policy_lib.ExportablePolicy:
   """Return the policy of a new run folder."""
   folder = make_run(tmp_path, name)
   return policy_lib.load(
-      folder, checkpoint.newest_whole(folder.checkpoints), sampled)
+      folder, checkpoint.newest_readable(folder.checkpoints), sampled)

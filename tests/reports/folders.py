@@ -1,4 +1,4 @@
-"""Run folders, written as training writes them."""
+"""Makes run folders with the files that training writes."""
 
 import json
 
@@ -6,14 +6,16 @@ from agents import config as config_lib
 
 
 def make(path, scores, changes=None, sampled=(), warnings=()):
-  """Write a run folder; every report is 100 steps and 36 seconds later.
+  """Write a run folder with a report every 100 steps and 36 seconds.
 
   Args:
-    path: Its name is <time>-<config>.
-    scores: Of the evaluations; None where no episode ended.
-    changes: To the config.
-    sampled: Scores of training.
-    warnings: Of the last row of training.
+    path: Path of the folder; its name is <time>-<config>.
+    scores: Scores of the evaluations; None if no episode ended.
+    changes: Changes of the config, by dotted key.
+    sampled: Scores of training episodes, like `scores`.
+    warnings: Warnings in the last row of training.
+  Returns:
+    Path of the folder.
   """
   path.mkdir(parents=True)
   config = config_lib.Config().override({

@@ -1,4 +1,4 @@
-"""The report is one page that holds, shows and loads what it should."""
+"""The report is one HTML page without references to other files."""
 
 import csv
 import html.parser
@@ -17,7 +17,7 @@ _VOID = {"meta", "br", "hr", "img", "link", "input"}
 
 
 class _Checked(html.parser.HTMLParser):
-  """Fails on tags that are not closed in order; collects texts by tag."""
+  """Parser that rejects unbalanced tags and collects texts by tag."""
 
   def __init__(self, text):
     super().__init__()
@@ -67,7 +67,7 @@ def text(groups):
   return page.page(groups, "Runs of <all>")
 
 
-def test_the_page_is_well_formed_and_needs_no_other_file(text):
+def test_page_is_well_formed_and_references_no_other_file(text):
   checked = _Checked(text)
   assert len(checked.ids) == len(set(checked.ids)) > 20
   local = {f"#{name}" for name in checked.ids}
@@ -75,10 +75,10 @@ def test_the_page_is_well_formed_and_needs_no_other_file(text):
   assert set(re.findall(r"url\((#[^)]*)\)", text)) <= local
   assert "@import" not in text and "<script" not in text
   for url in re.findall(r"https?://[^\"' <]+", text):
-    assert "www.w3.org" in url, url  # Names, not links.
+    assert "www.w3.org" in url, url  # XML namespaces, not links.
 
 
-def test_the_page_follows_light_and_dark(text):
+def test_page_supports_light_and_dark_color_schemes(text):
   assert "color-scheme: light dark" in text
   figures = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
   assert len(figures) == 2
@@ -89,18 +89,18 @@ def test_the_page_follows_light_and_dark(text):
     assert colors and not colors & {"#000000", "#ffffff", "#010203"}
 
 
-def test_tables_tell_scores_seeds_and_what_is_published(text):
+def test_tables_show_scores_seeds_speed_and_published_scores(text):
   cells = [content for tag, content in _Checked(text).texts if tag == "td"]
   assert "0, 1, 2" in cells
-  assert "3,000 ± 1,000" in cells  # The last of 2000, 3000 and 4000.
+  assert "3,000 ± 1,000" in cells  # Last scores 2000, 3000, 4000.
   assert any(cell.startswith("3,000 [2,") for cell in cells)
   assert "5,819 after 1M (SB3 zoo, v3, 1 run)" in cells
   assert "7 ± 1" not in cells and "6" in cells and "cheetah" in cells
-  # Speed, its limit, and where the time went.
+  # Speed, its limit, and shares of the time.
   assert {"1,000", "2,000", "0.50", "50%", "20%"} <= set(cells)
 
 
-def test_differing_settings_and_warnings_are_told(text):
+def test_page_shows_differing_settings_and_warnings(text):
   texts = [content for _, content in _Checked(text).texts]
   assert "Settings that differ" in texts and "num_envs" in texts
   assert "algorithm.discount" not in texts
@@ -108,7 +108,7 @@ def test_differing_settings_and_warnings_are_told(text):
   assert "Runs of <all>" in texts
 
 
-def test_time_is_in_minutes_until_there_is_an_hour(tmp_path):
+def test_times_below_an_hour_are_in_minutes(tmp_path):
   for seconds, axis, cell in ((72, "minutes", "1.2 min"),
                               (3599, "minutes", "60 min"),
                               (7200, "hours", "2 h")):
@@ -125,22 +125,22 @@ def test_time_is_in_minutes_until_there_is_an_hour(tmp_path):
     assert f"{axis} of wall-clock time" in [content for _, content in texts]
 
 
-def test_unfinished_runs_are_told(text):
-  assert "3 of them have not come to the end" in text
+def test_page_shows_the_number_of_incomplete_runs(text):
+  assert "Incomplete runs: 3." in text
 
 
-def test_one_run_makes_a_report_too(groups):
+def test_page_of_one_group_has_no_settings_that_differ(groups):
   hopper, = (group for group in groups
              if group.runs[0].path.name == "4-hopper")
-  alone = page.page([hopper], "One")
-  _Checked(alone)
-  assert "1 run, " in alone and "Settings that differ" not in alone
-  assert "Warnings" in alone and "Too &lt;wild&gt;." in alone
-  quiet = page.page([groups[0]], "None")
-  assert "Warnings" not in quiet
+  one_group = page.page([hopper], "One")
+  _Checked(one_group)
+  assert "1 run, " in one_group and "Settings that differ" not in one_group
+  assert "Warnings" in one_group and "Too &lt;wild&gt;." in one_group
+  without_warnings = page.page([groups[0]], "None")
+  assert "Warnings" not in without_warnings
 
 
-def test_all_points_are_in_the_csv(groups):
+def test_csv_contains_all_scores(groups):
   rows = list(csv.DictReader(io.StringIO(page.points(groups))))
   assert len(rows) == 3 * 4 + 3 + 1
   last = [row for row in rows if row["actions"] == "mean"

@@ -5,7 +5,7 @@ from agents.reports import results
 from tests.reports import folders
 
 
-def test_runs_are_found_at_any_depth_once(tmp_path):
+def test_runs_at_any_depth_are_found_once(tmp_path):
   first = folders.make(tmp_path / "a" / "1-cheetah", [1.0])
   second = folders.make(tmp_path / "a" / "b" / "2-cheetah", [1.0])
   found = results.find([str(tmp_path), str(first)])
@@ -13,34 +13,34 @@ def test_runs_are_found_at_any_depth_once(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["empty", "missing"])
-def test_a_folder_without_runs_is_an_error(name, tmp_path):
+def test_folder_without_runs_raises_an_error(name, tmp_path):
   (tmp_path / "empty").mkdir()
   folders.make(tmp_path / "some" / "1-cheetah", [1.0])
   with pytest.raises(config_lib.ConfigError, match=f"{name}: there is no run"):
     results.find([str(tmp_path / "some"), str(tmp_path / name)])
 
 
-def test_a_line_that_is_being_written_does_not_count(tmp_path):
+def test_incomplete_last_line_is_ignored(tmp_path):
   path = folders.make(tmp_path / "1-cheetah", [1.0, 2.0])
   with open(path / "metrics.jsonl", "a") as file:
     file.write('{"phase": "eval", "st')
   assert [row["return_mean"] for row in results.read(path).rows] == [1.0, 2.0]
 
 
-def test_damage_is_told(tmp_path):
+def test_damaged_metrics_raise_an_error(tmp_path):
   path = folders.make(tmp_path / "1-cheetah", [1.0])
   (path / "metrics.jsonl").write_text("{]\n")
   with pytest.raises(config_lib.ConfigError, match="metrics.jsonl is damaged"):
     results.read(path)
 
 
-def test_a_run_without_any_rows_can_be_read(tmp_path):
+def test_run_without_metrics_has_no_rows(tmp_path):
   path = folders.make(tmp_path / "1-cheetah", [1.0])
   (path / "metrics.jsonl").unlink()
   assert results.read(path).rows == []
 
 
-def test_rows_without_a_score_are_left_out(tmp_path):
+def test_rows_without_a_score_are_excluded(tmp_path):
   run = results.read(folders.make(
       tmp_path / "1-cheetah", [1.0], sampled=[None, 3.0]))
   assert [row["return_mean"] for row in run.phase("train")] == [3.0]
@@ -53,15 +53,15 @@ def _group(tmp_path, **runs):
       for number, (name, changes) in enumerate(runs.items())])
 
 
-def test_seeds_and_what_is_incidental_make_one_group(tmp_path):
+def test_runs_that_differ_in_irrelevant_settings_form_one_group(tmp_path):
   groups = _group(tmp_path, cheetah={}, cheetah_b={"seed": 3}, cheetah_c={
-      "num_workers": 1, "double_buffering": True, "eval_every": 7})
+      "num_workers": 1, "env_processes": False, "eval_every": 7})
   assert [(group.task, group.label, len(group.runs)) for group in groups] == [
       ("HalfCheetah-v5", "cheetah", 3)]
   assert not results.differences(groups)
 
 
-def test_labels_tell_groups_of_a_task_apart(tmp_path):
+def test_labels_of_a_task_are_unique(tmp_path):
   groups = _group(
       tmp_path, cheetah={}, cheetah_b={"algorithm.discount": 0.9},
       quick={"steps": 10}, hopper={"env.id": "Hopper-v5"})
@@ -75,13 +75,13 @@ def test_labels_tell_groups_of_a_task_apart(tmp_path):
       "steps": [100, 100, 10, 100]}
 
 
-def test_extended_runs_are_no_runs_with_the_larger_budget(tmp_path):
+def test_extended_runs_form_their_own_group(tmp_path):
   groups = _group(tmp_path, cheetah={}, cheetah_b={"extended_from": [50]})
   assert [group.label for group in groups] == [
       "cheetah, extended_from=[50]", "cheetah, extended_from=[]"]
 
 
-def test_a_run_is_complete_once_its_budget_is_evaluated(tmp_path):
+def test_run_is_complete_after_evaluation_of_its_budget(tmp_path):
   run = results.read(folders.make(
       tmp_path / "1-cheetah", [1.0, 2.0], sampled=[1.0, 2.0]))
   assert run.complete
@@ -90,7 +90,7 @@ def test_a_run_is_complete_once_its_budget_is_evaluated(tmp_path):
       row for row in run.rows if row["phase"] == "train"]).complete
 
 
-def test_labels_have_the_first_digits_of_numbers(tmp_path):
+def test_labels_round_numbers(tmp_path):
   groups = _group(
       tmp_path, a={"algorithm.learning_rate": 0.0002619123082959723},
       a_b={"algorithm.learning_rate": 0.99995})
@@ -98,7 +98,7 @@ def test_labels_have_the_first_digits_of_numbers(tmp_path):
       "a, learning_rate=0.000261912", "a, learning_rate=0.99995"]
 
 
-def test_tasks_differ_by_arguments_too(tmp_path):
+def test_tasks_with_different_arguments_differ(tmp_path):
   groups = _group(tmp_path, ant={"env.id": "Ant-v5"}, ant_b={
       "env.id": "Ant-v5", "env.kwargs": {"contact_cost_weight": 0}})
   assert [group.task for group in groups] == [

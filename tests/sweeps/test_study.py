@@ -8,7 +8,7 @@ import pytest
 
 from agents import config as config_lib
 from agents.sweeps import study as study_lib
-from agents.sweeps import trial as trial_lib
+from agents.sweeps import trial_runner
 from tests import command
 
 
@@ -21,20 +21,20 @@ def _study(storage, about=None):
   return study_lib.Study(storage, "name", about or {"steps": 1}, 20)
 
 
-def _run(study, trials, amount, at_once=1, stop=lambda: False):
-  told = []
-  study.run(trials, amount, at_once, stop, told.append)
-  return told
+def _run(study, run_trial, num_trials, num_parallel=1, stop=lambda: False):
+  """Run trials and return those that ended."""
+  ended = []
+  study.run(run_trial, num_trials, num_parallel, stop, ended.append)
+  return ended
 
 
 def _square(trial):
   return -(trial.suggest_float("x", -10, 10) - 2) ** 2
 
 
-@pytest.mark.parametrize("at_once", [1, 3])
-def test_so_many_trials_are_run_and_the_best_stands_first(storage, at_once):
-  told = _run(_study(storage), _square, 15, at_once)
-  assert len(told) == 15
+@pytest.mark.parametrize("num_parallel", [1, 3])
+def test_study_runs_its_number_of_trials_and_sorts_them(storage, num_parallel):
+  assert len(_run(_study(storage), _square, 15, num_parallel)) == 15
   study = _study(storage)
   assert len(study.ended) == len(study.best) == 15
   values = [trial.value for trial in study.best]
@@ -42,43 +42,43 @@ def test_so_many_trials_are_run_and_the_best_stands_first(storage, at_once):
   assert abs(study.best[0].params["x"] - 2) < 2
 
 
-def test_trials_of_before_count(storage):
+def test_earlier_trials_count(storage):
   _run(_study(storage), _square, 3)
   assert len(_run(_study(storage), _square, 5)) == 2
   assert not _run(_study(storage), _square, 5)
 
 
-def test_so_many_run_side_by_side(storage):
+def test_trials_run_in_parallel(storage):
   barrier = threading.Barrier(2, timeout=30)
   def meet(trial):
     barrier.wait()
     return 0.0
-  assert len(_run(_study(storage), meet, 4, at_once=2)) == 4
+  assert len(_run(_study(storage), meet, 4, num_parallel=2)) == 4
 
 
-def test_what_was_stopped_goes_on_with_the_same_values(storage):
+def test_interrupted_trial_resumes_with_the_same_values(storage):
   stopping, tried = [], []
-  def stopped(trial):
+  def interrupt(trial):
     tried.append(trial.suggest_float("x", 0, 1))
     if len(tried) == 2:
       stopping.append(True)
-      raise trial_lib.Stopped
+      raise trial_runner.TrialInterrupted
     return 0.0
-  told = _run(_study(storage), stopped, 4, stop=lambda: bool(stopping))
-  assert len(told) == 1
+  ended = _run(_study(storage), interrupt, 4, stop=lambda: bool(stopping))
+  assert len(ended) == 1
   numbers = []
-  def go_on(trial):
-    numbers.append((trial_lib.first_number(trial),
+  def resume(trial):
+    numbers.append((trial_runner.first_number(trial),
                     trial.suggest_float("x", 0, 1)))
     return 1.0
   study = _study(storage)
-  assert len(_run(study, go_on, 4)) == 3
+  assert len(_run(study, resume, 4)) == 3
   assert numbers[0] == (1, tried[1])
   assert len(study.ended) == 4
 
 
 @pytest.mark.slow
-def test_others_go_on_with_trials_of_a_process_that_was_killed(
+def test_trials_of_killed_process_are_resumed_by_another(
     storage, monkeypatch):
   monkeypatch.setattr(study_lib, "_HEARTBEAT", 1)
   monkeypatch.setattr(study_lib, "_GRACE", 2)
@@ -96,115 +96,118 @@ study.run(hang, 1, 1, lambda: False, print)
 """], stdout=subprocess.PIPE, text=True, cwd=command.ROOT)
   value = float(process.stdout.readline())
   waiting = []
-  def go_on(trial):
+  def resume(trial):
     waiting.append(time.monotonic())
     return trial.suggest_float("x", 0, 1)
   killed = time.monotonic()
   process.kill()
   process.communicate()
-  told, = _run(study, go_on, 1)  # Not before nobody else is at it.
+  # The grace period passes before the trial is resumed.
+  ended, = _run(study, resume, 1)
   assert waiting[0] > killed + 1
-  assert told.value == value and trial_lib.first_number(told) == 0
+  assert ended.value == value and trial_runner.first_number(ended) == 0
 
 
 @pytest.mark.slow
-def test_who_was_killed_before_the_first_sign_of_life_is_missed(
+def test_trial_killed_before_its_first_heartbeat_is_resumed(
     storage, monkeypatch):
   monkeypatch.setattr(study_lib, "_HEARTBEAT", 1)
   monkeypatch.setattr(study_lib, "_GRACE", 2)
-  optuna.create_study(  # Without any sign of life.
+  optuna.create_study(  # Without a heartbeat.
       study_name="name", storage=storage, direction="maximize").ask()
   deadline = time.monotonic() + 60
-  told, = _run(_study(storage), _square, 1,
-               stop=lambda: time.monotonic() > deadline)
-  assert trial_lib.first_number(told) == 0
+  ended, = _run(_study(storage), _square, 1,
+                stop=lambda: time.monotonic() > deadline)
+  assert trial_runner.first_number(ended) == 0
 
 
-def test_no_two_go_on_with_the_same_trial(storage):
+def test_parallel_trials_resume_different_trials(storage):
   stopping = []
-  def stopped(trial):
+  def interrupt(trial):
     trial.suggest_float("x", 0, 1)
     stopping.append(True)
-    raise trial_lib.Stopped
+    raise trial_runner.TrialInterrupted
   barrier = threading.Barrier(4, timeout=30)
-  def stopped_together(trial):
+  def interrupt_together(trial):
     barrier.wait()
-    stopped(trial)
+    interrupt(trial)
   study = _study(storage)
   for _ in range(5):
     stopping.clear()
-    _run(study, stopped_together, 4, at_once=4, stop=lambda: bool(stopping))
+    _run(study, interrupt_together, 4, num_parallel=4,
+         stop=lambda: bool(stopping))
   numbers = []
-  def go_on(trial):
-    numbers.append(trial_lib.first_number(trial))
+  def resume(trial):
+    numbers.append(trial_runner.first_number(trial))
     return trial.suggest_float("x", 0, 1)
-  _run(study, go_on, 4, at_once=4)
+  _run(study, resume, 4, num_parallel=4)
   assert sorted(numbers) == [0, 1, 2, 3]
 
 
-def test_an_unexpected_error_ends_it_whoever_had_it(storage):
+def test_unexpected_error_of_any_thread_ends_the_sweep(storage):
   barrier = threading.Barrier(2, timeout=30)
-  def one_of_them(trial):
+  def fail_first(trial):
     barrier.wait()
     return 1 / trial.number
   with pytest.raises(ZeroDivisionError):
-    _run(_study(storage), one_of_them, 2, at_once=2)
+    _run(_study(storage), fail_first, 2, num_parallel=2)
 
 
-def test_pruned_trials_and_failed_ones_count(storage):
-  def some(trial):
+def test_pruned_and_failed_trials_count(storage):
+  def run_trial(trial):
     x = trial.suggest_int("x", 0, 9)
     if trial.number == 1:
       trial.set_user_attr("why", "failed")
-      raise trial_lib.TrialFailed("Something.")
+      raise trial_runner.TrialFailed("Something.")
     if trial.number == 2:
       trial.report(1.0, 0)
       raise optuna.TrialPruned
     return x
   study = _study(storage)
-  told = _run(study, some, 4)
-  assert [trial.number for trial in told] == [0, 1, 2, 3]
+  ended = _run(study, run_trial, 4)
+  assert [trial.number for trial in ended] == [0, 1, 2, 3]
   assert sorted(trial.number for trial in study.best) == [0, 3]
 
 
-def test_failures_in_a_row_end_it(storage):
+def test_consecutive_failures_end_the_sweep(storage):
   def fail(trial):
     if trial.number in (2, 3):
       return 0.0
     trial.set_user_attr("why", "failed")
-    raise trial_lib.TrialFailed(f"Trial {trial.number}.")
-  with pytest.raises(trial_lib.TrialFailed, match="Trial 6."):
+    raise trial_runner.TrialFailed(f"Trial {trial.number}.")
+  with pytest.raises(trial_runner.TrialFailed, match="Trial 6."):
     _run(_study(storage), fail, 20)
 
 
-def test_trials_behind_the_median_are_pruned(storage):
+def test_trials_below_the_median_are_pruned(storage):
   def learn(trial):
-    for turn in range(1, 21):
-      trial.report(turn * (1 if trial.number < 6 else -1), turn)
+    for index in range(1, 21):
+      trial.report(index * (1 if trial.number < 6 else -1), index)
       if trial.should_prune():
-        trial.set_user_attr("turn", turn)
+        trial.set_user_attr("index", index)
         raise optuna.TrialPruned
     return 20.0
-  told = _run(_study(storage), learn, 8)
-  assert [trial.user_attrs.get("turn") for trial in told] == 6 * [None] + [5, 5]
+  ended = _run(_study(storage), learn, 8)
+  assert [trial.user_attrs.get("index") for trial in ended] == (
+      6 * [None] + [5, 5])
 
 
-def test_a_study_is_about_one_thing(storage):
+def test_study_with_other_settings_raises_an_error(storage):
   _study(storage, {"steps": 1, "space": {"a": [1]}})
-  _study(storage, {"steps": 1, "space": {"a": [1]}, "younger": 3})
+  _study(storage, {"steps": 1, "space": {"a": [1]}, "new_setting": 3})
   with pytest.raises(config_lib.ConfigError, match="began with another space"):
     _study(storage, {"steps": 1, "space": {"a": [2]}})
 
 
 @pytest.mark.parametrize("url", [
     "sqlite:////nowhere/at/all.db", "nonsense", "mysql://host/name"])
-def test_a_storage_that_can_not_be_used_is_told(url, monkeypatch):
-  monkeypatch.setattr(study_lib, "_MOST_ATTEMPTS", 1)
+def test_unusable_storage_raises_an_error(url, monkeypatch):
+  monkeypatch.setattr(study_lib, "_MAX_ATTEMPTS", 1)
   with pytest.raises(config_lib.ConfigError, match=f"{url} can't be used"):
     _study(url)
 
 
-def test_processes_may_begin_at_the_same_time(storage):
+def test_processes_start_a_study_concurrently(storage):
   code = f"""
 from agents.sweeps import study as study_lib
 study = study_lib.Study({storage!r}, "name", {{"steps": 1}}, 20)

@@ -1,4 +1,4 @@
-"""Predictions are compared with what was measured (docs/performance.md)."""
+"""Predicted times agree with measured times (docs/performance.md)."""
 
 import gymnasium
 import pytest
@@ -12,7 +12,7 @@ from agents.training import cost_model
     ("cheetah", 69_958, 26_848), ("walker", 19_553, 10_708),
     ("hopper", 25_095, 13_071), ("ant", 10_617, 7_088),
     ("humanoid", 7_368, 4_915)])
-def test_training_takes_about_what_it_took(name, raw, training):
+def test_predicted_speed_is_near_the_measured_speed(name, raw, training):
   # Measured with these settings.
   config = configs.load(name)[1].override({
       "num_envs": 64, "algorithm.segment_length": 32,
@@ -24,11 +24,11 @@ def test_training_takes_about_what_it_took(name, raw, training):
   assert 1e6 / seconds == pytest.approx(training, rel=0.2)
 
 
-def test_evaluations_count():
+def test_predicted_time_includes_evaluations():
   _, config = configs.load("cheetah")
   space = gymnasium.spaces.Box(-1, 1, (17,))
   without, with_them = (cost_model.training_seconds(
       config, space, 2048, 1_000_000, 35_000, 2, length)
                         for length in (0, 1000))
-  # Twenty of them, of a thousand batched steps each.
+  # Training evaluates twenty times, with 1,000 batched steps each.
   assert 10 < with_them - without < 25

@@ -92,7 +92,7 @@ def test_divergence_that_comes_again_ends_the_run(tmp_path, capsys):
       "algorithm.learning_rate": 1e30, "algorithm.update_epochs": 4,
       "algorithm.max_grad_norm": 1e30})
   loop.start()
-  message = r"became .* after step 0, whose first [1-3] of 4 minibatches had"
+  message = r"became .* after step 0; its first [1-3] of 4 minibatches had"
   with pytest.raises(errors.TrainingDiverged, match=message):
     loop.run()
   told = capsys.readouterr().err
@@ -129,7 +129,7 @@ def test_divergence_that_does_not_come_again_costs_what_was_not_saved(
   loop.run()
   assert poisoned and loop.step == 120
   told = capsys.readouterr().err
-  assert "in the update after step 100, whose first 0 of 1 minibatches" in told
+  assert "in the update after step 100; its first 0 of 1 minibatches" in told
   assert "Going on from the checkpoint of step 80, with other" in told
   rows, others = command.rows(folder.path), command.rows(finished[1].path)
   assert [row["step"] for row in rows] == [row["step"] for row in others]
@@ -195,17 +195,17 @@ def test_failing_environment_leaves_a_checkpoint(survived, tmp_path, capfd):
   printed = capfd.readouterr().err
   told = re.findall(
       r"Warning, step 0: restart: Environment \d \('Faulty', seed \d+, step 1 "
-      r"of its episode\) failed in step\(\): ValueError: faulty step All of "
-      r"it is in (.*)\.\n", printed)
+      r"of its episode\) failed in step\(\): ValueError: faulty step "
+      r"\(details: (.*)\)\n", printed)
   assert len(told) == survived
-  told += re.findall(r"What failed is kept in (.*)\.\n", printed)
+  told += re.findall(r"The failure is saved in (.*)\.\n", printed)
   kept = [str(path) for path in (folder.path / "crashes").glob("*")]
   assert sorted(told) == sorted(kept) and len(told) == survived + 1
   for path in kept:
     crash = crash_folder.load(pathlib.Path(path))
     assert crash.config == folder.config
-    assert "faulty step" in crash.incident.text
-    broken, = crash.incident.broken
+    assert "faulty step" in crash.failure.text
+    broken, = crash.failure.broken
     assert len(broken.action) == 2
 
 
@@ -322,7 +322,7 @@ def test_environment_that_fails_in_its_replay_is_blamed_itself(tmp_path):
     loop.resume()
   assert isinstance(caught.value.__cause__, base.EnvironmentFailure)
   kept, = (folder.path / "crashes").iterdir()
-  assert len(crash_folder.load(kept).incident.broken) == 1
+  assert len(crash_folder.load(kept).failure.broken) == 1
 
 
 def _changed(finished, tmp_path, change):

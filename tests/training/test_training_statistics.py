@@ -1,4 +1,4 @@
-"""Scores are counted from one report to the next."""
+"""Statistics describe the episodes between two reports."""
 
 import numpy as np
 import tensorflow as tf
@@ -8,31 +8,31 @@ from agents.training import epoch_result
 from agents.training import training_statistics
 
 
-def _epoch(*played):
-  """An epoch whose episodes have these lengths, scores and infos."""
-  nothing = tf.zeros([0])
+def _epoch(*episode_data):
+  """Return an epoch of episodes given by (length, score, info)."""
+  samples = epoch_result.Samples(
+      *[tf.zeros([0])] * len(epoch_result.Samples._fields))
   return epoch_result.Epoch({}, 0, 0, [
       episodes.Episode(0, np.zeros((length, 1)), score, info)
-      for length, score, info in played], 0, {}, 0.0, epoch_result.Samples(
-          *[nothing] * len(epoch_result.Samples._fields)))
+      for length, score, info in episode_data], 0, {}, 0.0, samples)
 
 
-def test_only_whole_episodes_count():
-  counted = training_statistics.TrainingStatistics()
-  counted.add(_epoch(
+def test_staggered_episodes_are_excluded():
+  statistics = training_statistics.TrainingStatistics()
+  statistics.add(_epoch(
       (10, 1.0, {"reward_parts": {"reward_run": 2.0}}),
       (3, 99.0, {"reward_parts": {"reward_run": 9.0}, "cut_short": 1.0})))
-  counted.add(_epoch())
-  counted.add(_epoch((20, 3.0, {"reward_parts": {
+  statistics.add(_epoch())
+  statistics.add(_epoch((20, 3.0, {"reward_parts": {
       "reward_run": 4.0, "reward_jump": 1.0}})))
-  assert counted.row() == {
+  assert statistics.row() == {
       "episodes": 2, "return_mean": 2.0, "return_std": 1.0, "return_min": 1.0,
       "return_max": 3.0, "length_mean": 15.0}
-  assert counted.parts() == {"run": 3.0, "jump": 0.5}
+  assert statistics.mean_reward_parts() == {"run": 3.0, "jump": 0.5}
 
 
-def test_without_episodes_there_are_no_scores():
+def test_statistics_without_episodes_are_none():
   row = training_statistics.TrainingStatistics().row()
   assert row.pop("episodes") == 0
   assert set(row.values()) == {None}
-  assert training_statistics.TrainingStatistics().parts() == {}
+  assert training_statistics.TrainingStatistics().mean_reward_parts() == {}

@@ -1,9 +1,9 @@
-"""What is left of a failure: a folder with data, nothing that runs.
+"""Crash folders: data about a failure that `replay` reproduces.
 
-    about.txt      what failed where: traceback or stacks
-    config.yaml    of the run
-    episodes.npz   environment, seed and actions of each episode that was to go
-                   on; of a worker that died, all that it may have died of
+    about.txt      the failure: traceback or stacks of the threads
+    config.yaml    all settings of the run
+    episodes.npz   environment, seed and actions of each episode that failed;
+                   for a worker that died, of all its running episodes
 """
 
 from __future__ import annotations
@@ -21,66 +21,73 @@ from agents.training.run_folder import import_guard
 
 
 class Crash(NamedTuple):
-  """A failure as it was kept."""
+  """Contents of a crash folder."""
 
   config: config_lib.Config
-  incident: failure_budget.Failure
+  failure: failure_budget.Failure
 
 
-def save(folder: pathlib.Path, step: int, incident: failure_budget.Failure,
+def save(folder: pathlib.Path, step: int, failure: failure_budget.Failure,
          config: config_lib.Config) -> pathlib.Path:
-  """Keep a failure.
+  """Save a failure in a new crash folder.
 
   Args:
-    folder: Where such are kept; made if there is none.
-    step: Training steps done before the epoch in which it happened.
-    incident: What failed.
-    config: Of the run.
+    folder: Folder of the crash folders; created if missing.
+    step: Training steps completed before the epoch of the failure.
+    failure: Description and episodes of the failure.
+    config: Configuration of the run.
   Returns:
-    A new folder within it.
+    Path of the new folder.
+  Raises:
+    WriteError: If the folder cannot be written.
   """
   number = 1
   while (path := folder / f"{step:012d}-{number}").exists():
     number += 1
-  with atomic_write.explained(path):
+  with atomic_write.convert_errors(path):
     path.mkdir(parents=True)
     (path / "about.txt").write_text(
-        incident.text, "utf-8", errors="backslashreplace")
+        failure.text, "utf-8", errors="backslashreplace")
     (path / "config.yaml").write_text(config_lib.dump(config))
-    if broken := incident.episodes:
+    if episodes := failure.episodes:
       np.savez(
           path / "episodes.npz",
-          environment=[one.environment for one in broken],
-          seed=[one.seed for one in broken],
-          length=[len(one.action) for one in broken],
-          action=np.concatenate([one.action for one in broken]))
+          environment=[episode.environment for episode in episodes],
+          seed=[episode.seed for episode in episodes],
+          length=[len(episode.action) for episode in episodes],
+          action=np.concatenate([episode.action for episode in episodes]))
   return path
 
 
 def load(path: pathlib.Path) -> Crash:
-  """Return what was kept in a folder; loading runs no code.
+  """Load a crash folder without executing any code from it.
 
+  Args:
+    path: Path of the crash folder.
+  Returns:
+    Settings of the run and the failure.
   Raises:
-    ConfigError: If there is no such folder, or it can't be read.
+    ConfigError: If the folder is missing or cannot be read.
   """
   try:
     text = (path / "about.txt").read_text("utf-8", errors="replace")
     config = config_lib.load(
         (path / "config.yaml").read_text(), str(path / "config.yaml"))
+    # Guard the crash folder and the run folder two levels above.
     for folder in (path, *path.resolve().parents[:2]):
-      if (folder / "config.yaml").exists():  # The crash's, and the run's.
+      if (folder / "config.yaml").exists():
         import_guard.add(folder)
-    broken: tuple[failure_budget.FailedEpisode, ...] = ()
+    episodes: tuple[failure_budget.FailedEpisode, ...] = ()
     if (path / "episodes.npz").exists():
       with np.load(path / "episodes.npz", allow_pickle=False) as file:
         actions = np.split(file["action"], np.cumsum(file["length"])[:-1])
-        broken = tuple(itertools.starmap(failure_budget.FailedEpisode, zip(
+        episodes = tuple(itertools.starmap(failure_budget.FailedEpisode, zip(
             file["environment"].tolist(), file["seed"].tolist(), actions,
             strict=True)))
   except config_lib.ConfigError:
     raise
   except Exception as error:
     raise config_lib.ConfigError(
-        f"{path} is not the folder of a crash, RUN_DIR/crashes/...: "
+        f"{path} is not a crash folder, RUN_DIR/crashes/...: "
         f"{str(error).partition('.')[0]}.") from None
-  return Crash(config, failure_budget.Failure(text, broken))
+  return Crash(config, failure_budget.Failure(text, episodes))

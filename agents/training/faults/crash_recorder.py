@@ -1,10 +1,9 @@
-"""Keeps and counts what fails in the environments of a run."""
+"""Counts failures of environments and saves them as crash folders."""
 
 from __future__ import annotations
 
 import pathlib
 import sys
-from collections.abc import Iterator
 
 from agents import config as config_lib
 from agents import errors
@@ -13,50 +12,60 @@ from agents.training.faults import crash_folder
 from agents.training.run_folder import run_folder
 
 
-class Failures:
-  """What was survived, and what was not.
+class CrashRecorder:
+  """Saves the failures of one run.
+
+  Attributes:
+    count: Environments and workers replaced in the run, across resumes.
 
   Args:
-    folder: Of the run.
-    config: Of the run.
-    incidents: Where environments and workers leave word.
+    folder: Run folder.
+    config: Configuration of the run.
+    failures: Failures reported by environments and workers.
   """
 
   def __init__(self, folder: run_folder.RunFolder, config: config_lib.Config,
-               incidents: failure_budget.FailureBudget):
+               failures: failure_budget.FailureBudget):
     self._folder = folder.path / "crashes"
     self._config = config
-    self._incidents = incidents
-    self.count = 0  # Of environments and workers replaced in the whole run.
+    self._failures = failures
+    self.count = 0
 
-  def survived(self, step: int) -> Iterator[str]:
-    """Count what was survived since the last call, keep it and yield a line.
-
-    Args:
-      step: Training steps so far.
-    """
-    for incident in self._incidents.drain():
-      self.count += 1
-      kept = self._keep(step, incident)
-      yield (f"step {step:,}: restart: {incident.summary} All of it is in "
-             f"{kept}.")
-
-  def keep_fatal(self, step: int, error: Exception):
-    """Keep what has led to an error, and say where.
+  def save_survived(self, step: int) -> list[str]:
+    """Count and save the failures that training survived since the last call.
 
     Args:
-      step: Training steps so far.
-      error: For which `of_environments` holds.
+      step: Training steps completed.
+    Returns:
+      One line per failure for the console.
     """
-    incident = self._incidents.fatal or failure_budget.Failure(str(error))
-    print(f"What failed is kept in {self._keep(step, incident)}.",
+    failures = self._failures.drain()
+    self.count += len(failures)
+    return [f"step {step:,}: restart: {failure.summary} "
+            f"(details: {self._save(step, failure)})" for failure in failures]
+
+  def save_fatal(self, step: int, error: Exception):
+    """Save the failure that caused an error, and print the path.
+
+    Args:
+      step: Training steps completed.
+      error: Error for which `is_environment_failure` is true.
+    """
+    failure = self._failures.fatal or failure_budget.Failure(str(error))
+    print(f"The failure is saved in {self._save(step, failure)}.",
           file=sys.stderr)
 
-  def _keep(self, step: int, incident: failure_budget.Failure) -> pathlib.Path:
-    return crash_folder.save(self._folder, step, incident, self._config)
+  def _save(self, step: int, failure: failure_budget.Failure) -> pathlib.Path:
+    return crash_folder.save(self._folder, step, failure, self._config)
 
 
-def of_environments(error: Exception) -> bool:
-  """Whether environments have failed, and the trainer is as it was."""
-  return any(isinstance(x, errors.EnvironmentsError)
-             for x in (error, error.__cause__))
+def is_environment_failure(error: Exception) -> bool:
+  """Return whether an error was caused by environments.
+
+  Args:
+    error: Error that ended an epoch.
+  Returns:
+    True if the trainer still has the state of the last complete epoch.
+  """
+  return any(isinstance(cause, errors.EnvironmentsError)
+             for cause in (error, error.__cause__))

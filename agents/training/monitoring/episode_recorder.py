@@ -1,13 +1,13 @@
-"""The last episodes of training, which can be played again and filmed."""
+"""Keeps the last training episodes for replay and videos."""
 
 from __future__ import annotations
 
 import collections
+import itertools
 import pathlib
 import sys
 from collections.abc import Iterable
 from collections.abc import Iterator
-from typing import Any
 from typing import NamedTuple
 
 import numpy as np
@@ -17,123 +17,152 @@ from agents.environments.data import episodes as episodes_lib
 from agents.training.run_folder import checkpoint
 from agents.videos import video
 
-_MOST_EPISODES = 32
-_MOST_STEPS = 20_000  # Of all together, but for the last one.
+_MAX_EPISODES = 32
+_MAX_STEPS = 20_000  # Summed over all episodes; the last one always stays.
+_PREFIX = "recorded/"  # Starts the names of the arrays in a checkpoint.
 
 
-class Recorded(NamedTuple):
-  """One episode of training."""
+class RecordedEpisode(NamedTuple):
+  """A training episode with its position in the run."""
 
-  number: int  # Among all episodes of the run, from 0, by their ends.
-  step: int  # Of training, at the end of the update that it was for.
+  number: int  # Index among all episodes of the run, in order of their ends.
+  step: int  # Training steps completed after the update that used the episode.
   episode: episodes_lib.Episode
 
 
-class Recorder:
-  """Keeps the last few episodes, as many as fit."""
+class EpisodeRecorder:
+  """Queue of the last training episodes."""
 
   def __init__(self):
-    self._kept: collections.deque[Recorded] = collections.deque()
-    self._count = 0  # Episodes so far.
-    self._steps = 0  # Of those that are kept.
+    self._recorded: collections.deque[RecordedEpisode] = collections.deque()
+    self._num_ended = 0  # Episodes of the run, including forgotten ones.
 
   def add(self, episodes: Iterable[episodes_lib.Episode], step: int):
-    """Record episodes that ended before a step of training."""
+    """Record the ended episodes of an epoch and forget the oldest ones.
+
+    Args:
+      episodes: Episodes in order of their ends.
+      step: Training steps completed after the epoch.
+    """
     for episode in episodes:
-      self._kept.append(Recorded(self._count, step, episode))
-      self._count += 1
-      self._steps += episode.length
-    while len(self._kept) > 1 and (
-        len(self._kept) > _MOST_EPISODES or self._steps > _MOST_STEPS):
-      self._steps -= self._kept.popleft().episode.length
+      self._recorded.append(RecordedEpisode(self._num_ended, step, episode))
+      self._num_ended += 1
+    num_steps = sum(recorded.episode.length for recorded in self._recorded)
+    while len(self._recorded) > 1 and (
+        len(self._recorded) > _MAX_EPISODES or num_steps > _MAX_STEPS):
+      num_steps -= self._recorded.popleft().episode.length
 
   @property
-  def last(self) -> Recorded | None:
-    """The last episode, if there is one."""
-    return self._kept[-1] if self._kept else None
+  def last(self) -> RecordedEpisode | None:
+    """The last episode, or None before the first one."""
+    return self._recorded[-1] if self._recorded else None
 
   def arrays(self) -> dict[str, np.ndarray]:
-    """Return what a checkpoint holds; actions lie one after the other."""
-    kept = [one.episode for one in self._kept]
+    """Return the state as arrays for a checkpoint.
+
+    Returns:
+      Arrays of shape [E] with one value per episode, the concatenated actions
+      of shape [L, ...], and the scalar number of ended episodes.
+    """
+    recorded = self._recorded
+    episodes = [one.episode for one in recorded]
     return {
-        "number": np.array([one.number for one in self._kept], np.int64),
-        "step": np.array([one.step for one in self._kept], np.int64),
-        "seed": np.array([episode.seed for episode in kept], np.int64),
-        "score": np.array([episode.score for episode in kept], np.float64),
-        "length": np.array([episode.length for episode in kept], np.int64),
+        "number": np.array([one.number for one in recorded], np.int64),
+        "step": np.array([one.step for one in recorded], np.int64),
+        "seed": np.array([episode.seed for episode in episodes], np.int64),
+        "score": np.array([episode.score for episode in episodes], np.float64),
+        "length": np.array([episode.length for episode in episodes], np.int64),
         "action": np.concatenate(
-            [episode.action for episode in kept] or [np.zeros(0)]),
-        "count": np.array(self._count, np.int64)}
+            [episode.action for episode in episodes] or [np.zeros(0)]),
+        "count": np.array(self._num_ended, np.int64)}
 
   def load(self, arrays: dict[str, np.ndarray]):
-    """Undo `arrays`; a checkpoint without any is of an older version."""
-    if not arrays:
-      return
-    self._kept = collections.deque(_read(arrays))
-    self._count = int(arrays["count"])
-    self._steps = sum(one.episode.length for one in self._kept)
+    """Restore the state.
+
+    Args:
+      arrays: Result of `arrays`; empty in checkpoints of older versions.
+    """
+    if arrays:
+      self._recorded = collections.deque(_parse(arrays))
+      self._num_ended = int(arrays["count"])
 
 
-def find(checkpoints: pathlib.Path, number: int) -> Recorded:
-  """Return an episode of training that some checkpoint still holds.
+def find(checkpoints: pathlib.Path, number: int) -> RecordedEpisode:
+  """Find a training episode in the checkpoints of a run.
 
   Args:
-    checkpoints: Folder of the checkpoints of a run.
-    number: Of the episode; negative to count from the last one.
+    checkpoints: Folder of the checkpoints.
+    number: Index of the episode; negative indices count from the last one.
+  Returns:
+    The episode with its actions.
   Raises:
-    ConfigError: If it is not there.
+    CheckpointError: If the folder contains no checkpoint.
+    ConfigError: If no checkpoint contains the episode.
   """
-  kept: dict[int, Recorded] = {}
-  checkpoint.newest(checkpoints)  # Says so if there is none.
+  recorded: dict[int, RecordedEpisode] = {}
+  checkpoint.newest(checkpoints)  # Raises if the folder has no checkpoint.
   for path in checkpoint.paths(checkpoints):
     try:
       arrays, _ = checkpoint.load(path)
     except checkpoint.CheckpointError as error:
       print(f"Note: {error}", file=sys.stderr)
       continue
-    kept |= {one.number: one for one in _read(recorded_arrays(arrays))}
-  numbers = sorted(kept)
+    recorded |= {one.number: one for one in _parse(recorded_arrays(arrays))}
+  numbers = sorted(recorded)
   if number < 0 and -number <= len(numbers):
     number = numbers[number]
-  if number not in kept:
-    there = ", ".join(_ranges(numbers)) or "none yet"
+  if number not in recorded:
     raise config_lib.ConfigError(
-        f"--episode {number}: its actions are not kept, only those of the last "
-        f"episodes before each checkpoint. There are: {there}.")
-  return kept[number]
+        f"--episode {number}: no checkpoint contains its actions. Checkpoints "
+        "contain the last episodes before they were saved. Available episodes: "
+        f"{', '.join(_ranges(numbers)) or '(none)'}.")
+  return recorded[number]
 
 
-def film(recorded: Recorded, outdir: pathlib.Path) -> video.Video:
-  """Return what to film of an episode of training."""
+def make_video(recorded: RecordedEpisode, outdir: pathlib.Path) -> video.Video:
+  """Describe the video of a training episode.
+
+  Args:
+    recorded: Episode to show.
+    outdir: Folder of the video file.
+  Returns:
+    Path, caption and episode of the video.
+  """
   number, step, episode = recorded
   caption = f"training, episode {number:,}, step {step:,}"
   return video.Video(str(outdir / f"training-episode-{number}.mp4"),
-                       (video.Tile(episode, caption),))
+                    (video.Tile(episode, caption),))
 
 
 def recorded_arrays(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-  """Return those of a checkpoint's arrays that `Recorder.arrays` made."""
-  return {name.removeprefix("recorded/"): array
-          for name, array in arrays.items() if name.startswith("recorded/")}
+  """Select the arrays of an episode recorder from a checkpoint.
+
+  Args:
+    arrays: All arrays of the checkpoint, by name.
+  Returns:
+    Arguments of `EpisodeRecorder.load`.
+  """
+  return {name.removeprefix(_PREFIX): array
+          for name, array in arrays.items() if name.startswith(_PREFIX)}
 
 
-def _read(arrays: dict[str, Any]) -> Iterator[Recorded]:
+def _parse(arrays: dict[str, np.ndarray]) -> Iterator[RecordedEpisode]:
+  """Yield the episodes that `EpisodeRecorder.arrays` converted to arrays."""
   if not arrays:
     return
   actions = np.split(arrays["action"], np.cumsum(arrays["length"])[:-1])
-  for row, action in zip(range(len(arrays["number"])), actions):
-    yield Recorded(
-        int(arrays["number"][row]), int(arrays["step"][row]),
-        episodes_lib.Episode(
-            int(arrays["seed"][row]), action, float(arrays["score"][row]), {}))
+  columns = (arrays[name].tolist() for name in (
+      "number", "step", "seed", "score"))
+  for number, step, seed, score, action in zip(*columns, actions):
+    yield RecordedEpisode(
+        number, step, episodes_lib.Episode(seed, action, score, {}))
 
 
 def _ranges(numbers: list[int]) -> Iterator[str]:
-  """Say 3, 4, 5, 9 as 3 to 5, 9."""
-  for index, number in enumerate(numbers):
-    if index and numbers[index - 1] == number - 1:
-      continue
-    end = index
-    while end + 1 < len(numbers) and numbers[end + 1] == numbers[end] + 1:
-      end += 1
-    yield f"{number:,}" + (f" to {numbers[end]:,}" if end > index else "")
+  """Yield ascending numbers as ranges: 3, 4, 5, 9 become "3 to 5" and "9"."""
+  # Consecutive numbers have the same distance from their index.
+  for _, group in itertools.groupby(
+      enumerate(numbers), lambda item: item[1] - item[0]):
+    consecutive = [number for _, number in group]
+    first, last = consecutive[0], consecutive[-1]
+    yield f"{first:,} to {last:,}" if last > first else f"{first:,}"

@@ -1,7 +1,7 @@
 """Writes `metrics.jsonl` and TensorBoard events.
 
 These files only grow. A checkpoint records their lengths, and resuming from
-it cuts them back, so that nothing is told twice.
+it truncates them to these lengths, so no report appears twice.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import errno
 import json
 import os
 import pathlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ from tensorboard.plugins.custom_scalar import summary as custom_scalar
 from tensorboard.plugins.hparams import api as hparams_api
 from tensorboard.plugins.image import metadata as image_metadata
 
+from agents.training.monitoring import time_budget
 from agents.training.run_folder import atomic_write
 from agents.videos import video
 
-# The page of charts that TensorBoard calls Custom Scalars: title, then tags.
+# Charts on TensorBoard's page "Custom Scalars": category, title, tags.
 _CHARTS = {
     "Score": {
         "return": ["score/return"],
@@ -37,47 +39,51 @@ _CHARTS = {
         "steps a second, and their limit": [
             "performance/steps_per_second", "performance/step_limit"],
         "where the time goes": [
-            "performance/stepping_share", "performance/crossing_share",
-            "performance/inference_share", "performance/exchange_share",
-            "performance/learning_share",
-            "performance/evaluation_share", "performance/compiling_share",
-            "performance/rest_share"]},
+            f"performance/{name}_share" for name in time_budget.PARTS]},
 }
+# Metrics that TensorBoard groups under another name than "policy".
+_GROUPS = {
+    "policy_loss": "losses", "value_loss": "losses", "grad_norm": "losses",
+    "explained_variance": "losses", "learning_rate": "losses",
+    "value_mean": "losses", "observ_mean": "normalization",
+    "observ_std": "normalization", "observ_clipped": "normalization",
+    "reward_scale": "normalization"}
 
 
-class Metrics:
-  """The growing files of a run folder.
+class MetricsWriter:
+  """Appends reports to the files of a run folder.
 
   Args:
-    folder: The run folder.
-    lengths: What `lengths` returned at the checkpoint to go on from; None
-      for a new run.
+    folder: Path of the run folder.
+    lengths: Result of `lengths` at the checkpoint to resume from; None for a
+      new run.
+  Raises:
+    WriteError: If the files cannot be written; all methods raise it, too.
   """
 
   def __init__(self, folder: pathlib.Path,
                lengths: dict[str, int] | None = None):
     self._folder = folder
-    with self._explained():
+    with self._write_errors():
       for path in self._paths():
         length = (lengths or {}).get(str(path.relative_to(folder)))
         if length is None:
           path.unlink()
         else:
-          with open(path, "r+b") as file:
-            file.truncate(min(length, path.stat().st_size))
+          os.truncate(path, min(length, path.stat().st_size))
       self._rows = open(folder / "metrics.jsonl", "a")
       self._writers = {
           phase: tf.summary.create_file_writer(str(folder / phase))
           for phase in ("train", "eval")}
 
   def write(self, row: dict[str, Any], scalars: dict[str, float]):
-    """Report once.
+    """Write a report.
 
     Args:
-      row: Line for `metrics.jsonl`, with `phase` and `step`.
+      row: Line of `metrics.jsonl`, with `phase` and `step`.
       scalars: Values for TensorBoard, by tag.
     """
-    with self._explained():
+    with self._write_errors():
       self._rows.write(json.dumps(row) + "\n")
       self._rows.flush()
       writer = self._writers[row["phase"]]
@@ -87,46 +93,55 @@ class Metrics:
       writer.flush()
 
   def write_histograms(self, histograms: dict[str, np.ndarray], step: int):
-    """Write distributions of training, by name."""
-    with self._explained(), self._writers["train"].as_default(step=step):
+    """Write histograms of training.
+
+    Args:
+      histograms: One-dimensional arrays of values, by name.
+      step: Training steps completed.
+    """
+    with self._train_writer(step):
       for name, values in histograms.items():
         tf.summary.histogram(f"histograms/{name}", values)
 
   def write_text(self, tag: str, text: str, step: int):
-    """Say something of training, in Markdown."""
-    with self._explained(), self._writers["train"].as_default(step=step):
+    """Write a text about training.
+
+    Args:
+      tag: Tag in TensorBoard.
+      text: Text in Markdown.
+      step: Training steps completed.
+    """
+    with self._train_writer(step):
       tf.summary.text(tag, text)
 
-  def write_film(self, tag: str, film: video.Gif, step: int):
-    """Show a moving picture among TensorBoard's images."""
-    data = tf.constant([str(film.width), str(film.height), film.data])
-    with self._explained(), self._writers["train"].as_default(step=step):
-      tf.summary.write(tag, data, metadata=(
-          image_metadata.create_summary_metadata(tag, "", converted_to_tensor=(
-              True))))
+  def write_video(self, tag: str, gif: video.Gif, step: int):
+    """Write an animation, which TensorBoard shows among its images.
+
+    Args:
+      tag: Tag in TensorBoard.
+      gif: Encoded animation with its size in pixels.
+      step: Training steps completed.
+    """
+    data = tf.constant([str(gif.width), str(gif.height), gif.data])
+    metadata = image_metadata.create_summary_metadata(
+        tag, "", converted_to_tensor=True)
+    with self._train_writer(step):
+      tf.summary.write(tag, data, metadata=metadata)
 
   def describe(self, texts: dict[str, str],
                settings: dict[str, bool | float | str]):
-    """Say what the run is about, before it begins.
+    """Write descriptions, chart layout and settings of a new run.
 
     Args:
-      texts: In Markdown, by tag.
-      settings: What TensorBoard compares runs by, by name.
+      texts: Texts in Markdown, by tag.
+      settings: Values by dotted key, for TensorBoard's page "HParams".
     """
-    def chart(name, tags):
-      lines = layout_pb2.MultilineChartContent(
-          tag=[f"^{tag}$" for tag in tags])
-      return layout_pb2.Chart(title=name, multiline=lines)
-    layout = layout_pb2.Layout(category=[
-        layout_pb2.Category(
-            title=title, chart=[chart(*item) for item in charts.items()])
-        for title, charts in _CHARTS.items()])
-    with self._explained(), tf.summary.create_file_writer(
+    with self._write_errors(), tf.summary.create_file_writer(
         str(self._folder)).as_default(step=0):
       for tag, text in texts.items():
         tf.summary.text(tag, text)
       tf.summary.experimental.write_raw_pb(
-          custom_scalar.pb(layout).SerializeToString(), step=0)
+          custom_scalar.pb(_chart_layout()).SerializeToString(), step=0)
       hparams_api.hparams_config(
           [hparams_api.HParam(name) for name in settings], [
               hparams_api.Metric("score/return", "eval", "return, mean action"),
@@ -136,20 +151,24 @@ class Metrics:
       hparams_api.hparams(settings)
 
   def sync(self):
-    """Make what was reported survive a power cut."""
-    with self._explained():
+    """Flush `metrics.jsonl` to disk, so that it survives a power cut."""
+    with self._write_errors():
       os.fsync(self._rows.fileno())
 
   def lengths(self) -> dict[str, int]:
-    """Return the bytes of every file, by its path in the run folder."""
-    with self._explained():
+    """Flush the files and return their sizes.
+
+    Returns:
+      Size of each file in bytes, by its path in the run folder.
+    """
+    with self._write_errors():
       for writer in self._writers.values():
         writer.flush()
     return {str(path.relative_to(self._folder)): path.stat().st_size
             for path in self._paths()}
 
   def close(self):
-    """Close all files. What can't be written then is behind a checkpoint."""
+    """Close all files; errors are ignored because checkpoints are complete."""
     with contextlib.suppress(OSError):
       self._rows.close()
     for writer in self._writers.values():
@@ -157,9 +176,14 @@ class Metrics:
         writer.close()
 
   @contextlib.contextmanager
-  def _explained(self):
-    """Turn what TensorFlow raises into what Python does."""
-    with atomic_write.explained(self._folder):
+  def _train_writer(self, step: int) -> Iterator[None]:
+    with self._write_errors(), self._writers["train"].as_default(step=step):
+      yield
+
+  @contextlib.contextmanager
+  def _write_errors(self) -> Iterator[None]:
+    """Convert errors of TensorFlow and Python into WriteErrors."""
+    with atomic_write.convert_errors(self._folder):
       try:
         yield
       except tf.errors.ResourceExhaustedError as error:
@@ -168,20 +192,30 @@ class Metrics:
         raise OSError(error.message) from error
 
   def _paths(self) -> list[pathlib.Path]:
-    rows = self._folder / "metrics.jsonl"
-    return [*([rows] if rows.exists() else []),
-            *self._folder.glob("events*"),
-            *self._folder.glob("train/events*"),
-            *self._folder.glob("eval/events*")]
+    """Return the existing files."""
+    return [path for pattern in (
+        "metrics.jsonl", "events*", "train/events*", "eval/events*")
+            for path in self._folder.glob(pattern)]
 
 
-def grouped(values: dict[str, float]) -> dict[str, float]:
-  """Return the metrics of an update by their tags."""
-  groups = {
-      "policy_loss": "losses", "value_loss": "losses", "grad_norm": "losses",
-      "explained_variance": "losses", "learning_rate": "losses",
-      "value_mean": "losses", "observ_mean": "normalization",
-      "observ_std": "normalization", "observ_clipped": "normalization",
-      "reward_scale": "normalization"}
-  return {f"{groups.get(name, 'policy')}/{name}": value
+def by_tag(values: dict[str, float]) -> dict[str, float]:
+  """Return the metrics of an update by their TensorBoard tags.
+
+  Args:
+    values: Metrics by name, such as "kl".
+  Returns:
+    Metrics by tag, such as "policy/kl".
+  """
+  return {f"{_GROUPS.get(name, 'policy')}/{name}": value
           for name, value in values.items()}
+
+
+def _chart_layout() -> layout_pb2.Layout:
+  def chart(title, tags):
+    return layout_pb2.Chart(
+        title=title, multiline=layout_pb2.MultilineChartContent(
+            tag=[f"^{tag}$" for tag in tags]))
+  return layout_pb2.Layout(category=[
+      layout_pb2.Category(
+          title=category, chart=[chart(*item) for item in charts.items()])
+      for category, charts in _CHARTS.items()])

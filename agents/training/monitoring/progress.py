@@ -1,4 +1,4 @@
-"""Tells the user where the run is: a bar on a terminal, lines elsewhere."""
+"""Console output of a run: a progress bar on a terminal, otherwise lines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import datetime
 import sys
 import time
 from typing import Any
+from typing import TextIO
 
 import tqdm
 
@@ -13,11 +14,11 @@ from agents.training.monitoring import time_budget
 
 
 class Progress:
-  """Shows phase, speed, latest score and time left.
+  """Shows phase, speed, latest scores and remaining time.
 
   Args:
-    steps: Budget.
-    done: Steps that are done already.
+    steps: Training steps of the whole run.
+    done: Training steps completed before this process started.
   """
 
   def __init__(self, steps: int, done: int):
@@ -26,59 +27,78 @@ class Progress:
     self._start = time.monotonic()
     self._bar = tqdm.tqdm(
         total=steps, initial=done, unit=" steps", unit_scale=True,
-        dynamic_ncols=True) if sys.stderr.isatty() else None
+        dynamic_ncols=True, disable=None)  # Disabled without a terminal.
     self._scores: dict[str, str] = {}
 
   def advance(self, done: int):
-    """Say that `done` steps are done now."""
-    if self._bar is not None:
-      self._bar.update(done - self._bar.n)
+    """Move the bar.
+
+    Args:
+      done: Training steps completed.
+    """
+    self._bar.update(done - self._bar.n)
 
   def forecast(self, minutes: float):
-    """Say how long it will take."""
-    text = f"budget    {self._steps:,} steps"
-    if self._first:
-      text += f", {self._first:,} of them done before"
-    text += f"; about {minutes:.1f} minutes from now"
-    if self._bar is not None:
-      self._bar.write(text)
-    else:
-      print(text, flush=True)
+    """Print the budget and the expected duration.
+
+    Args:
+      minutes: Expected duration of the remaining steps.
+    """
+    done = f", {self._first:,} of them completed before" if self._first else ""
+    _print(f"budget    {self._steps:,} steps{done}; about {minutes:.1f} "
+           "minutes from now")
 
   def warn(self, text: str):
-    """Tell of something that seems wrong."""
-    if self._bar is not None:
-      self._bar.write(f"Warning, {text}", file=sys.stderr)
-    else:
-      print(f"Warning, {text}", file=sys.stderr, flush=True)
+    """Print a warning on stderr.
+
+    Args:
+      text: Warning in one line.
+    """
+    _print(f"Warning, {text}", sys.stderr)
 
   def phase(self, name: str):
-    if self._bar is not None:
-      self._bar.set_description(name)
+    """Show the current phase in front of the bar.
+
+    Args:
+      name: "train" or "eval".
+    """
+    self._bar.set_description(name)
 
   def report(self, row: dict[str, Any]):
-    """Show a row of `metrics.jsonl`."""
+    """Show a row of `metrics.jsonl`.
+
+    Args:
+      row: Fields of the row.
+    """
+    phase, step = row["phase"], row["step"]
     score = ("no episode ended" if row["return_mean"] is None
              else f"{row['return_mean']:.1f}")
-    self._scores[row["phase"]] = score
-    if self._bar is not None:
-      self._bar.set_postfix(self._scores)
-      if "step_limit" in row:
-        self._bar.write(f"step {row['step']:,}   {time_budget.text(row)}")
-      return
-    parts = [f"{row['phase']:5}", f"step {row['step']:,}/{self._steps:,}",
-             f"return {score}"]
-    if speed := row.get("steps_per_second"):
-      parts.append(f"{speed:,.0f} steps/s")
-    gained = row["step"] - self._first
-    if gained:
-      pace = (time.monotonic() - self._start) / gained
-      left = round(max(0, self._steps - row["step"]) * pace)
-      parts.append(f"{datetime.timedelta(seconds=left)} left")
+    self._scores[phase] = score
+    self._bar.set_postfix(self._scores)
+    speed = time_budget.describe_speed(row)
+    if self._bar.disable:
+      columns = [f"{phase:5}", f"step {step:,}/{self._steps:,}",
+                 f"return {score}", speed, self._time_left(step)]
+      _print("   ".join(filter(None, columns)))
+    elif "step_limit" in row:
+      _print(f"{phase:5}   step {step:,}   {speed}")
     if "step_limit" in row:
-      parts.append(time_budget.text(row))
-    print("   ".join(parts), flush=True)
+      _print(f"{phase:5}   {time_budget.describe_shares(row)}")
+
+  def _time_left(self, step: int) -> str:
+    """Return the expected duration of the remaining steps, "" if unknown."""
+    if step == self._first:
+      return ""
+    seconds_per_step = (time.monotonic() - self._start) / (step - self._first)
+    seconds = round(max(0, self._steps - step) * seconds_per_step)
+    return f"{datetime.timedelta(seconds=seconds)} left"
 
   def close(self):
-    if self._bar is not None:
-      self._bar.close()
+    """Finish the bar."""
+    self._bar.close()
+
+
+def _print(text: str, file: TextIO | None = None):
+  """Print a line above the bar, if any."""
+  with tqdm.tqdm.external_write_mode(file):
+    print(text, file=file, flush=True)

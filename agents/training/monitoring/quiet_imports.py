@@ -1,4 +1,4 @@
-"""Keeps TensorFlow's start-up chatter off the terminal."""
+"""Suppresses TensorFlow's log messages at import."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ import sys
 import tempfile
 
 # Lines of the native logger: severity letter, date, time, process, file.
-_NOISE = re.compile(
+_LOG_MESSAGE = re.compile(
     rb"(WARNING: All log messages before absl::InitializeLog|[IWE]\d{4} ).*")
 
 
 @contextlib.contextmanager
 def quiet_imports():
-  """Drop what the native logger prints while TensorFlow is imported.
+  """Remove lines of the native logger from the stderr of the context.
 
-  All else, such as an interpreter's crash report, is printed at the end.
+  All other lines, such as a crash report of the interpreter, are printed when
+  the context ends.
+
+  Yields:
+    None.
   """
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
   sys.stderr.flush()
@@ -32,5 +36,5 @@ def quiet_imports():
       os.close(original)
       file.seek(0)
       for line in file:
-        if not _NOISE.match(line):
+        if not _LOG_MESSAGE.match(line):
           os.write(2, line)

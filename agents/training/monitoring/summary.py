@@ -1,4 +1,4 @@
-"""What a run is about to do, and what it has done, in a few lines."""
+"""Console summary of a run: settings at the start, results at the end."""
 
 from __future__ import annotations
 
@@ -17,41 +17,54 @@ from agents.training.run_folder import run_folder
 
 def beginning(folder: run_folder.RunFolder, trainer: trainer_lib.Trainer
               ) -> str:
-  """Return five lines on what is trained how.
+  """Describe what the run trains and how, in five lines.
 
-  The sixth is about the budget and how long it will take, which the first
-  update tells.
+  After the first update, `Progress.forecast` adds a line about the budget.
+
+  Args:
+    folder: Run folder.
+    trainer: Trainer of the run.
+  Returns:
+    Lines about task, batch, networks, updates and folder.
   """
   config = folder.config
   env = trainer.train_env.batch_env
+  num_parameters = sum(
+      math.prod(weight.shape) for weight in trainer.algorithm.weights)
   lines = {
       "task": f"{config.env.id}: observations {_space(env.observation_space)}, "
               f"actions {_space(env.action_space)}",
       "batch": _batch(config),
-      "networks": f"{_network(config)}: {_parameters(trainer):,} parameters",
+      "networks": f"{_networks(config.network)}: {num_parameters:,} parameters",
       "updates": _updates(config),
       "folder": str(folder.path)}
   return "\n".join(f"{name:10}{line}" for name, line in lines.items())
 
 
 def end(folder: run_folder.RunFolder) -> str:
-  """Return a line on all of a run that `metrics.jsonl` tells of."""
+  """Describe the scores, speed and time of a run, in three lines.
+
+  Args:
+    folder: Run folder with `metrics.jsonl`.
+  Returns:
+    Last and best score, speed, and shares of the time.
+  """
   rows = [json.loads(line) for line in
           (folder.path / "metrics.jsonl").read_text().splitlines()]
   scores = [row for row in rows if row["phase"] == "eval"
             and row["return_mean"] is not None]
   train = [row for row in rows if row["phase"] == "train"]
   if not (scores and train):
-    return "Too short a run to say anything of."
+    return "The run is too short for a summary."
   best = max(scores, key=lambda row: row["return_mean"])
+  duration = datetime.timedelta(seconds=round(scores[-1]["seconds"]))
   total = time_budget.total(train)
-  speed = total["steps_per_second"]
-  seconds = datetime.timedelta(seconds=round(scores[-1]["seconds"]))
+  speed = time_budget.describe_speed(total)
   return (
       f"Return {scores[-1]['return_mean']:,.1f} at the end, "
       f"{best['return_mean']:,.1f} at its best (step {best['step']:,}), in "
-      f"{seconds}" + (f" with {speed:,.0f} steps/s" if speed else "")
-      + f": {time_budget.text(total)}.")
+      f"{duration}.\nSpeed: {speed or 'unknown'}.\n"
+      f"Time: {time_budget.describe_shares(total)}.")
 
 
 def _space(space: gymnasium.Space) -> str:
@@ -64,20 +77,19 @@ def _space(space: gymnasium.Space) -> str:
 
 
 def _batch(config: config_lib.Config) -> str:
-  envs = f"{config.num_envs} environments"
+  workers = config.workers(pool.num_cores())
   if config.env.backend == "envpool":
-    threads = config.workers(pool.cores())
-    return f"{envs} in {threads} threads of EnvPool"
-  if config.env.backend != "gymnasium":
-    return f"{envs} in this process, by {config.env.backend}"
-  if not config.env_processes:
-    return f"{envs} in this process"
-  workers = config.workers(pool.cores())
-  return f"{envs} in {workers} worker processes"
+    location = f"{workers} threads of EnvPool"
+  elif config.env.backend != "gymnasium":
+    location = f"this process, by {config.env.backend}"
+  elif not config.env_processes:
+    location = "this process"
+  else:
+    location = f"{workers} worker processes"
+  return f"{config.num_envs} environments in {location}"
 
 
-def _network(config: config_lib.Config) -> str:
-  network = config.network
+def _networks(network: config_lib.Network) -> str:
   if network.hidden != "dense":
     return f"policy and value {network.hidden}"
   policy, value = ("-".join(map(str, layers)) or "linear" for layers in (
@@ -85,14 +97,8 @@ def _network(config: config_lib.Config) -> str:
   return f"policy {policy}, value {value}, {network.activation}"
 
 
-def _parameters(trainer: trainer_lib.Trainer) -> int:
-  return sum(math.prod(weight.shape) for weight in trainer.algorithm.weights)
-
-
 def _updates(config: config_lib.Config) -> str:
   algorithm = config.algorithm
-  minibatches = ("the whole batch" if algorithm.minibatch_size is None else
-                 f"minibatches of {algorithm.minibatch_size:,}")
   if algorithm.update_every:
     batch = f"{algorithm.update_every:,} whole episodes"
   else:
@@ -100,5 +106,7 @@ def _updates(config: config_lib.Config) -> str:
     batch = f"{config.num_envs * algorithm.segment_length:,} steps"
   if algorithm.type != "ppo":
     return f"batches of {batch}, by {algorithm.type}"
+  minibatches = ("the whole batch" if algorithm.minibatch_size is None else
+                 f"minibatches of {algorithm.minibatch_size:,}")
   epochs = f"{algorithm.update_epochs} epochs"
   return f"batches of {batch}, {epochs} of {minibatches}"

@@ -1,19 +1,19 @@
-"""Where each second goes, and how near the limit of the machine a run is."""
+"""Time budget: shares of the wall-clock time, and speed relative to its limit.
+
+The limit is the speed that workers reach if they only step environments.
+"""
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 PARTS = ("stepping", "crossing", "inference", "exchange", "learning",
-          "evaluation", "compiling", "rest")
+         "evaluation", "compiling", "rest")
 
 
 class TimeBudget:
-  """Accounts for the seconds since it was made.
-
-  The limit is what the workers could do at most: steps per second if all of
-  them did nothing but step environments, at the speed they had.
-  """
+  """Adds up the wall-clock time since the object was created."""
 
   def __init__(self):
     self._start = time.monotonic()
@@ -22,16 +22,23 @@ class TimeBudget:
     self._least_seconds = 0.0
 
   def spend(self, name: str, seconds: float):
-    """Account for a part of the time."""
+    """Add time to a part.
+
+    Args:
+      name: One of `PARTS`.
+      seconds: Wall-clock time.
+    Raises:
+      KeyError: If the part is unknown.
+    """
     self._seconds[name] += seconds
 
   def train(self, steps: int, seconds: dict[str, float], least_seconds: float):
-    """Account for an update.
+    """Add the time of an epoch.
 
     Args:
-      steps: Of all environments together.
-      seconds: What they took, by name.
-      least_seconds: What they would have taken at the limit.
+      steps: Training steps, summed over all environments.
+      seconds: Wall-clock time of each part, by name.
+      least_seconds: Stepping time if no worker had waited; 0 if unknown.
     """
     self._steps += steps
     self._least_seconds += least_seconds
@@ -39,54 +46,81 @@ class TimeBudget:
       self.spend(name, value)
 
   def row(self) -> dict[str, float | None]:
-    """Return speed, limit, and the share of each part of the time.
+    """Return the speed, its limit, and the share of each part of the time.
 
-    Compiling and evaluating don't count as training; what is not accounted for
-    is bookkeeping and does. Speed and limit are None without any update.
+    The speed excludes compilation and evaluation. "rest" is the time outside
+    of all other parts.
+
+    Returns:
+      Fields of `metrics.jsonl`. Speeds are in steps per second; they are None
+      without any epoch.
     """
     total = time.monotonic() - self._start
     spent = self._seconds
-    rest = total - sum(spent.values())
     speed = limit = None
     if self._steps:
-      training = total - spent["evaluation"] - spent["compiling"]
-      speed = self._steps / training
-      if self._least_seconds:  # As far as a backend of the user's own says.
+      speed = self._steps / (total - spent["evaluation"] - spent["compiling"])
+      if self._least_seconds:  # Custom backends may not measure it.
         limit = self._steps / self._least_seconds
-    shares = {f"{name}_share": seconds / total
-              for name, seconds in {**spent, "rest": rest}.items()}
-    return {"steps_per_second": speed, "step_limit": limit,
-            "limit_share": speed / limit if speed and limit else None, **shares}
+    return _row(speed, limit, {
+        **{name: seconds / total for name, seconds in spent.items()},
+        "rest": (total - sum(spent.values())) / total})
 
 
-def total(rows: list[dict]) -> dict[str, float | None]:
-  """Return one row for many, from the beginning of a run.
+def total(rows: list[dict[str, Any]]) -> dict[str, float | None]:
+  """Combine consecutive rows into one, weighted by time.
 
   Args:
-    rows: What `TimeBudget.row` returned, with `step` and `seconds` of the run.
+    rows: Training rows of `metrics.jsonl` from the start of a run.
+  Returns:
+    Same fields as `TimeBudget.row`.
   """
-  last = [{"step": 0, "seconds": 0.0}, *rows[:-1]]
-  steps = [row["step"] - before["step"] for row, before in zip(rows, last)]
-  seconds = [
-      row["seconds"] - before["seconds"] for row, before in zip(rows, last)]
-  def rate(name):
-    timed = [(amount, row[name]) for amount, row in zip(steps, rows)
+  previous = [{"step": 0, "seconds": 0.0}, *rows[:-1]]
+  steps, seconds = (
+      [row[name] - before[name] for row, before in zip(rows, previous)]
+      for name in ("step", "seconds"))
+  def speed(name):
+    timed = [(num_steps, row[name]) for num_steps, row in zip(steps, rows)
              if row[name] is not None]
-    took = sum(amount / speed for amount, speed in timed)
-    return sum(amount for amount, _ in timed) / took if took else None
-  shares = {f"{name}_share": sum(
-      span * row.get(f"{name}_share", 0.0) for span, row in zip(seconds, rows))
-      / max(sum(seconds), 1e-9) for name in PARTS}
-  speed, limit = rate("steps_per_second"), rate("step_limit")
+    duration = sum(num_steps / speed for num_steps, speed in timed)
+    return (sum(num_steps for num_steps, _ in timed) / duration
+            if timed else None)
+  return _row(speed("steps_per_second"), speed("step_limit"), {
+      name: sum(span * row.get(f"{name}_share", 0.0)
+                for span, row in zip(seconds, rows)) / max(sum(seconds), 1e-9)
+      for name in PARTS})
+
+
+def describe_shares(row: dict[str, Any]) -> str:
+  """Return the shares of the time as text.
+
+  Args:
+    row: Result of `TimeBudget.row`, or a row of `metrics.jsonl`.
+  Returns:
+    For example "stepping 40%, learning 60%".
+  """
+  return ", ".join(f"{name} {row[f'{name}_share']:.0%}" for name in PARTS
+                   if row.get(f"{name}_share", 0.0) >= 0.005)
+
+
+def describe_speed(row: dict[str, Any]) -> str:
+  """Return the speed of training as text, "" if it is unknown.
+
+  Args:
+    row: Result of `TimeBudget.row`, or a row of `metrics.jsonl`.
+  Returns:
+    For example "20,000 steps/s (0.50 of the limit of 40,000)".
+  """
+  if not row.get("steps_per_second"):
+    return ""
+  limit = row.get("step_limit") and (
+      f" ({row['limit_share']:.2f} of the limit of {row['step_limit']:,.0f})")
+  return f"{row['steps_per_second']:,.0f} steps/s{limit or ''}"
+
+
+def _row(speed: float | None, limit: float | None, shares: dict[str, float]
+         ) -> dict[str, float | None]:
+  """Return the fields of a row from speeds and shares of the time."""
   return {"steps_per_second": speed, "step_limit": limit,
-          "limit_share": speed / limit if speed and limit else None, **shares}
-
-
-def text(row: dict) -> str:
-  """Return a sentence of what `TimeBudget.row` says."""
-  parts = [f"{name} {row[f'{name}_share']:.0%}" for name in PARTS
-           if row.get(f"{name}_share", 0.0) >= 0.005]
-  limit = "" if row["step_limit"] is None else (
-      f"; at {row['limit_share']:.2f} of the {row['step_limit']:,.0f} steps/s "
-      "that its workers step at most")
-  return ", ".join(parts) + limit
+          "limit_share": speed / limit if speed and limit else None,
+          **{f"{name}_share": share for name, share in shares.items()}}

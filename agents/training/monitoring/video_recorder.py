@@ -43,7 +43,7 @@ class VideoRecorder:
     """Whether `take_finished` has not yet returned the current video."""
     return self._process is not None
 
-  def start(self, recorded: episode_recorder.Recorded):
+  def start(self, recorded: episode_recorder.RecordedEpisode):
     """Start to render an episode. If that fails, print the reason.
 
     Args:
@@ -51,7 +51,7 @@ class VideoRecorder:
     """
     assert not self._process
     videos = self._folder.path / "videos"
-    self._video = episode_recorder.film(recorded, videos)
+    self._video = episode_recorder.make_video(recorded, videos)
     self._step = recorded.step
     self._stdout = tempfile.TemporaryFile()
     self._stderr = tempfile.TemporaryFile()

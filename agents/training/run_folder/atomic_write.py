@@ -1,4 +1,4 @@
-"""What is written to disk is there as a whole, or not at all."""
+"""Atomic file writes: a reader sees the old file or the complete new one."""
 
 from __future__ import annotations
 
@@ -12,36 +12,47 @@ from typing import IO
 from agents import errors
 
 
-class NotWritten(errors.RunError):
-  """Something could not be written; what was written before is complete."""
+class WriteError(errors.RunError):
+  """A file cannot be written; files that were written before are complete."""
 
 
 @contextlib.contextmanager
-def explained(path: pathlib.Path) -> Iterator[None]:
-  """Say of an error inside that a path can't be written.
+def convert_errors(path: pathlib.Path) -> Iterator[None]:
+  """Convert OSErrors of the context into WriteErrors that name a path.
 
+  Args:
+    path: File or folder that the context writes.
+  Yields:
+    None.
   Raises:
-    NotWritten: Instead of an OSError.
+    WriteError: If the context raises an OSError.
   """
   try:
     yield
   except OSError as error:
-    raise NotWritten(
-        f"{path} can't be written: {error.strerror or error}. What the run has "
-        "saved before is complete.") from error
+    raise WriteError(
+        f"{path} can't be written: {error.strerror or error}. Files that the "
+        "run saved before are complete.") from error
 
 
 @contextlib.contextmanager
-def whole(path: pathlib.Path) -> Iterator[IO[bytes]]:
-  """Open a file that takes a path's place once all is written.
+def open_file(path: pathlib.Path) -> Iterator[IO[bytes]]:
+  """Open a temporary file that replaces `path` when the context ends.
 
+  An error in the context deletes the temporary file and leaves `path` as it
+  was.
+
+  Args:
+    path: File to create or replace.
+  Yields:
+    Binary file to write.
   Raises:
-    NotWritten: If it can't be; what was there before still is.
+    WriteError: If the file cannot be written.
   """
-  # Other machines may write the same.
+  # Hosts that share the folder may write the same file at the same time.
   temporary = path.with_suffix(f".{socket.gethostname()}-{os.getpid()}.tmp")
   try:
-    with explained(path):
+    with convert_errors(path):
       with open(temporary, "wb") as file:
         yield file
         file.flush()
@@ -55,7 +66,7 @@ def whole(path: pathlib.Path) -> Iterator[IO[bytes]]:
 
 
 def _sync_folder(folder: pathlib.Path):
-  """Make a rename within the folder survive a power cut."""
+  """Flush renames in a folder to disk, so that they survive a power cut."""
   descriptor = os.open(folder, os.O_RDONLY)
   try:
     os.fsync(descriptor)

@@ -1,7 +1,8 @@
-"""Checkpoints: one file each, complete or not there at all."""
+"""Checkpoints: one `.npz` file each, written atomically."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pathlib
 import re
@@ -14,126 +15,166 @@ from agents import config as config_lib
 from agents import errors
 from agents.training.run_folder import atomic_write
 
-_NEWEST = 3  # Of which all are kept.
-_MILESTONES = 6  # Kept of those before, spread over the run.
+_NUM_NEWEST = 3  # The newest checkpoints are never deleted.
+_NUM_MILESTONES = 6  # Older checkpoints to keep, spread over the run.
+_METADATA = "facts"  # Name of the JSON text among the arrays of the file.
 
 
 class CheckpointError(errors.RunError):
-  """There is no checkpoint, or it can't be read."""
+  """A checkpoint is missing or damaged."""
 
 
 def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
-         facts: dict[str, Any]):
-  """Write a checkpoint, and delete some of those before the last three.
+         metadata: dict[str, Any]):
+  """Write a checkpoint and delete superfluous older ones.
 
-  Those that are left show how training went.
+  The newest three stay, and six older ones that are spread over the run.
 
   Args:
-    folder: Where checkpoints lie.
-    step: Training steps done; names the file.
+    folder: Folder of the checkpoints.
+    step: Training steps completed; names the file.
     arrays: Arrays by name.
-    facts: Whatever else there is to know, as JSON.
+    metadata: JSON-serializable data, see `checkpoint_metadata`.
   Raises:
-    NotWritten: If the disk is full, for example.
+    WriteError: If the file cannot be written, for example on a full disk.
   """
-  with atomic_write.whole(folder / f"checkpoint-{step:012d}.npz") as file:
-    contents: dict[str, Any] = {**arrays, "facts": json.dumps(facts)}
+  with atomic_write.open_file(folder / f"checkpoint-{step:012d}.npz") as file:
+    contents: dict[str, Any] = {**arrays, _METADATA: json.dumps(metadata)}
     np.savez(file, **contents)
-  while len(older := paths(folder)[:-_NEWEST]) > _MILESTONES:
-    _least_missed(older, step).unlink(missing_ok=True)
+  while len(older := paths(folder)[:-_NUM_NEWEST]) > _NUM_MILESTONES:
+    _most_redundant(older, step).unlink(missing_ok=True)
 
 
 def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-  """Return arrays and facts of a checkpoint; loading runs no code.
+  """Load a checkpoint without executing any code from the file.
 
+  Args:
+    path: Checkpoint file.
+  Returns:
+    Arrays by name, and the metadata.
   Raises:
-    CheckpointError: If it is gone, or not what was written: the file holds a
-      checksum (CRC-32) of each of its parts.
+    CheckpointError: If the file is missing or damaged. A CRC-32 checksum
+      protects each array.
   """
   try:
     with np.load(path, allow_pickle=False) as file:
       arrays = {name: file[name] for name in file.files}
-    return arrays, json.loads(str(arrays.pop("facts")))
+    return arrays, json.loads(str(arrays.pop(_METADATA)))
   except FileNotFoundError:
     raise CheckpointError(
-        f"{path} is gone; a run that goes on deletes some of its checkpoints. "
-        "Try again.") from None
+        f"{path} is gone. A run deletes some of its checkpoints while it "
+        "trains; try again.") from None
   except Exception as error:
-    reason = str(error).partition(".")[0]  # Then NumPy advises to trust it.
+    reason = str(error).partition(".")[0]  # NumPy then suggests allow_pickle.
     raise CheckpointError(f"{path} is damaged ({reason}).") from error
 
 
 def load_newest(folder: pathlib.Path
                 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-  """Load the newest checkpoint that can be; see `newest_whole`."""
-  return load(newest_whole(folder))
+  """Load the newest readable checkpoint.
 
-
-def newest_whole(folder: pathlib.Path) -> pathlib.Path:
-  """Return the newest checkpoint that can be read, and tell of others.
-
+  Args:
+    folder: Folder of the checkpoints.
+  Returns:
+    Arrays by name, and the metadata.
   Raises:
-    CheckpointError: If there is none.
+    CheckpointError: If no checkpoint can be read.
   """
-  newest(folder)  # Says so if there is none.
+  return load(newest_readable(folder))
+
+
+def newest_readable(folder: pathlib.Path) -> pathlib.Path:
+  """Return the newest readable checkpoint; print a note per damaged one.
+
+  Args:
+    folder: Folder of the checkpoints.
+  Returns:
+    Path of the checkpoint.
+  Raises:
+    CheckpointError: If no checkpoint can be read.
+  """
+  newest(folder)  # Raises if the folder contains no checkpoint.
   for path in reversed(paths(folder)):
     try:
       load(path)
       return path
     except CheckpointError as error:
-      print(f"Note: {error} Trying the one before.", file=sys.stderr)
+      print(f"Note: {error} Trying the previous one.", file=sys.stderr)
   raise CheckpointError(f"No checkpoint in {folder} can be read.")
 
 
 def paths(folder: pathlib.Path) -> list[pathlib.Path]:
-  """Return all complete checkpoints, the newest last."""
+  """List the complete checkpoints of a folder.
+
+  Args:
+    folder: Folder of the checkpoints.
+  Returns:
+    Paths in order of their steps.
+  """
   return sorted(path for path in folder.glob("checkpoint-*.npz")
                 if re.fullmatch(r"checkpoint-\d+\.npz", path.name))
 
 
-def named(folder: pathlib.Path, name: str | None) -> pathlib.Path:
-  """Return the checkpoint of a name or step, the newest one by default.
+def find(folder: pathlib.Path, name: str | None) -> pathlib.Path:
+  """Find a checkpoint by its file name or step.
 
+  Args:
+    folder: Folder of the checkpoints.
+    name: File name with or without suffix, or a step such as "1e6" or
+      "1,000,000"; None for the newest readable checkpoint.
+  Returns:
+    Path of the checkpoint.
   Raises:
-    ConfigError: If there is no such checkpoint.
+    CheckpointError: If `name` is None and no checkpoint can be read.
+    ConfigError: If no checkpoint has this name or step.
   """
   if name is None:
-    return newest(folder)
-  there = paths(folder)
-  for path in there:
-    if name in (path.name, path.stem) or _as_step(name) == step_of(path):
+    return newest_readable(folder)
+  step = None
+  with contextlib.suppress(ValueError):
+    step = float(name.replace(",", ""))
+  available = paths(folder)
+  for path in available:
+    if name in (path.name, path.stem) or step == step_of(path):
       return path
-  steps = ", ".join(f"{step_of(path):,}" for path in there)
+  steps = ", ".join(f"{step_of(path):,}" for path in available)
   raise config_lib.ConfigError(
-      f"--checkpoint {name}: there is none of this name or step in {folder}. "
-      f"There are those of steps {steps or '(none)'}.")
+      f"--checkpoint {name}: no checkpoint in {folder} has this name or step. "
+      f"Available steps: {steps or '(none)'}.")
 
 
 def step_of(path: pathlib.Path) -> int:
-  """Return the training step in a checkpoint's name."""
+  """Return the step of a checkpoint.
+
+  Args:
+    path: Path of the checkpoint; its name contains the step.
+  Returns:
+    Training steps completed.
+  """
   return int(path.stem.rpartition("-")[2])
 
 
 def newest(folder: pathlib.Path) -> pathlib.Path:
-  """Return the newest checkpoint's path."""
-  if not (found := paths(folder)):
+  """Return the newest checkpoint of a folder, readable or not.
+
+  Args:
+    folder: Folder of the checkpoints.
+  Returns:
+    Path of the checkpoint.
+  Raises:
+    CheckpointError: If the folder contains no checkpoint.
+  """
+  if not (available := paths(folder)):
     raise CheckpointError(f"There is no checkpoint in {folder}.")
-  return found[-1]
+  return available[-1]
 
 
-def _least_missed(older: list[pathlib.Path], step: int) -> pathlib.Path:
-  """Return the one without which the gaps between the others stay smallest.
+def _most_redundant(older: list[pathlib.Path], step: int) -> pathlib.Path:
+  """Return the checkpoint to delete: it leaves the smallest gap of steps.
 
-  The first always stays.
+  The first checkpoint of the run always stays.
   """
   steps = [*map(step_of, older), step]
   gaps = {path: steps[index + 2] - steps[index]
           for index, path in enumerate(older[1:])}
   return min(gaps, key=lambda path: gaps[path])
-
-
-def _as_step(name: str) -> float | None:
-  try:
-    return float(name.replace(",", ""))
-  except ValueError:
-    return None

@@ -1,7 +1,8 @@
-"""Folders that nothing is imported from.
+"""Import guard: Python imports no modules from run folders.
 
-A run folder that somebody else has made is data, wherever it lies: as the
-current directory, or below it, where Python would find its folders as packages.
+A run folder may come from another person, so it is treated as data. Without
+the guard, Python could import a module or namespace package from a run folder
+in or below the current directory.
 """
 
 from __future__ import annotations
@@ -14,40 +15,48 @@ import sys
 import threading
 
 
-class _Refusal(importlib.abc.MetaPathFinder):
-  """Finds no module, and raises an error for those in some folders."""
+class _ImportGuard(importlib.abc.MetaPathFinder):
+  """Finder that raises an error for modules in guarded folders."""
 
   def __init__(self):
-    # As links are followed; replaced as a whole, as other threads look at it.
+    # Absolute paths with and without links resolved. Other threads read the
+    # set, so it is replaced instead of modified.
     self.folders: frozenset[str] = frozenset()
 
   def find_spec(self, fullname, path=None, target=None):
+    """Raise ImportError if a module lies in a guarded folder."""
     spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
     if spec:
-      places = [*(spec.submodule_search_locations or ())]
-      places += [spec.origin] if spec.has_location else []
-      if any(self.holds(place) for place in places):
-        raise ImportError(f"Nothing is imported from a run folder, as "
-                          f"'{fullname}' would be.", name=fullname)
+      locations = [*(spec.submodule_search_locations or ())]
+      locations += [spec.origin] if spec.has_location else []
+      if any(map(self.contains, locations)):
+        raise ImportError(
+            f"Module '{fullname}' can't be imported from a run folder.",
+            name=fullname)
     return None
 
-  def holds(self, place: str) -> bool:
-    """Whether a path is in one of the folders, by name or by links."""
+  def contains(self, location: str) -> bool:
+    """Return whether a path, or its link target, is in a guarded folder."""
     return any(
         os.path.commonpath((folder, path)) == folder
-        for path in (os.path.abspath(place), os.path.realpath(place))
+        for path in (os.path.abspath(location), os.path.realpath(location))
         for folder in self.folders)
 
 
-_refusal = _Refusal()
-_adding = threading.Lock()
+_guard = _ImportGuard()
+_lock = threading.Lock()
 
 
 def add(folder: pathlib.Path):
-  """Import nothing from a folder, and what is in it, from now on."""
-  with _adding:
-    _refusal.folders |= {os.path.abspath(folder), os.path.realpath(folder)}
-    # What is imported by a name of its own is looked for elsewhere.
-    sys.path[:] = [entry for entry in sys.path if not _refusal.holds(entry)]
-    if _refusal not in sys.meta_path:
-      sys.meta_path.insert(0, _refusal)
+  """Prevent all further imports from a folder and its subfolders.
+
+  Args:
+    folder: Path of the run folder.
+  """
+  with _lock:
+    _guard.folders |= {os.path.abspath(folder), os.path.realpath(folder)}
+    # Top-level modules of the folder become invisible instead of an error:
+    # another entry of the path may contain a module of the same name.
+    sys.path[:] = [entry for entry in sys.path if not _guard.contains(entry)]
+    if _guard not in sys.meta_path:
+      sys.meta_path.insert(0, _guard)

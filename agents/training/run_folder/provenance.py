@@ -1,7 +1,11 @@
-"""What the bits of a run depend on, beside its config: packages and code."""
+"""Provenance: versions of packages and digests of code that made a run.
+
+Together with the config, they determine the bits of a run on one machine.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.metadata
@@ -24,45 +28,44 @@ _PACKAGES = ("tensorflow", "keras", "tensorflow-probability", "numpy",
 
 
 def versions(env: str) -> dict[str, str]:
-  """Return the versions of what is installed, by name.
+  """Return the versions of the installed packages that affect a run.
 
   Args:
-    env: Id of the environment, whose own package counts.
+    env: Id of the environment; the packages that define it are included.
+  Returns:
+    Versions by package name, with those of Python, machine and oneDNN.
   """
-  found = {"python": platform.python_version(), "machine": platform.machine()}
+  result = {"python": platform.python_version(), "machine": platform.machine()}
   family = third_party.find(env)
   modules = _module(env), *(family.modules if family else ())
   for package in dict.fromkeys(
       (*_PACKAGES, *itertools.chain.from_iterable(map(_packages, modules)))):
-    try:
-      found[package] = importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-      pass
-  # Results differ in the last bits with oneDNN's kernels and without.
-  found["onednn"] = os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default")
-  return found
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+      result[package] = importlib.metadata.version(package)
+  # oneDNN kernels change the last bits of results.
+  result["onednn"] = os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default")
+  return result
 
 
 def code(env: str) -> dict[str, str]:
-  """Return digests of the code, by file.
+  """Return digests of the Python files that affect a run.
 
   Args:
-    env: Id of the environment; its own files count, unless they are installed,
-      so that there is a version.
+    env: Id of the environment. Its own files are included unless they belong
+      to an installed package, which has a version.
+  Returns:
+    First 16 hexadecimal digits of SHA-256, by file name.
   """
-  root = pathlib.Path(__file__).parents[2]
-  files = _files(root)
+  files = _files(pathlib.Path(__file__).parents[2])
   module = _module(env)
-  top = module.partition(".")[0]
-  try:
-    spec = importlib.util.find_spec(top) if module else None
-  except Exception:  # Who builds it will say so.
-    spec = None
-  places: Iterable[str | None] = [] if spec is None else (
+  spec = None
+  with contextlib.suppress(Exception):  # Making the environment reports it.
+    spec = importlib.util.find_spec(module.partition(".")[0])
+  locations: Iterable[str | None] = [] if spec is None else (
       spec.submodule_search_locations or [spec.origin] * spec.has_location)
-  for place in map(pathlib.Path, filter(None, places)):
-    if not any(map(place.is_relative_to, sysconfig.get_paths().values())):
-      files |= _files(place) if place.is_dir() else {place.name: place}
+  for path in map(pathlib.Path, filter(None, locations)):
+    if not any(map(path.is_relative_to, sysconfig.get_paths().values())):
+      files |= _files(path) if path.is_dir() else {path.name: path}
   return {name: hashlib.sha256(path.read_bytes()).hexdigest()[:16]
           for name, path in files.items()}
 
@@ -73,7 +76,7 @@ def _files(folder: pathlib.Path) -> dict[str, pathlib.Path]:
 
 
 def _module(env: str) -> str:
-  """Return where an environment comes from, or nothing if nobody knows."""
+  """Return the module that defines an environment, or "" if it is unknown."""
   module, colon, _ = env.partition(":")
   if colon:
     return module
@@ -83,19 +86,26 @@ def _module(env: str) -> str:
 
 
 def _packages(module: str) -> list[str]:
-  """Return the installed packages that a module belongs to."""
+  """Return the installed packages that contain a module."""
   top = module.partition(".")[0]
   return [] if top in ("", "gymnasium", "agents") else (
-      _installed().get(top, []))
+      _distributions().get(top, []))
 
 
 @functools.cache
-def _installed() -> Mapping[str, list[str]]:
-  """Return the packages of each module; takes half a second."""
+def _distributions() -> Mapping[str, list[str]]:
+  """Return the installed packages of each module; takes half a second."""
   return importlib.metadata.packages_distributions()
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-  """Say which versions, digests or settings are not as they were."""
+  """Describe the entries that differ between two dictionaries.
+
+  Args:
+    before: Earlier versions, digests or settings, by name.
+    now: Current ones.
+  Returns:
+    A text such as "numpy 1.0 -> 2.0" for each name that differs.
+  """
   return [f"{name} {before.get(name, '(none)')} -> {now.get(name, '(none)')}"
           for name in {**before, **now} if before.get(name) != now.get(name)]

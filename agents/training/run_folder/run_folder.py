@@ -1,13 +1,13 @@
-"""The folder that holds all there is of a run.
+"""The folder that contains all files of a run.
 
-    config.yaml      complete, plain data
-    versions.yaml    of the packages that made it
-    code.yaml        digests of the code that did
-    checkpoints/     the last three, and some from before
-    metrics.jsonl    one line a report
+    config.yaml      all settings
+    versions.yaml    versions of the packages that started the run
+    code.yaml        digests of the code that started the run
+    checkpoints/     the newest three, and some older ones
+    metrics.jsonl    one line per report
     events..., train/, eval/    for TensorBoard
-    videos/          films
-    crashes/         what failed, see `crashes`
+    videos/          videos of episodes
+    crashes/         failures, see `crash_folder`
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import fcntl
+import itertools
 import os
 import pathlib
 import shutil
@@ -33,10 +34,15 @@ from agents.training.run_folder import provenance
 class RunFolder:
   """An existing run folder.
 
+  Attributes:
+    path: Path of the folder.
+    config: Configuration of the run.
+    checkpoints: Path of the folder of the checkpoints.
+
   Args:
-    path: The folder.
+    path: Path of the folder.
   Raises:
-    ConfigError: If there is no run in it or its config can't be used.
+    ConfigError: If the folder contains no valid config.yaml.
   """
 
   def __init__(self, path: str | os.PathLike):
@@ -51,22 +57,28 @@ class RunFolder:
     self.checkpoints = self.path / "checkpoints"
 
   def extend(self, config: config_lib.Config):
-    """Write down the budget of a config, and those that there were before."""
-    path = self.path / "config.yaml"
-    own = config_lib.load(path.read_text(), str(path))
-    _write(path, config_lib.dump(own.override({
+    """Save the budget of a config, and the earlier budgets that it lists.
+
+    Args:
+      config: Configuration that provides `steps` and `extended_from`; all
+        other settings of the folder stay.
+    """
+    saved = RunFolder(self.path).config  # `self.config` may have changed.
+    _write(self.path / "config.yaml", config_lib.dump(saved.override({
         "steps": config.steps, "extended_from": config.extended_from})))
 
   def remove(self):
-    """Delete the folder, of a run that could not begin."""
+    """Delete the folder of a run that failed to start."""
     shutil.rmtree(self.path)
 
   @contextlib.contextmanager
   def locked(self):
-    """Keep the folder from all other trainers.
+    """Lock the folder against other training processes.
 
+    Yields:
+      None.
     Raises:
-      ConfigError: If another one has it.
+      ConfigError: If another process holds the lock.
     """
     descriptor = os.open(self.path, os.O_RDONLY)
     try:
@@ -75,105 +87,100 @@ class RunFolder:
       except BlockingIOError:
         raise config_lib.ConfigError(
             f"{self.path} is being trained by another process.") from None
-      for path in self.checkpoints.glob("*.tmp"):  # Of one that was killed.
+      for path in self.checkpoints.glob("*.tmp"):  # From a killed process.
         path.unlink()
       yield
     finally:
       os.close(descriptor)
 
   def changes(self) -> list[str]:
-    """Say which packages and code are not those that the run began with."""
+    """Compare packages and code with those that started the run.
+
+    Returns:
+      A text per package or file that differs; see `provenance.differences`.
+    """
     env = self.config.env.id
     return [*self._changes("versions.yaml", provenance.versions(env)),
             *self._changes("code.yaml", provenance.code(env))]
 
   def _changes(self, name: str, now: dict[str, str]) -> list[str]:
-    try:
-      began = config_parsing.parse((self.path / name).read_text())
-    except (OSError, ValueError):
-      began = None
-    if not isinstance(began, dict):
+    before = None
+    with contextlib.suppress(OSError, ValueError):
+      before = config_parsing.parse((self.path / name).read_text())
+    if not isinstance(before, dict):
       return [f"{name} can't be read"]
-    return provenance.differences(began, now)
+    return provenance.differences(before, now)
 
 
 def find(path: str | os.PathLike) -> RunFolder:
-  """Open a run folder, or the newest one in a folder of runs.
+  """Open a run folder, or the newest run in a folder of runs.
 
-  Runs without a checkpoint count only if none has one: they have just begun, or
-  have failed to.
+  Runs without a checkpoint, which have just started or failed to start, are
+  considered only if no run has a checkpoint.
 
+  Args:
+    path: Path of a run folder, or of a folder of runs.
+  Returns:
+    The run folder.
   Raises:
-    ConfigError: If there is no run, or its config can't be used.
+    ConfigError: If `path` contains no run, or its config is invalid.
   """
   folder = pathlib.Path(path).expanduser()
-  if not (folder / "config.yaml").exists():
-    if runs := _runs(folder):
-      folder = ([run for run in runs if _saved(run)] or runs)[-1]
+  if not (folder / "config.yaml").exists() and (runs := _runs(folder)):
+    folder = (list(filter(_has_checkpoint, runs)) or runs)[-1]
   return RunFolder(folder)
 
 
 def resumable(logdir: str | os.PathLike, config: config_lib.Config
               ) -> RunFolder | None:
-  """Return the run with this very config that can be gone on with."""
-  return next(iter(_alike(logdir, config)), None)
+  """Return the oldest run with this config and a checkpoint, if any.
+
+  Args:
+    logdir: Path of a folder of runs.
+    config: Configuration of the run.
+  Returns:
+    The run folder, or None.
+  """
+  return next(iter(_runs_of_config(logdir, config)), None)
 
 
 def unfinished(logdir: str | os.PathLike, config: config_lib.Config
                ) -> RunFolder | None:
-  """Return the newest run with this very config that is not complete, if there
-  is one."""
-  return next((folder for folder in reversed(_alike(logdir, config))
+  """Return the newest run with this config that is not complete, if any.
+
+  Args:
+    logdir: Path of a folder of runs.
+    config: Configuration of the run.
+  Returns:
+    The run folder, or None.
+  """
+  return next((folder for folder in reversed(_runs_of_config(logdir, config))
                if not _complete(folder)), None)
 
 
-def _complete(folder: RunFolder) -> bool:
-  try:
-    _, known = checkpoint.load_newest(folder.checkpoints)
-  except checkpoint.CheckpointError:
-    return True  # Nobody can go on with it.
-  return checkpoint_metadata.complete(known["step"], known["done"], folder.config.steps)
-
-
-def _alike(logdir: str | os.PathLike, config: config_lib.Config
-           ) -> list[RunFolder]:
-  """Return the runs with this very config that have checkpoints, the oldest
-  first."""
-  found = []
-  for run in _runs(pathlib.Path(logdir).expanduser()):
-    if _saved(run):
-      with contextlib.suppress(config_lib.ConfigError):  # Of another version.
-        folder = RunFolder(run)
-        if folder.config == config:
-          found.append(folder)
-  return found
-
-
-def _runs(logdir: pathlib.Path) -> list[pathlib.Path]:
-  """Return all runs in a folder, the oldest first."""
-  def begun(run):  # Names begin with the second.
-    return run.name[:15], (run / "config.yaml").stat().st_mtime_ns, run.name
-  return sorted(
-      (path.parent for path in logdir.glob("*/config.yaml")), key=begun)
-
-
-def _saved(run: pathlib.Path) -> bool:
-  return bool(checkpoint.paths(run / "checkpoints"))
-
-
 def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
-  """Make `LOGDIR/<time>-<name>/`, never one that exists already."""
-  logdir_path = pathlib.Path(logdir).expanduser()
+  """Create the folder `LOGDIR/<time>-<name>/` for a new run.
+
+  If the folder exists already, a number is added to the time.
+
+  Args:
+    logdir: Path of the folder of runs.
+    name: Name of the config.
+    config: Configuration of the run.
+  Returns:
+    The new run folder.
+  Raises:
+    ConfigError: If the folder cannot be created.
+  """
   second = f"{datetime.datetime.now():%Y%m%dT%H%M%S}"
-  number = 1
-  while True:
+  for number in itertools.count(1):
     time = second if number == 1 else f"{second}.{number}"
-    path = logdir_path / f"{time}-{name}"
+    path = pathlib.Path(logdir).expanduser() / f"{time}-{name}"
     try:
       path.mkdir(parents=True)
       break
     except FileExistsError:
-      number += 1
+      continue
     except OSError as error:
       raise config_lib.ConfigError(
           f"--logdir {logdir}: can't make {path}: {error.strerror}") from None
@@ -186,6 +193,37 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
   return RunFolder(path)
 
 
+def _runs(logdir: pathlib.Path) -> list[pathlib.Path]:
+  """Return all runs in a folder, the oldest first."""
+  def start_time(run):  # The first 15 characters of the name are the second.
+    return run.name[:15], (run / "config.yaml").stat().st_mtime_ns, run.name
+  return sorted(
+      (path.parent for path in logdir.glob("*/config.yaml")), key=start_time)
+
+
+def _has_checkpoint(run: pathlib.Path) -> bool:
+  return bool(checkpoint.paths(run / "checkpoints"))
+
+
+def _runs_of_config(logdir: str | os.PathLike, config: config_lib.Config
+                    ) -> list[RunFolder]:
+  """Return the runs with this config and a checkpoint, the oldest first."""
+  folders = []
+  for run in filter(_has_checkpoint, _runs(pathlib.Path(logdir).expanduser())):
+    with contextlib.suppress(config_lib.ConfigError):  # From another version.
+      folders.append(RunFolder(run))
+  return [folder for folder in folders if folder.config == config]
+
+
+def _complete(folder: RunFolder) -> bool:
+  try:
+    _, metadata = checkpoint.load_newest(folder.checkpoints)
+  except checkpoint.CheckpointError:
+    return True  # The run cannot be resumed.
+  return checkpoint_metadata.complete(
+      metadata["step"], metadata["done"], folder.config.steps)
+
+
 def _write(path: pathlib.Path, text: str):
-  with atomic_write.whole(path) as file:
+  with atomic_write.open_file(path) as file:
     file.write(text.encode())

@@ -1,4 +1,4 @@
-"""What fails is counted, told and kept."""
+"""Failures are counted, printed and saved."""
 
 import numpy as np
 import pytest
@@ -10,65 +10,69 @@ from agents.training.faults import crash_folder
 from agents.training.faults import crash_recorder
 from agents.training.run_folder import run_folder
 
-_WORKER = failure_budget.Failure("Worker 0 died. It was here:\n  File x.py")
-_ENVIRONMENT = failure_budget.Failure(
+_WORKER_FAILURE = failure_budget.Failure(
+    "Worker 0 died. It was here:\n  File x.py")
+_ENVIRONMENT_FAILURE = failure_budget.Failure(
     "Environment 3 failed in step():\n\nTraceback (most recent call last):\n"
     "  File x.py\nValueError: broken\n",
     (failure_budget.FailedEpisode(3, 5, np.ones((2, 1))),))
 
 
-def _failures(tmp_path, incidents):
+def _recorder(tmp_path, failures):
+  """Return a crash recorder and the folder of its crash folders."""
   config = config_lib.Config()
   folder = run_folder.create(str(tmp_path), "some", config)
-  return crash_recorder.Failures(folder, config, incidents), folder.path / "crashes"
+  recorder = crash_recorder.CrashRecorder(folder, config, failures)
+  return recorder, folder.path / "crashes"
 
 
-def test_what_is_survived_is_told_once(tmp_path):
-  incidents = failure_budget.FailureBudget(9)
-  kept, folder = _failures(tmp_path, incidents)
-  assert not list(kept.survived(10)) and kept.count == 0
-  incidents.survive(_WORKER)
-  incidents.survive(_ENVIRONMENT)
-  told = list(kept.survived(2000))
-  assert told == [
-      "step 2,000: restart: Worker 0 died. All of it is in "
-      f"{folder}/000000002000-1.",
+def test_survived_failures_are_reported_once(tmp_path):
+  failures = failure_budget.FailureBudget(9)
+  recorder, folder = _recorder(tmp_path, failures)
+  assert not recorder.save_survived(10) and recorder.count == 0
+  failures.survive(_WORKER_FAILURE)
+  failures.survive(_ENVIRONMENT_FAILURE)
+  lines = recorder.save_survived(2000)
+  assert lines == [
+      "step 2,000: restart: Worker 0 died. "
+      f"(details: {folder}/000000002000-1)",
       "step 2,000: restart: Environment 3 failed in step(): ValueError: "
-      f"broken All of it is in {folder}/000000002000-2."]
-  assert kept.count == 2
-  assert not list(kept.survived(3000))
+      f"broken (details: {folder}/000000002000-2)"]
+  assert recorder.count == 2
+  assert not recorder.save_survived(3000)
 
 
-def test_what_can_not_be_written_down_is_described(tmp_path):
-  text = "FileNotFoundError: b\udce4r"  # As names of files in Latin-1 are read.
-  incidents = failure_budget.FailureBudget(1)
-  kept, folder = _failures(tmp_path, incidents)
-  incidents.survive(failure_budget.Failure(text))
-  assert len(list(kept.survived(1))) == 1
+def test_undecodable_characters_are_saved_escaped(tmp_path):
+  text = "FileNotFoundError: b\udce4r"  # Python reads Latin-1 names like this.
+  failures = failure_budget.FailureBudget(1)
+  recorder, folder = _recorder(tmp_path, failures)
+  failures.survive(failure_budget.Failure(text))
+  assert len(recorder.save_survived(1)) == 1
   crash, = folder.iterdir()
-  assert crash_folder.load(crash).incident.text == r"FileNotFoundError: b\udce4r"
+  failure = crash_folder.load(crash).failure
+  assert failure.text == r"FileNotFoundError: b\udce4r"
 
 
-def test_what_is_not_survived_is_kept(tmp_path, capsys):
-  incidents = failure_budget.FailureBudget(0)
-  kept, folder = _failures(tmp_path, incidents)
+def test_fatal_failures_are_saved(tmp_path, capsys):
+  failures = failure_budget.FailureBudget(0)
+  recorder, folder = _recorder(tmp_path, failures)
   error = base.EnvironmentFailure("Environment 3 failed")
-  assert crash_recorder.of_environments(error)
-  kept.keep_fatal(7, error)
-  assert not incidents.survive(_ENVIRONMENT)
-  kept.keep_fatal(8, error)
+  assert crash_recorder.is_environment_failure(error)
+  recorder.save_fatal(7, error)
+  assert not failures.survive(_ENVIRONMENT_FAILURE)
+  recorder.save_fatal(8, error)
   first, second = (crash_folder.load(path) for path in sorted(folder.iterdir()))
-  assert first.incident.text == "Environment 3 failed"
-  assert not first.incident.broken
-  assert second.incident.broken[0].seed == 5
-  told = capsys.readouterr().err.splitlines()
-  assert told == [f"What failed is kept in {path}."
-                  for path in sorted(folder.iterdir())]
-  assert kept.count == 0
+  assert first.failure.text == "Environment 3 failed"
+  assert not first.failure.broken
+  assert second.failure.broken[0].seed == 5
+  lines = capsys.readouterr().err.splitlines()
+  assert lines == [f"The failure is saved in {path}."
+                   for path in sorted(folder.iterdir())]
+  assert recorder.count == 0
 
 
 @pytest.mark.parametrize("cause", [None, base.EnvironmentFailure("x")])
-def test_an_environments_own_error_is_known_by_its_cause(cause):
+def test_environment_failure_is_recognized_by_its_cause(cause):
   error = ValueError("broken")
   error.__cause__ = cause
-  assert crash_recorder.of_environments(error) == (cause is not None)
+  assert crash_recorder.is_environment_failure(error) == (cause is not None)

@@ -14,17 +14,17 @@ def _episode(number, length=3):
 
 
 def _recorder(lengths, step=7):
-  made = episode_recorder.Recorder()
+  recorder = episode_recorder.EpisodeRecorder()
   for number, length in enumerate(lengths):
-    made.add([_episode(number, length)], step + number)
-  return made
+    recorder.add([_episode(number, length)], step + number)
+  return recorder
 
 
 def _numbers(recorder):
   return recorder.arrays()["number"].tolist()
 
 
-def test_the_last_ones_are_kept_as_far_as_there_is_room():
+def test_last_episodes_are_kept_up_to_the_limits():
   assert _recorder([]).last is None
   assert _numbers(_recorder([])) == []
   assert _numbers(_recorder([3] * 40)) == list(range(8, 40))
@@ -33,49 +33,49 @@ def test_the_last_ones_are_kept_as_far_as_there_is_room():
   assert _numbers(_recorder([50_000, 3])) == [1]
 
 
-def test_arrays_hold_everything():
+def test_loaded_recorder_equals_the_saved_one():
   first = _recorder([1, 2, 50_000, 4, 1])
-  again = episode_recorder.Recorder()
+  again = episode_recorder.EpisodeRecorder()
   again.load(first.arrays())
   number, step, episode = again.last
   assert (number, step) == (4, 11)
   assert (episode.seed, episode.score) == (104, 4 / 3)
   assert episode.action.dtype == np.float32
   np.testing.assert_array_equal(episode.action, _episode(4, 1).action)
-  for one in (first, again):  # Both go on alike.
+  for one in (first, again):  # Both record further episodes.
     one.add([_episode(5), _episode(6)], 20)
   for name, array in first.arrays().items():
     np.testing.assert_array_equal(array, again.arrays()[name])
   assert _numbers(again) == [3, 4, 5, 6]
 
 
-def test_checkpoints_of_older_versions_hold_none():
-  made = episode_recorder.Recorder()
-  made.load({})
-  assert made.last is None
+def test_checkpoints_of_older_versions_load_without_episodes():
+  recorder = episode_recorder.EpisodeRecorder()
+  recorder.load({})
+  assert recorder.last is None
 
 
-def test_found_in_whatever_checkpoint_holds_it(tmp_path):
+def test_episodes_are_found_in_all_checkpoints(tmp_path):
   for step, lengths in ((10, [2] * 3), (20, [2] * 60)):
     arrays = _recorder(lengths).arrays()
     checkpoint.save(tmp_path, step, {
         f"recorded/{name}": array for name, array in arrays.items()}, {})
-  for number, found in ((1, 1), (-1, 59), (59, 59), (28, 28), (-2, 58)):
+  for number, expected in ((1, 1), (-1, 59), (59, 59), (28, 28), (-2, 58)):
     one = episode_recorder.find(tmp_path, number)
-    assert one.number == found and one.episode.seed == 100 + found
+    assert one.number == expected and one.episode.seed == 100 + expected
     np.testing.assert_array_equal(
-        one.episode.action, _episode(found, 2).action)
+        one.episode.action, _episode(expected, 2).action)
   for number in (3, 60, -36):
     with pytest.raises(config_lib.ConfigError) as caught:
       episode_recorder.find(tmp_path, number)
-    assert str(caught.value).startswith(f"--episode {number}: its actions are")
-    assert "There are: 0 to 2, 28 to 59." in str(caught.value)
+    assert str(caught.value).startswith(f"--episode {number}: no checkpoint")
+    assert "Available episodes: 0 to 2, 28 to 59." in str(caught.value)
 
 
-def test_nothing_to_find(tmp_path):
+def test_missing_episodes_raise_errors(tmp_path):
   with pytest.raises(checkpoint.CheckpointError, match="no checkpoint"):
     episode_recorder.find(tmp_path, 0)
   checkpoint.save(tmp_path, 0, {"recorded/" + name: array for name, array in
                                 _recorder([]).arrays().items()}, {})
-  with pytest.raises(config_lib.ConfigError, match="There are: none yet."):
+  with pytest.raises(config_lib.ConfigError, match=r"episodes: \(none\)\."):
     episode_recorder.find(tmp_path, -1)

@@ -27,26 +27,26 @@ def write(writer, step):
   writer.write({"phase": "train", "step": step}, {"a": float(step)})
 
 
-def test_every_row_is_readable_at_once(tmp_path):
-  writer = metrics.Metrics(tmp_path)
+def test_rows_are_readable_immediately(tmp_path):
+  writer = metrics.MetricsWriter(tmp_path)
   for step in (1, 2, 3):
     write(writer, step)
     assert steps(tmp_path)[0] == list(range(1, step + 1))
   writer.close()
 
 
-def test_resuming_cuts_what_came_later(tmp_path):
-  writer = metrics.Metrics(tmp_path)
+def test_resuming_truncates_later_rows_and_events(tmp_path):
+  writer = metrics.MetricsWriter(tmp_path)
   write(writer, 1)
   lengths = writer.lengths()
   write(writer, 2)
   with open(tmp_path / "metrics.jsonl", "a") as file:
     file.write('{"phase": "tr')  # Killed while writing.
-  resumed = metrics.Metrics(tmp_path, lengths)
+  resumed = metrics.MetricsWriter(tmp_path, lengths)
   assert steps(tmp_path) == ([1], [1])
   write(resumed, 3)
   resumed.close()
-  again = metrics.Metrics(tmp_path, lengths)
+  again = metrics.MetricsWriter(tmp_path, lengths)
   assert steps(tmp_path) == ([1], [1])
   again.close()
   writer.close()
@@ -61,8 +61,8 @@ def _plugins(events, tag):
   return events.SummaryMetadata(tag).plugin_data.plugin_name
 
 
-def test_about_the_run(tmp_path):
-  writer = metrics.Metrics(tmp_path)
+def test_descriptions_settings_and_charts_are_written(tmp_path):
+  writer = metrics.MetricsWriter(tmp_path)
   writer.describe({"about/config": "seed: 3"}, {"seed": 3, "env.id": "x"})
   writer.close()
   events = _read(tmp_path)
@@ -80,7 +80,7 @@ def test_about_the_run(tmp_path):
       "Score", "Is it learning?", "Speed"]
 
 
-def test_layout_shows_tags_that_there_are(finished):
+def test_charts_show_only_existing_tags(finished):
   shown = set()
   for phase in ("train", "eval"):
     shown |= set(_read(finished[0] / phase).Tags()["tensors"])
@@ -89,10 +89,10 @@ def test_layout_shows_tags_that_there_are(finished):
       assert set(tags) <= shown
 
 
-def test_histograms_and_films(tmp_path):
-  writer = metrics.Metrics(tmp_path)
+def test_histograms_and_videos_are_written(tmp_path):
+  writer = metrics.MetricsWriter(tmp_path)
   writer.write_histograms({"actions": np.arange(100.0)}, 7)
-  writer.write_film("films/training", video.Gif(4, 2, b"GIF89a"), 9)
+  writer.write_video("films/training", video.Gif(4, 2, b"GIF89a"), 9)
   writer.close()
   events = _read(tmp_path / "train")
   event, = events.Tensors("histograms/actions")

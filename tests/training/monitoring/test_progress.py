@@ -18,41 +18,43 @@ ROW = {"phase": "train", "step": 500, "return_mean": 12.34,
        "rest_share": 0.0}
 
 
-def test_plain_lines_where_there_is_no_terminal(capsys):
+def test_output_without_a_terminal_is_plain_lines(capsys):
   shown = progress.Progress(1_000, 0)
   shown.phase("train")
   shown.advance(500)
   shown.report(ROW)
   shown.report({"phase": "eval", "step": 500, "return_mean": None})
   shown.close()
-  train, evaluation = capsys.readouterr().out.splitlines()
+  train, shares, evaluation = capsys.readouterr().out.splitlines()
   assert train.startswith(
-      "train   step 500/1,000   return 12.3   4,321 steps/s   0:00:0")
-  assert train.endswith(
-      " left   stepping 40%, crossing 10%, inference 10%, learning 40%; at "
-      "0.50 of the 8,642 steps/s that its workers step at most")
+      "train   step 500/1,000   return 12.3   4,321 steps/s (0.50 of the limit "
+      "of 8,642)   0:00:0")
+  assert train.endswith(" left")
+  assert shares == (
+      "train   stepping 40%, crossing 10%, inference 10%, learning 40%")
   assert evaluation.startswith(
       "eval    step 500/1,000   return no episode ended   0:00:0")
 
 
-def test_bar_on_a_terminal():
+def test_output_on_a_terminal_is_a_progress_bar():
   code = ("from agents.training.monitoring import progress\n"
           "p = progress.Progress(1000, 0); p.phase('train'); p.advance(500)\n"
           f"p.report({ROW!r}); p.close()")
-  ours, theirs = pty.openpty()
+  reader, terminal = pty.openpty()
   size = struct.pack("HHHH", 24, 100, 0, 0)  # Rows and columns.
-  fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
+  fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)
   subprocess.run([sys.executable, "-c", code], check=True, cwd=command.ROOT,
-                 stdout=theirs, stderr=theirs)
-  os.close(theirs)
+                 stdout=terminal, stderr=terminal)
+  os.close(terminal)
   shown = ""
   try:
-    while part := os.read(ours, 10_000):
-      shown += part.decode()
+    while chunk := os.read(reader, 10_000):
+      shown += chunk.decode()
   except OSError:
-    pass  # How Linux says that the other side is closed.
-  os.close(ours)
+    pass  # On Linux, reading from a closed terminal raises an error.
+  os.close(reader)
   assert "train:  50%" in shown
   assert "500/1.00k" in shown
   assert "train=12.3" in shown
-  assert "step 500   stepping 40%, crossing 10%, inference 10%" in shown
+  assert "train   step 500   4,321 steps/s (0.50 of the limit" in shown
+  assert "train   stepping 40%, crossing 10%, inference 10%" in shown

@@ -5,7 +5,7 @@ import os
 from agents.training.monitoring import quiet_imports
 
 
-def test_drops_native_chatter_and_nothing_else(capfd):
+def test_only_native_log_messages_are_removed(capfd):
   with quiet_imports.quiet_imports():
     os.write(2, b"I0000 00:00:1.2 5 port.cc:153] oneDNN is on.\n")
     os.write(2, b"WARNING: All log messages before absl::InitializeLog() is\n")
@@ -16,7 +16,7 @@ def test_drops_native_chatter_and_nothing_else(capfd):
       "Traceback (most recent call last):\nI0000 later\n")
 
 
-def test_restores_stderr_after_an_error(capfd):
+def test_stderr_is_restored_after_an_error(capfd):
   try:
     with quiet_imports.quiet_imports():
       os.write(2, b"native crash report\n")

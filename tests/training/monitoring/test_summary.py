@@ -25,7 +25,7 @@ _ROWS = [
     _row(600, 50.0, 20.0, 40.0, learning=0.2, evaluation=0.5, rest=0.3)]
 
 
-def test_total_weighs_rows_by_their_time():
+def test_total_weights_rows_by_their_time():
   total = time_budget.total(_ROWS)
   assert total["steps_per_second"] == pytest.approx(20)
   assert total["step_limit"] == pytest.approx(40)
@@ -35,12 +35,12 @@ def test_total_weighs_rows_by_their_time():
   assert sum(total[f"{name}_share"] for name in _PARTS) == pytest.approx(1)
 
 
-def test_total_of_rows_without_any_speed():
+def test_total_of_rows_without_speed_has_none():
   total = time_budget.total(_ROWS[:1])
   assert total["steps_per_second"] is total["limit_share"] is None
 
 
-def test_updates_are_told_without_the_room_they_have(tmp_path):
+def test_batch_size_excludes_padding(tmp_path):
   config = config_lib.Config().override({
       "env.id": "tests.toy:Target", "env_processes": False, "num_envs": 3,
       "algorithm.segment_length": 683, "algorithm.minibatch_size": 683})
@@ -58,16 +58,17 @@ def _end(tmp_path, rows):
   return summary.end(folder)
 
 
-def test_end_tells_the_last_and_the_best_score(tmp_path):
+def test_end_shows_last_and_best_score_speed_and_time(tmp_path):
   scores = [{"phase": "eval", "step": step, "seconds": 1.0 * step,
              "return_mean": score}
             for step, score in ((100, 5.0), (300, 1234.5), (600, 60.25))]
   text = _end(tmp_path, [*_ROWS, *scores])
-  assert text.startswith(
-      "Return 60.2 at the end, 1,234.5 at its best (step 300), in 0:10:00 with "
-      "20 steps/s: stepping 10%, learning 22%, ")
-  assert "at 0.50 of the 40 steps/s" in text
+  result, speed, time_spent = text.splitlines()
+  assert result == (
+      "Return 60.2 at the end, 1,234.5 at its best (step 300), in 0:10:00.")
+  assert speed == "Speed: 20 steps/s (0.50 of the limit of 40)."
+  assert time_spent.startswith("Time: stepping 10%, learning 22%, ")
 
 
-def test_end_of_nothing(tmp_path):
-  assert _end(tmp_path, []) == "Too short a run to say anything of."
+def test_end_of_a_run_without_scores(tmp_path):
+  assert _end(tmp_path, []) == "The run is too short for a summary."

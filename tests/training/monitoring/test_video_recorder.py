@@ -29,7 +29,7 @@ def _start(tmp_path, length=30, score=15.0, **kwargs):
   recorder = video_recorder.VideoRecorder(folder, {})
   episode = episodes.Episode(
       5, np.full((length, 1), 0.5, np.float32), score, {})
-  recorder.start(episode_recorder.Recorded(3, 800, episode))
+  recorder.start(episode_recorder.RecordedEpisode(3, 800, episode))
   return recorder, folder.path / "videos"
 
 
@@ -92,7 +92,7 @@ def test_failed_start_is_printed(tmp_path, capfd):
   folder = run_folder.create(str(tmp_path), "x", config)
   (folder.path / "videos").write_text("This file prevents a folder.")
   recorder = video_recorder.VideoRecorder(folder, {})
-  recorder.start(episode_recorder.Recorded(0, 1, canvas.episode(0.0)))
+  recorder.start(episode_recorder.RecordedEpisode(0, 1, canvas.episode(0.0)))
   assert not recorder.busy
   assert "File exists" in capfd.readouterr().err
 

@@ -1,4 +1,4 @@
-"""Files are there as a whole, or not at all."""
+"""Files are replaced completely or not at all."""
 
 import errno
 import os
@@ -9,11 +9,11 @@ import pytest
 from agents.training.run_folder import atomic_write
 
 
-def test_a_file_takes_its_place_when_it_is_complete(tmp_path):
+def test_file_is_replaced_only_after_it_is_complete(tmp_path):
   path = tmp_path / "file.txt"
   for content in (b"one", b"another"):
     before = path.read_bytes() if path.exists() else None
-    with atomic_write.whole(path) as file:
+    with atomic_write.open_file(path) as file:
       file.write(content)
       assert (path.read_bytes() if path.exists() else None) == before
     assert path.read_bytes() == content
@@ -22,27 +22,28 @@ def test_a_file_takes_its_place_when_it_is_complete(tmp_path):
 
 @pytest.mark.parametrize("error", [
     OSError(errno.ENOSPC, "No space left on device"), ValueError("no disk")])
-def test_what_was_there_stays_after_a_failure(error, tmp_path):
+def test_failed_write_leaves_the_old_file_unchanged(error, tmp_path):
   path = tmp_path / "file.txt"
   path.write_text("before")
-  expected = atomic_write.NotWritten if isinstance(error, OSError) else ValueError
+  expected = (
+      atomic_write.WriteError if isinstance(error, OSError) else ValueError)
   with pytest.raises(expected) as caught:
-    with atomic_write.whole(path) as file:
+    with atomic_write.open_file(path) as file:
       file.write(b"after")
       raise error
-  if expected is atomic_write.NotWritten:
+  if expected is atomic_write.WriteError:
     assert str(caught.value).startswith(
         f"{path} can't be written: No space left on device. ")
   assert path.read_text() == "before"
   assert os.listdir(tmp_path) == ["file.txt"]
 
 
-def test_files_that_may_not_grow_are_told(tmp_path):
+def test_exceeded_file_size_limit_raises_a_write_error(tmp_path):
   limits = resource.getrlimit(resource.RLIMIT_FSIZE)
   resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
   try:
-    with pytest.raises(atomic_write.NotWritten, match="too large"):
-      with atomic_write.whole(tmp_path / "file") as file:
+    with pytest.raises(atomic_write.WriteError, match="too large"):
+      with atomic_write.open_file(tmp_path / "file") as file:
         file.write(b"0" * 100_000)
   finally:
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -1,4 +1,4 @@
-"""Nothing is imported from a folder in quarantine, by whatever name."""
+"""Modules in guarded folders cannot be imported by any name."""
 
 import importlib
 import sys
@@ -11,13 +11,13 @@ from agents.training.run_folder import import_guard
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-  """A folder with modules, below one that modules are imported from."""
-  folder = tmp_path / "quarantined_run"
+  """A guarded folder with modules, below a folder of the module path."""
+  folder = tmp_path / "guarded_run"
   for path in (folder, folder / "package"):
     path.mkdir()
-    (path / "quarantined.py").write_text("")
-  (tmp_path / "beside_quarantine.py").write_text("")
-  (tmp_path / "quarantined_link.py").symlink_to(folder / "quarantined.py")
+    (path / "guarded_module.py").write_text("")
+  (tmp_path / "unguarded_module.py").write_text("")
+  (tmp_path / "guarded_link.py").symlink_to(folder / "guarded_module.py")
   (folder / "package" / "__init__.py").write_text("")
   monkeypatch.syspath_prepend(tmp_path)
   for path in (folder, folder / "package"):
@@ -27,28 +27,27 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", [
-    "quarantined_run.quarantined", "quarantined_run.package",
-    "quarantined_run.package.quarantined", "quarantined_run",
-    "quarantined_link"])
-def test_what_lies_in_it_is_refused(name, folder):
+    "guarded_run.guarded_module", "guarded_run.package",
+    "guarded_run.package.guarded_module", "guarded_run", "guarded_link"])
+def test_import_from_a_guarded_folder_raises_an_error(name, folder):
   with pytest.raises(ImportError, match="imported from a run folder"):
     importlib.import_module(name)
 
 
-def test_names_of_its_own_are_looked_for_elsewhere(folder):
+def test_guarded_folder_is_removed_from_the_module_path(folder):
   assert str(folder) not in sys.path
-  for name in ("quarantined", "package.quarantined"):
+  for name in ("guarded_module", "package.guarded_module"):
     with pytest.raises(ModuleNotFoundError):
       importlib.import_module(name)
 
 
-def test_what_lies_beside_it_is_imported(folder):
-  importlib.import_module("beside_quarantine")
+def test_modules_outside_of_guarded_folders_are_imported(folder):
+  importlib.import_module("unguarded_module")
   importlib.reload(importlib.import_module("json.tool"))
 
 
-def test_threads_may_add_at_the_same_time(tmp_path, monkeypatch):
-  """As those of a sweep do, each of which reads the run of its trial."""
+def test_threads_add_folders_concurrently(tmp_path, monkeypatch):
+  # Each thread of a sweep opens the run folder of its trial.
   folders = [tmp_path / f"run_{number}" for number in range(50)]
   interval = sys.getswitchinterval()
   sys.setswitchinterval(1e-6)

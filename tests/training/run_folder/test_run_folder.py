@@ -9,28 +9,28 @@ from agents.training.run_folder import run_folder
 CONFIG = config_lib.Config().override({"env.id": "Some-v0", "env.kwargs.a": 1})
 
 
-def test_opens_what_was_created(tmp_path):
+def test_opened_folder_has_the_config_it_was_created_with(tmp_path):
   created = run_folder.create(str(tmp_path), "some", CONFIG)
   opened = run_folder.RunFolder(created.path)
   assert opened.config == CONFIG
   assert opened.changes() == []
 
 
-def test_never_reuses_a_folder(tmp_path):
+def test_every_run_gets_a_new_folder(tmp_path):
   paths = {run_folder.create(str(tmp_path), "some", CONFIG).path
            for _ in range(5)}
   assert len(paths) == 5
   assert {path.name.partition("-")[2] for path in paths} == {"some"}
 
 
-def test_budget_is_extended_and_nothing_else(tmp_path):
+def test_extending_changes_only_the_budget(tmp_path):
   folder = run_folder.create(str(tmp_path), "some", CONFIG)
   budget = {"steps": 5_000_000, "extended_from": [CONFIG.steps]}
   folder.extend(CONFIG.override({**budget, "device": "gpu"}))
   assert run_folder.RunFolder(folder.path).config == CONFIG.override(budget)
 
 
-def test_one_trainer_at_a_time(tmp_path):
+def test_locked_folder_refuses_a_second_trainer(tmp_path):
   folder = run_folder.create(str(tmp_path), "some", CONFIG)
   with folder.locked():
     with pytest.raises(config_lib.ConfigError, match="by another process"):
@@ -42,14 +42,14 @@ def test_one_trainer_at_a_time(tmp_path):
 
 @pytest.mark.parametrize("name", ["versions.yaml", "code.yaml"])
 @pytest.mark.parametrize("text", [None, "", "- [", "\xff", "[" * 100_000])
-def test_versions_are_only_advice(text, name, tmp_path):
+def test_unreadable_provenance_is_reported_as_a_change(text, name, tmp_path):
   folder = run_folder.create(str(tmp_path), "some", CONFIG)
   path = folder.path / name
   path.unlink() if text is None else path.write_bytes(text.encode("latin-1"))
   assert folder.changes() == [f"{name} can't be read"]
 
 
-def test_other_versions_are_told(tmp_path):
+def test_changed_package_version_is_reported(tmp_path):
   folder = run_folder.create(str(tmp_path), "some", CONFIG)
   path = folder.path / "versions.yaml"
   lines = ["numpy: 0.1" if line.startswith("numpy:") else line
@@ -59,7 +59,7 @@ def test_other_versions_are_told(tmp_path):
   assert change.startswith("numpy 0.1 -> ")
 
 
-def test_other_code_is_told(tmp_path, monkeypatch):
+def test_changed_and_missing_code_files_are_reported(tmp_path, monkeypatch):
   module = tmp_path / "some_env.py"
   module.write_text("# One.")
   monkeypatch.syspath_prepend(tmp_path)
@@ -76,12 +76,12 @@ def test_other_code_is_told(tmp_path, monkeypatch):
       "agents/gone.py", "some_env.py", "agents/build.py"]
 
 
-def test_no_run_is_told(tmp_path):
+def test_folder_without_a_config_raises_an_error(tmp_path):
   with pytest.raises(config_lib.ConfigError, match="is not a run folder"):
     run_folder.RunFolder(tmp_path)
 
 
-def test_config_with_code_is_refused(tmp_path):
+def test_config_that_contains_code_raises_an_error(tmp_path):
   folder = run_folder.create(str(tmp_path), "some", CONFIG)
   (folder.path / "config.yaml").write_text(
       "!!python/object/apply:os.system ['false']")
@@ -89,7 +89,7 @@ def test_config_with_code_is_refused(tmp_path):
     run_folder.RunFolder(folder.path)
 
 
-def test_a_folder_of_runs_stands_for_the_newest(tmp_path):
+def test_newest_run_of_a_folder_is_found(tmp_path):
   config = config_lib.Config()
   for name in ("20261120T190000-b", "20261121T000000-a", "20261119T235959-z"):
     made = run_folder.create(str(tmp_path / "made"), name, config)
@@ -103,13 +103,13 @@ def test_a_folder_of_runs_stands_for_the_newest(tmp_path):
     run_folder.find(tmp_path / "zzz")
 
 
-def test_newest_of_the_same_second(tmp_path):
+def test_newest_run_of_the_same_second_is_found(tmp_path):
   for name in ("b", "a", "b"):
     newest = run_folder.create(str(tmp_path), name, config_lib.Config())
   assert run_folder.find(tmp_path).path == newest.path
 
 
-def test_runs_that_failed_to_begin_hide_no_others(tmp_path):
+def test_runs_with_checkpoints_precede_newer_runs_without(tmp_path):
   first = run_folder.create(str(tmp_path), "some", CONFIG)
   failed = run_folder.create(str(tmp_path), "some", CONFIG)
   assert run_folder.find(tmp_path).path == failed.path
@@ -117,7 +117,7 @@ def test_runs_that_failed_to_begin_hide_no_others(tmp_path):
   assert run_folder.find(tmp_path).path == first.path
 
 
-def test_the_run_with_the_same_config_can_be_gone_on_with(tmp_path):
+def test_run_with_the_same_config_is_resumable(tmp_path):
   other = run_folder.create(
       str(tmp_path), "other", CONFIG.override({"seed": 1}))
   folder = run_folder.create(str(tmp_path), "some", CONFIG)
@@ -130,7 +130,7 @@ def test_the_run_with_the_same_config_can_be_gone_on_with(tmp_path):
   assert run_folder.resumable(tmp_path / "nowhere", CONFIG) is None
 
 
-def test_the_newest_that_is_not_finished_can_be_gone_on_with(tmp_path):
+def test_newest_incomplete_run_with_the_same_config_is_unfinished(tmp_path):
   def run(config, step, evaluated=0):
     folder = run_folder.create(str(tmp_path), "some", config)
     for saved in (0, step):
@@ -147,7 +147,8 @@ def test_the_newest_that_is_not_finished_can_be_gone_on_with(tmp_path):
   assert run_folder.unfinished(tmp_path, CONFIG).path == last.path
   checkpoint.newest(last.checkpoints).unlink()
   checkpoint.newest(last.checkpoints).write_bytes(b"")
-  assert run_folder.unfinished(tmp_path, CONFIG) is None  # Nobody can.
+  # A run without a readable checkpoint cannot be resumed.
+  assert run_folder.unfinished(tmp_path, CONFIG) is None
   run(CONFIG, CONFIG.steps - 1)
   newest = run(CONFIG, 100)
   assert run_folder.unfinished(tmp_path, CONFIG).path == newest.path

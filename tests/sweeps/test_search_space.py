@@ -2,37 +2,37 @@ import optuna
 import pytest
 
 from agents import config as config_lib
-from agents.sweeps import space as space_lib
+from agents.sweeps import search_space
 
 DEFAULT = config_lib.Config()
 
 
-def _draws(text, amount=200):
-  """Return what is suggested at random."""
-  space = space_lib.Space(text, "space.yaml")
+def _draws(text, num_draws=200):
+  """Return random settings of a search space."""
+  space = search_space.SearchSpace(text, "space.yaml")
   study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-  return [space.suggest(study.ask()) for _ in range(amount)]
+  return [space.suggest(study.ask()) for _ in range(num_draws)]
 
 
-def _values(text, amount=200):
-  return [value for draw in _draws(text, amount) for value in draw.values()]
+def _values(text, num_draws=200):
+  return [value for draw in _draws(text, num_draws) for value in draw.values()]
 
 
-def test_integers_are_of_whole_numbers():
+def test_ranges_of_integers_suggest_integers():
   assert set(_values("a: {low: 3, high: 6}")) == {3, 4, 5, 6}
   assert set(_values("a: {low: 2, high: 8, step: 3}")) == {2, 5, 8}
   assert all(type(value) is int for value in _values("a: {low: 3, high: 6}"))
 
 
 @pytest.mark.parametrize("low, high", [("1e-5", "1e-3"), ("0.00001", "1.0e-3")])
-def test_floats_may_be_alike_on_a_logarithmic_scale(low, high):
+def test_log_ranges_are_uniform_on_a_logarithmic_scale(low, high):
   values = _values(f"a: {{low: {low}, high: {high}, log: true}}", 1000)
   assert all(type(value) is float and 1e-5 <= value <= 1e-3
              for value in values)
   assert 400 < sum(value < 1e-4 for value in values) < 600
 
 
-def test_floats_are_alike_otherwise():
+def test_ranges_of_floats_are_uniform():
   values = _values("a: {low: 0, high: 1.0}", 1000)
   assert 400 < sum(value < 0.5 for value in values) < 600
   assert set(_values("a: {low: 0, high: 1.0, step: 0.5}")) == {0, 0.5, 1}
@@ -45,7 +45,7 @@ def test_choices_keep_their_types():
                for value in values)
 
 
-def test_keys_are_suggested_together():
+def test_all_keys_are_suggested():
   assert _draws("a.b: [1]\nc: [2]", 1) == [{"a.b": 1, "c": 2}]
 
 
@@ -53,7 +53,7 @@ def test_keys_are_suggested_together():
     ("", "space.yaml: expected lines such as"),
     ("[1, 2]", "space.yaml: expected lines such as"),
     ("a: 3", "space.yaml: a: expected a range or choices"),
-    ("a: []", "space.yaml: a: there is nothing to choose from"),
+    ("a: []", "space.yaml: a: the list of choices is empty"),
     ("a: {low: 1}", "space.yaml: a lacks high"),
     ("a: {low: 1, high: 2, lgo: true}", "no field 'lgo'"),
     ("a: {low: x, high: 2}", "`a.low` must be of type float"),
@@ -61,26 +61,26 @@ def test_keys_are_suggested_together():
     ("a: {low: 0, high: 1, log: true}", "`low` must be positive"),
     ("a: {low: 1, high: 2, log: true, step: 1}", "`step` must be"),
     ("a: {low: 1, high: .inf}", "both finite"),
-    ("seed: [1, 2]", "every trial has one of its own"),
+    ("seed: [1, 2]", "every trial uses a different seed"),
     ("a: {", "space.yaml: ")])
-def test_what_is_no_space_is_told(text, message):
+def test_invalid_space_raises_an_error(text, message):
   with pytest.raises(config_lib.ConfigError, match=message):
-    space_lib.Space(text, "space.yaml")
+    search_space.SearchSpace(text, "space.yaml")
 
 
 @pytest.mark.parametrize("text, message", [
     ("algorithm.learning_rte: [1e-3]", "did you mean|learning_rate"),
-    ("network.activation: [tanh, rleu]", "network.activation: 'rleu' can't be"),
-    ("algorithm.update_epochs: {low: 0, high: 3}", "update_epochs: 0 can't be"),
-    ("num_envs: {low: 64, high: 128.5}", "num_envs: 128.5 can't be"),
-    ("algorithm.minibatch_size: [64, 96]", "96 can't be: .* must divide")])
-def test_a_value_that_can_not_be_is_told_before_all_work(text, message):
-  space = space_lib.Space(text, "space.yaml")
+    ("network.activation: [tanh, rleu]", "activation: 'rleu' is invalid"),
+    ("algorithm.update_epochs: {low: 0, high: 3}", "epochs: 0 is invalid"),
+    ("num_envs: {low: 64, high: 128.5}", "num_envs: 128.5 is invalid"),
+    ("algorithm.minibatch_size: [64, 96]", "96 is invalid: .* must divide")])
+def test_invalid_value_raises_an_error(text, message):
+  space = search_space.SearchSpace(text, "space.yaml")
   with pytest.raises(config_lib.ConfigError, match=f"space.yaml: .*{message}"):
     space.check(DEFAULT.override)
 
 
-def test_a_value_may_need_others_to_go_with():
-  space = space_lib.Space(
+def test_value_that_is_valid_with_some_others_is_accepted():
+  space = search_space.SearchSpace(
       "algorithm.minibatch_size: [64, 96]\nnum_envs: [64, 48]", "space.yaml")
   space.check(DEFAULT.override)

@@ -1,8 +1,9 @@
-"""Becomes another program, on one core, that ends when its parent does.
+"""Starts the program of a trial, on one core, as long as its parent lives.
 
-    python -m agents.sweeps.child CORE PROGRAM ARGUMENTS...
+    python -m agents.sweeps.trial_process CORE PROGRAM ARGUMENTS...
 
-CORE is a number, or "all". Where a system can't do these, they are not done.
+CORE is a number, or "all". Systems without CPU affinity or parent-death
+signals skip these steps.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2).
 
 
 def main():
+  """Set up this process and replace it by the program."""
   core, *command = sys.argv[1:]
   if core != "all" and hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {int(core)})
   with contextlib.suppress(AttributeError):
     ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
-  # Machines share a sweep, not each of its runs.
+  # Machines share the trials of a sweep; each trial runs on one machine.
   os.environ.pop("TF_CONFIG", None)
   os.execv(command[0], command)
 

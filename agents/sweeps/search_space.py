@@ -1,0 +1,161 @@
+"""Search space of a sweep: settings, and the values to try for each."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import optuna
+
+from agents import config as config_lib
+from agents import config_parsing
+
+_MAX_DRAWS = 100  # Random configs to find a valid one with a given value.
+_EXAMPLE = ("algorithm.learning_rate: {low: 1e-5, high: 1e-3, log: true}, or "
+            "algorithm.minibatch_size: [32, 64, 128]")
+
+
+@dataclasses.dataclass(frozen=True)
+class _FloatRange:
+  """Numbers between two bounds."""
+
+  low: float
+  high: float
+  log: bool = False  # Sample uniformly on a logarithmic scale.
+  step: float | None = None  # Distance of the values.
+
+  def __post_init__(self):
+    if not (math.isfinite(self.low) and math.isfinite(self.high)
+            and self.low < self.high):
+      raise config_lib.ConfigError("`low` must be below `high`, both finite.")
+    if self.log and self.low <= 0:
+      raise config_lib.ConfigError("With `log`, `low` must be positive.")
+    if self.step is not None and (self.log or not self.step > 0):
+      raise config_lib.ConfigError(
+          "`step` must be positive, and can't be combined with `log`.")
+
+  @property
+  def examples(self) -> list[Any]:
+    """Values that must be valid."""
+    return [self.low, self.high]
+
+  def suggest(self, trial: optuna.Trial, key: str) -> float:
+    return trial.suggest_float(
+        key, self.low, self.high, log=self.log, step=self.step)
+
+
+@dataclasses.dataclass(frozen=True)
+class _IntRange(_FloatRange):
+  """Integers between two bounds."""
+
+  low: int
+  high: int
+  step: int | None = None
+
+  def suggest(self, trial: optuna.Trial, key: str) -> int:
+    return trial.suggest_int(
+        key, self.low, self.high, log=self.log, step=self.step or 1)
+
+
+class _Choices:
+  """List of values.
+
+  Attributes:
+    examples: Values that must be valid.
+  """
+
+  def __init__(self, data: list[Any], key: str):
+    if not data:
+      raise config_lib.ConfigError(f"{key}: the list of choices is empty.")
+    self.examples = data
+    self._values = {_stored(value): value for value in data}
+
+  def suggest(self, trial: optuna.Trial, key: str) -> Any:
+    return self._values[trial.suggest_categorical(key, list(self._values))]
+
+
+class SearchSpace:
+  """Settings by their dotted keys, each with the values to try.
+
+  Args:
+    text: YAML with a range or a list of choices for each key.
+    source: Name of the text in errors, such as its path.
+  Raises:
+    ConfigError: If the text is invalid.
+  """
+
+  def __init__(self, text: str, source: str):
+    self._source = source
+    try:
+      self.data = config_parsing.parse(text)
+      if not (isinstance(self.data, dict) and self.data):
+        raise config_lib.ConfigError(f"expected lines such as {_EXAMPLE}.")
+      self._dimensions = {
+          key: _dimension(key, data) for key, data in self.data.items()}
+    except config_lib.ConfigError as error:
+      raise config_lib.ConfigError(f"{source}: {error}") from None
+
+  def suggest(self, trial: optuna.Trial) -> dict[str, Any]:
+    """Return the settings of a trial.
+
+    Args:
+      trial: Trial that the values are suggested for.
+    Returns:
+      Values by dotted key.
+    """
+    return {key: dimension.suggest(trial, key)
+            for key, dimension in self._dimensions.items()}
+
+  def check(self, build: Callable[[dict[str, Any]], Any]):
+    """Check that each choice and bound is part of some valid config.
+
+    Args:
+      build: Builds a config from settings, or raises ConfigError.
+    Raises:
+      ConfigError: If a value is invalid in combination with all others.
+    """
+    for key, dimension in self._dimensions.items():
+      for example in dimension.examples:
+        if error := self._error(key, _stored(example), build):
+          raise config_lib.ConfigError(
+              f"{self._source}: {key}: {example!r} is invalid: {error}")
+
+  def _error(self, key: str, value: Any,
+             build: Callable[[dict[str, Any]], Any]
+             ) -> config_lib.ConfigError | None:
+    """Return the error of a value if it is invalid with all random others."""
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    last_error = None
+    for _ in range(_MAX_DRAWS):
+      study.enqueue_trial({key: value})
+      try:
+        build(self.suggest(study.ask()))
+        return None
+      except config_lib.ConfigError as error:
+        last_error = error
+    return last_error
+
+
+def _dimension(key: Any, data: Any) -> _FloatRange | _Choices:
+  """Parse the values of one setting."""
+  if key == "seed":
+    raise config_lib.ConfigError("seed: every trial uses a different seed.")
+  if isinstance(data, dict):
+    integers = all(isinstance(data[name], int)
+                   for name in ("low", "high", "step") if name in data)
+    return config_parsing.convert(
+        _IntRange if integers else _FloatRange, data, key)
+  if isinstance(data, list):
+    return _Choices(data, key)
+  raise config_lib.ConfigError(
+      f"{key}: expected a range or choices, such as {_EXAMPLE}. Received: "
+      f"{data!r}.")
+
+
+def _stored(value: Any) -> Any:
+  """Return how Optuna stores a value: only scalars can be categories."""
+  scalar = isinstance(value, (bool, int, float, str, type(None)))
+  return value if scalar else json.dumps(value)
