@@ -27,8 +27,11 @@ _COUNTING_WRAPPERS = (
     wrappers.DefaultTimeLimit, wrappers.StaggeredTimeLimit)
 
 
-def supports(env: gymnasium.Env) -> bool:
-  """Returns whether the formulas of this environment are vectorized.
+def of(envs: Sequence[gymnasium.Env]) -> mujoco_tasks.VectorizedMujocoTask | None:
+  """Return what steps these environments at once, if they can be.
+
+  They must not have begun an episode that is to go on: to be sure that
+  Gymnasium's own formulas are still the same, one of them is tried.
 
   Args:
     env: Environment with its wrappers.
@@ -122,8 +125,9 @@ def _vectorize(envs: Sequence[gymnasium.Env]) -> mujoco_tasks.Robots | None:
   No episode may be running, because one environment is tried.
   """
   robots = [env.unwrapped for env in envs]
-  task = _task_class(envs[0])
-  if (not task or any(type(robot) is not type(robots[0]) for robot in robots)
+  kind = type(robots[0])
+  found = mujoco_tasks.TASKS_BY_CLASS.get(f"{kind.__module__}:{kind.__qualname__}")
+  if (not found or any(type(robot) is not kind for robot in robots)
       or not all(_is_plain(env) for env in envs)):
     return None
   settings = _settings(robots[0])
@@ -180,8 +184,8 @@ def _settings(robot: Any) -> dict[str, Any]:
   return {**settings, "dt": robot.dt}
 
 
-def _same_results(task_class: type[mujoco_tasks.Robots], robot: Any) -> bool:
-  """Returns whether vectorized and original steps agree for random actions."""
+def _same(kind: type[mujoco_tasks.VectorizedMujocoTask], robot: Any) -> bool:
+  """Whether a robot alone makes the same numbers, in steps at random."""
   actions = np.random.default_rng(0).uniform(
       robot.action_space.low, robot.action_space.high,
       (_TRIAL_STEPS, *robot.action_space.shape)).astype(
@@ -191,12 +195,12 @@ def _same_results(task_class: type[mujoco_tasks.Robots], robot: Any) -> bool:
   robot.reset(seed=0)
   task = task_class([robot])
   for action, (observ, reward, terminated, _, info) in zip(
-      actions, expected, strict=True):
-    task.simulate(0, action)
-    result = task.outcome([0], action[None])
-    if not (np.array_equal(result.observ[0], observ)
-            and result.reward[0] == reward
-            and result.terminated[0] == terminated
-            and result.numbers(0) == episodes.numbers(info)):
+      actions, alone, strict=True):
+    together.simulate(0, action)
+    stepped = together.compute_step([0], action[None])
+    if not (np.array_equal(stepped.observ[0], observ)
+            and stepped.reward[0] == reward
+            and stepped.terminated[0] == terminated
+            and stepped.numbers(0) == wrappers.numbers(info)):
       return False
   return True

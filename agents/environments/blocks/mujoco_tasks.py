@@ -21,7 +21,7 @@ from agents.environments.data import episodes
 Info = dict[str, Any]
 
 
-class Stepped(NamedTuple):
+class TaskStep(NamedTuple):
   """What came of a step of n robots."""
 
   observ: np.ndarray  # [n, ...]
@@ -36,7 +36,7 @@ class Stepped(NamedTuple):
     return episodes.numbers({**self.rest(row), **parts})
 
 
-class Robots:
+class VectorizedMujocoTask:
   """Steps robots of one kind; subclasses know what a task makes of a step.
 
   What ends episodes from outside, such as a time limit, is not considered.
@@ -60,7 +60,7 @@ class Robots:
     self._simulations[index] = _simulation(robot)
     self._fields = {}
 
-  def begin(self, index: int, sums: dict[str, float] | None = None):
+  def begin_episode(self, index: int, sums: dict[str, float] | None = None):
     """Go on from what a robot's simulation was set to.
 
     Args:
@@ -81,7 +81,7 @@ class Robots:
     step(model, data, frame_skip)
     forces(model, data)
 
-  def outcome(self, chosen: list[int], actions: np.ndarray) -> Stepped:
+  def compute_step(self, chosen: list[int], actions: np.ndarray) -> TaskStep:
     """Return what came of the simulations of some robots.
 
     Args:
@@ -92,7 +92,7 @@ class Robots:
     after = self._positions(rows)
     velocity = (after - self._position[rows]) / self._like.dt
     self._position[rows] = after
-    stepped = self._outcome(rows, actions, after, velocity)
+    stepped = self._compute_step(rows, actions, after, velocity)
     for name, values in stepped.parts.items():
       self._sum(name)[rows] += values
     return stepped
@@ -102,7 +102,7 @@ class Robots:
     """One of them, for what is the same for all."""
     return self._robots[0]
 
-  def sums(self, index: int) -> dict[str, float]:
+  def reward_sums(self, index: int) -> dict[str, float]:
     """Return the sums of the parts of a robot's reward."""
     return {name: float(values[index]) for name, values in self._sums.items()}
 
@@ -122,8 +122,8 @@ class Robots:
     """Return the positions whose change is the velocity, [n] or [n, 2]."""
     return self._gather("qpos", rows)[:, 0]
 
-  def _outcome(self, rows: slice | list[int], actions: np.ndarray,
-               position: np.ndarray, velocity: np.ndarray) -> Stepped:
+  def _compute_step(self, rows: slice | list[int], actions: np.ndarray,
+               position: np.ndarray, velocity: np.ndarray) -> TaskStep:
     raise NotImplementedError
 
   def _state(self, rows: slice | list[int], hidden: int
@@ -137,29 +137,29 @@ class Robots:
     return ~healthy & self._like._terminate_when_unhealthy
 
 
-class _HalfCheetah(Robots):
+class _HalfCheetah(VectorizedMujocoTask):
 
-  def _outcome(self, rows, actions, position, velocity):
+  def _compute_step(self, rows, actions, position, velocity):
     _, seen, qvel = self._state(rows, 1)
     forward = self._like._forward_reward_weight * velocity
     cost = self._like._ctrl_cost_weight * _squares(actions)
-    return Stepped(
+    return TaskStep(
         np.concatenate((seen, qvel), 1), forward - cost,
         np.zeros(len(seen), bool),
         {"reward_forward": forward, "reward_ctrl": -cost},
         lambda row: {"x_position": position[row], "x_velocity": velocity[row]})
 
 
-class _Walker2d(Robots):
+class _Walker2d(VectorizedMujocoTask):
 
-  def _outcome(self, rows, actions, position, velocity):
+  def _compute_step(self, rows, actions, position, velocity):
     like = self._like
     qpos, seen, qvel = self._state(rows, 1)
     healthy = self._healthy(qpos, qvel)
     forward = like._forward_reward_weight * velocity
     survive = healthy * like._healthy_reward
     cost = like._ctrl_cost_weight * _squares(actions)
-    return Stepped(
+    return TaskStep(
         np.concatenate((seen, np.clip(qvel, -10, 10)), 1),
         forward + survive - cost, self._terminated(healthy),
         {"reward_forward": forward, "reward_ctrl": -cost,
@@ -182,13 +182,13 @@ class _Hopper(_Walker2d):
         _between(state, self._like._healthy_state_range).all(1))
 
 
-class _Ant(Robots):
+class _Ant(VectorizedMujocoTask):
 
   def _positions(self, rows):
     main = self._like.data.body(self._like._main_body).id
     return self._gather("xpos", rows)[:, main, :2]
 
-  def _outcome(self, rows, actions, position, velocity):
+  def _compute_step(self, rows, actions, position, velocity):
     like = self._like
     qpos, seen, qvel = self._state(rows, 2)
     low, high = like._healthy_z_range
@@ -203,7 +203,7 @@ class _Ant(Robots):
     observ = [seen, qvel]
     if like._include_cfrc_ext_in_observation:
       observ.append(_flat(forces[:, 1:]))
-    return Stepped(
+    return TaskStep(
         np.concatenate(observ, 1), forward + survive - (cost + contact),
         self._terminated(healthy),
         {"reward_forward": forward, "reward_ctrl": -cost,
@@ -211,7 +211,7 @@ class _Ant(Robots):
         lambda row: _on_plane(qpos[row], velocity[row]))
 
 
-class _Humanoid(Robots):
+class _Humanoid(VectorizedMujocoTask):
 
   def _positions(self, rows):
     robots = self._robots[rows] if isinstance(rows, slice) else [
@@ -219,7 +219,7 @@ class _Humanoid(Robots):
     center = sys.modules[type(self._like).__module__].mass_center
     return np.stack([center(each.model, each.data) for each in robots])
 
-  def _outcome(self, rows, actions, position, velocity):
+  def _compute_step(self, rows, actions, position, velocity):
     like = self._like
     qpos, seen, qvel = self._state(rows, 2)
     healthy = _between(qpos[:, 2], like._healthy_z_range)
@@ -238,7 +238,7 @@ class _Humanoid(Robots):
       observ.append(self._gather("qfrc_actuator", rows)[:, 6:])
     if like._include_cfrc_ext_in_observation is True:
       observ.append(_flat(forces[:, 1:]))
-    return Stepped(
+    return TaskStep(
         np.concatenate(observ, 1), forward + survive - (cost + contact),
         self._terminated(healthy),
         {"reward_survive": survive, "reward_forward": forward,
@@ -271,7 +271,7 @@ def _on_plane(qpos: np.ndarray, velocity: np.ndarray) -> Info:
 
 
 # By the names of Gymnasium's classes.
-KINDS: dict[str, type[Robots]] = {
+TASKS_BY_CLASS: dict[str, type[VectorizedMujocoTask]] = {
     "gymnasium.envs.mujoco.half_cheetah_v5:HalfCheetahEnv": _HalfCheetah,
     "gymnasium.envs.mujoco.walker2d_v5:Walker2dEnv": _Walker2d,
     "gymnasium.envs.mujoco.hopper_v5:HopperEnv": _Hopper,
