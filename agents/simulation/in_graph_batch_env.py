@@ -57,9 +57,25 @@ class InGraphBatchEnv:
   def __len__(self) -> int:
     return len(self.batch_env)
 
-  def step(self, action: tf.Tensor, active: tf.Tensor | None = None
-           ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Steps the active environments; resets those whose episode ended.
+  @property
+  def groups(self) -> int:
+    """Number of groups that take turns, of N environments each."""
+    return self.batch_env.groups
+
+  @property
+  def action_spec(self) -> tf.TensorSpec:
+    """Type and shape of a group's actions, [N, ...]."""
+    field = self.batch_env.action_layout.fields[0]
+    return tf.TensorSpec(field.graph_shape, field.graph_dtype)
+
+  @property
+  def packed_spec(self) -> tf.TensorSpec:
+    """Type and shape of a group's packed answers."""
+    return tf.TensorSpec([self.batch_env.step_layout.num_bytes], tf.uint8)
+
+  def exchange(self, action: tf.Tensor, active: tf.Tensor | None = None
+               ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Begin a step of one group and end that of the next; see `BatchEnv`.
 
     Args:
       action: Tensor of shape [B, ...].
@@ -88,12 +104,17 @@ class InGraphBatchEnv:
     Returns:
       Fields of shape [..., B, ...].
     """
-    layout = self.batch_env.step_layout
-    tensors = {}
-    for field, offset in zip(layout.fields, layout.offsets, strict=True):
-      raw = packed[..., offset:offset + field.num_bytes]
-      tensors[field.name] = packing.restore(raw, *field.in_graph)
-    return StepResult(**tensors)
+    shape = [self.groups - 1, *self.packed_spec.shape]
+    if self.groups == 1:
+      return tf.zeros(shape, tf.uint8), tf.zeros([], tf.float64)
+    return self._cross(lambda: np.array(self.batch_env.drain()), [], shape)
+
+  def unpack(self, packed: tf.Tensor) -> Answers:
+    """Return the fields of packed answers, of shape [..., bytes]."""
+    return Answers(**{
+        field.name: packing.restore(
+            packed[..., field.byte_slice], field.graph_dtype, field.graph_shape)
+        for field in self.batch_env.step_layout.fields})
 
   def final_observ(self, results: StepResult) -> tf.Tensor:
     """Returns the last observations of the episodes that have ended.

@@ -26,12 +26,11 @@ Columns = dict[int, infos_lib.Columns]  # By the first index of each share.
 def vector_layout(size: int, observation: gymnasium.Space,
                   action: gymnasium.Space) -> buffer_layout.Layout:
   """Layout of all that travels between a vector and its environments."""
-  flag = np.dtype(np.bool_)
   return buffer_layout.Layout([
-      *_fields("action", size, action), *_fields("observ", size, observation),
-      buffer_layout.Field("reward", np.dtype(np.float64), (size,)),
-      buffer_layout.Field("terminated", flag, (size,)),
-      buffer_layout.Field("truncated", flag, (size,))])
+      *_specs("action", size, action), *_specs("observ", size, observation),
+      ("reward", np.float64, (size,)),
+      ("terminated", np.bool_, (size,)),
+      ("truncated", np.bool_, (size,))])
 
 
 def vector_views(buffer: np.ndarray, size: int, observation: gymnasium.Space,
@@ -168,12 +167,10 @@ class VectorBlock(base.BlockBase):
       raise
 
 
-def _fields(name: str, size: int, space: gymnasium.Space
-            ) -> list[buffer_layout.Field]:
-  """Return a field for each array that Gymnasium has for a space."""
-  fields: list[buffer_layout.Field] = []
-  def add(shape: tuple[int, ...], dtype: Any):
-    fields.append(buffer_layout.Field(
-        f"{name}/{len(fields)}", np.dtype(dtype), shape))
-  utils.create_empty_array(space, size, fn=add)
-  return fields
+def _specs(name: str, size: int, space: gymnasium.Space
+           ) -> list[buffer_layout.ArraySpec]:
+  """Return one entry for each array in which Gymnasium stores a space."""
+  specs: list[buffer_layout.ArraySpec] = []
+  utils.create_empty_array(space, size, fn=lambda shape, dtype: specs.append(
+      (f"{name}/{len(specs)}", dtype, shape)))
+  return specs
