@@ -62,7 +62,7 @@ class EnvPoolBlock(backend.Backend):
         num_envs=len(constructors), num_threads=threads, **_kwargs(config))
     self._action_type = spec.gymnasium_action_space.dtype
     self._short = [constructor.short or (-1, 0) for constructor in constructors]
-    self._longest = make.longest(config)
+    self._longest = make.stated_length(config) or make.DEFAULT_MAX_LENGTH
     self._pool: Any = None
 
   def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:

@@ -43,8 +43,8 @@ class Layout:
     self.fields: list[Field] = []
     self.num_bytes = 0
     for name, array_type, shape in specs:
-      dtype = graph_dtype = np.dtype(array_type)
-      graph_shape = shape
+      dtype: np.dtype = np.dtype(array_type)
+      graph_dtype, graph_shape = dtype, shape
       if dtype.names:
         graph_dtype, graph_shape = np.dtype(np.uint8), (*shape, dtype.itemsize)
       end = self.num_bytes + dtype.itemsize * math.prod(shape)

@@ -116,7 +116,7 @@ def test_limits_are_kept_that_envpool_ignores():
 
 
 def test_endless_episodes_are_truncated(monkeypatch):
-  monkeypatch.setattr(make, "_MOST_STEPS", 20)
+  monkeypatch.setattr(make, "DEFAULT_MAX_LENGTH", 20)
   with _batch("CliffWalking-v1", 2) as batch:
     batch.reset()
     for _ in range(40):
