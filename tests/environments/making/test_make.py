@@ -160,7 +160,7 @@ def test_constructor_can_be_pickled():
         "speed": 3}},)), "speed"),
     (config_lib.Env("CartPole-v1", wrappers=({"AddRenderObservation": {}},)),
      "render_mode"),
-    (config_lib.Env("tests.commands.test_environment_checker:Wordy"),
+    (config_lib.Env("tests.commands.test_environment_checker:TextObservation"),
      "Observation space Text"),
     (config_lib.Env("FrozenLake-v1", frame_delta=True), "frame_delta")])
 def test_check_names_the_mistake(env, message):
