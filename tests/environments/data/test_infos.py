@@ -16,8 +16,9 @@ _INFOS = {
     "text": [{"a": "x"}, {"a": 1}, {"b": "y"}],
     "arrays": [{"a": np.ones(2)}, {}, {"a": np.zeros(2)}],
     "nested": [{"a": {"b": 1, "c": {"d": 2.0}}}, {"a": {"b": 3}}, {}],
-    "final observation and info": [{"final_obs": 3, "final_info": {"a": 1.0}}, {"b": 2},
-              {"final_obs": np.int64(4), "final_info": {"a": 2.0}}],
+    "final observation and info": [
+        {"final_obs": 3, "final_info": {"a": 1.0}}, {"b": 2},
+        {"final_obs": np.int64(4), "final_info": {"a": 2.0}}],
     "none": [{}, {}, {}],
 }
 

@@ -37,7 +37,8 @@ else:
 @pytest.mark.parametrize("env_id", [
     "HalfCheetah-v5", "tests.environments.faulty_envs:make_cheetah",
     "tests.environments.faulty_envs:make_cheetah_if_possible"])
-def test_each_warning_is_shown_once_and_not_written_to_a_file(processes, env_id, tmp_path):
+def test_each_warning_is_shown_once_and_in_no_file(
+    processes, env_id, tmp_path):
   _, stderr = scripts.run(
       _UNSTABLE.format(processes=processes, env_id=env_id), tmp_path)
   shown = re.findall("MuJoCo: (.{30})", stderr)
