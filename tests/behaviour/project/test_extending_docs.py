@@ -119,7 +119,7 @@ def test_who_keeps_no_time_limits_gets_none(folder, monkeypatch):
   assert any("does not stagger" in note
              for note in backend.check(config, kind))
   limited = config.override({"env.max_length": 5})
-  with pytest.raises(config_lib.ConfigError, match="not say that it heeds it"):
+  with pytest.raises(config_lib.ConfigError, match="not declare by `limits"):
     backend.check(limited, kind)
   monkeypatch.setattr(kind, "limits", True)
   assert not any("stagger" in note for note in backend.check(limited, kind))
