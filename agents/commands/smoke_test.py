@@ -27,8 +27,7 @@ def run_smoke_test(config: config_lib.Config) -> str:
     Description of a problem, or "".
   """
   config = config.override({
-      "env.backend": "gymnasium", "num_envs": _NUM_ENVS,
-      "double_buffering": False, "eval_episodes": 1,
+      "env.backend": "gymnasium", "num_envs": _NUM_ENVS, "eval_episodes": 1,
       "algorithm.segment_length": _SEGMENT_LENGTH,
       "algorithm.update_every": None, "algorithm.minibatch_size": None,
       "algorithm.update_epochs": 2})

@@ -1,7 +1,6 @@
-"""Former name of `agents.environments.blocks.gymnasium_block`, for one release.
-"""
+"""Former name of modules in `agents.environments.blocks`, for one release."""
 
-from agents.environments.blocks.gymnasium_block import Block
-from agents.environments.blocks.gymnasium_block import Report
+from agents.environments.blocks.base import StepReport as Report
+from agents.environments.blocks.gymnasium_block import GymnasiumBlock as Block
 
 __all__ = ["Block", "Report"]

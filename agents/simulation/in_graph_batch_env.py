@@ -48,34 +48,18 @@ class InGraphBatchEnv:
   def __init__(self, batch_env: batch_env_lib.BatchEnv):
     self.batch_env = batch_env
     self._error: BaseException | None = None
-    kind, shape = batch_env.action_layout.fields[0].in_graph
+    action = batch_env.action_layout.fields[0]
     # Type and shape of the actions, [B, ...], and of packed results, [bytes].
-    self.action_spec = tf.TensorSpec(shape, kind)
+    self.action_spec = tf.TensorSpec(action.graph_shape, action.graph_dtype)
     self.packed_spec = tf.TensorSpec(
         [batch_env.step_layout.num_bytes], tf.uint8)
 
   def __len__(self) -> int:
     return len(self.batch_env)
 
-  @property
-  def groups(self) -> int:
-    """Number of groups that take turns, of N environments each."""
-    return self.batch_env.groups
-
-  @property
-  def action_spec(self) -> tf.TensorSpec:
-    """Type and shape of a group's actions, [N, ...]."""
-    field = self.batch_env.action_layout.fields[0]
-    return tf.TensorSpec(field.graph_shape, field.graph_dtype)
-
-  @property
-  def packed_spec(self) -> tf.TensorSpec:
-    """Type and shape of a group's packed answers."""
-    return tf.TensorSpec([self.batch_env.step_layout.num_bytes], tf.uint8)
-
-  def exchange(self, action: tf.Tensor, active: tf.Tensor | None = None
-               ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Begin a step of one group and end that of the next; see `BatchEnv`.
+  def step(self, action: tf.Tensor, active: tf.Tensor | None = None
+           ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Steps the active environments; resets those whose episode ended.
 
     Args:
       action: Tensor of shape [B, ...].
@@ -104,14 +88,7 @@ class InGraphBatchEnv:
     Returns:
       Fields of shape [..., B, ...].
     """
-    shape = [self.groups - 1, *self.packed_spec.shape]
-    if self.groups == 1:
-      return tf.zeros(shape, tf.uint8), tf.zeros([], tf.float64)
-    return self._cross(lambda: np.array(self.batch_env.drain()), [], shape)
-
-  def unpack(self, packed: tf.Tensor) -> Answers:
-    """Return the fields of packed answers, of shape [..., bytes]."""
-    return Answers(**{
+    return StepResult(**{
         field.name: packing.restore(
             packed[..., field.byte_slice], field.graph_dtype, field.graph_shape)
         for field in self.batch_env.step_layout.fields})

@@ -18,26 +18,21 @@ def constructor(task, **options):
   return make.MakeEnv(config_lib.Env(f"{task}-v5", max_length=30, **options))
 
 
-def pair(task, monkeypatch, tolerant=False, **options):
+def pair(task, tolerant=False, **options):
   """Return a vectorized and a separate block of a task, with their arrays."""
-  env = constructor(task, **options).config
-  constructors = make.staggered(env, SIZE, SEED)
-  return [_block(constructors, tolerant, monkeypatch, separate)
-          for separate in (False, True)]
+  constructors = make.staggered(
+      constructor(task, **options).config, SIZE, SEED)
+  return [_block(block_class, constructors, tolerant) for block_class in (
+      mujoco_block.MujocoBlock, gymnasium_block.GymnasiumBlock)]
 
 
-def _block(constructors, tolerant, monkeypatch, separate):
+def _block(block_class, constructors, tolerant):
   env = constructors[0]()
   env.close()
   spaces = env.observation_space, env.action_space
   buffer = np.zeros(buffer_layout.batch_bytes(SIZE, *spaces), np.uint8)
   arrays = buffer_layout.batch_views(buffer, SIZE, *spaces)
-  with monkeypatch.context() as patch:
-    if separate:
-      patch.setattr(mujoco_block, "of", lambda envs: None)
-    block = gymnasium_block.Block(
-        constructors, 0, spaces, arrays, SEED, tolerant)
-  assert (block._robots is None) == separate
+  block = block_class(constructors, 0, spaces, arrays, SEED, tolerant)
   block.reset(SEEDS)
   arrays["active"][:] = True
   return block, arrays
@@ -54,6 +49,6 @@ def actions(arrays, steps):
 def step(block, arrays, action):
   """Return the reports of a step and the bytes of all arrays but "seconds"."""
   arrays["action"][:] = action
-  reports = block.step_wait()
+  reports = block.step()
   return reports, {name: array.tobytes() for name, array in arrays.items()
                    if name != "seconds"}

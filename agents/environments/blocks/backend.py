@@ -30,9 +30,6 @@ class Backend:
     arrays: Fields of `buffer_layout.batch_views` for these environments.
     run_seed: Seed of the run, from which seeds of episodes can be derived.
     tolerant: Whether failures end an episode instead of raising an error.
-    infos: Whether to report the infos of steps and resets; not supported.
-  Raises:
-    NotImplementedError: If infos are requested.
   """
 
   # Whether `replay` can rebuild running episodes from seeds and actions.
@@ -45,10 +42,7 @@ class Backend:
   def __init__(
       self, constructors: Sequence[make.MakeEnv], first: int,
       spaces: tuple[gymnasium.Space, gymnasium.Space],
-      arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False,
-      infos: bool = False):
-    if infos:
-      raise NotImplementedError(f"{type(self).__name__} reports no infos.")
+      arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False):
     self.constructors = constructors
     self.first = first
     self.spaces = spaces
@@ -75,7 +69,7 @@ class Backend:
   def step_async(self):
     """Begin a step, if it can run while this process does something else."""
 
-  def step_wait(self) -> dict[int, gymnasium_block.Report]:
+  def step_wait(self) -> dict[int, base.StepReport]:
     """End the step, and begin the next episode where one ended.
 
     Reads the fields "action" and "active" and writes all others. Observations
@@ -86,8 +80,10 @@ class Backend:
     """
     raise NotImplementedError
 
-  def step_discard(self, seconds: float | None = None):
-    """End a step and discard its results."""
+  def step(self) -> dict[int, base.StepReport]:
+    """Step the active environments; see `step_wait`."""
+    self.step_async()
+    return self.step_wait()
 
   def close(self):
     """Close all environments. Can be repeated."""

@@ -87,7 +87,7 @@ class EnvPoolBlock(backend.Backend):
     if self._num_stepping:
       self._pool.send(actions[active], active)
 
-  def step_wait(self) -> dict[int, gymnasium_block.Report]:
+  def step_wait(self) -> dict[int, base.StepReport]:
     """End the step; see `Backend.step_wait`.
 
     Raises:
@@ -103,16 +103,11 @@ class EnvPoolBlock(backend.Backend):
         time.perf_counter() - self._start) / len(arrays["seconds"])
     return reports
 
-  def step_discard(self, seconds: float | None = None):
-    """End a step and discard its results."""
-    if self._num_stepping:
-      self._pool.recv()
-
   def close(self):
     """Close all environments. Can be repeated."""
     self._pool = None
 
-  def _receive(self) -> dict[int, gymnasium_block.Report]:
+  def _receive(self) -> dict[int, base.StepReport]:
     """Write the results of a step; return reports of the ended episodes."""
     arrays = self.arrays
     *result, info = self._pool.recv()
@@ -133,15 +128,15 @@ class EnvPoolBlock(backend.Backend):
     reports = {}
     for position, row in enumerate(rows.tolist()):
       if failed[row]:
-        reports[self.first + row] = gymnasium_block.Report(
+        reports[self.first + row] = base.StepReport(
             self._describe_failure(row))
       elif ended[row]:
         numbers = {name: values[position] for name, values in info.items()
                    if getattr(values, "ndim", None) == 1}
         if at_limit[row] and self._limits[row] < self._time_limit:
           numbers["cut_short"] = True
-        reports[self.first + row] = gymnasium_block.Report({
-            **wrappers.numbers(numbers), "reward_parts": {
+        reports[self.first + row] = base.StepReport({
+            **episodes.numbers(numbers), "reward_parts": {
                 name: float(sums[row])
                 for name, sums in self._reward_parts.items()}})
     if ended.any():

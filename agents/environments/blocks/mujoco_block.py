@@ -27,11 +27,8 @@ _COUNTING_WRAPPERS = (
     wrappers.DefaultTimeLimit, wrappers.StaggeredTimeLimit)
 
 
-def of(envs: Sequence[gymnasium.Env]) -> mujoco_tasks.VectorizedMujocoTask | None:
-  """Return what steps these environments at once, if they can be.
-
-  They must not have begun an episode that is to go on: to be sure that
-  Gymnasium's own formulas are still the same, one of them is tried.
+def supports(env: gymnasium.Env) -> bool:
+  """Returns whether the formulas of this environment are vectorized.
 
   Args:
     env: Environment with its wrappers.
@@ -52,7 +49,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
   """
 
   def __init__(self, *args, **kwargs):
-    self._task: mujoco_tasks.Robots | None = None
+    self._task: mujoco_tasks.VectorizedMujocoTask | None = None
     super().__init__(*args, **kwargs)
     self._task = _vectorize(self._envs)
     # Steps to the time limit and to the staggered time limit of each episode.
@@ -64,7 +61,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     super().replay(episode, seeds, actions)
     if self._task:
       for offset, parts in enumerate(self._reward_parts):
-        self._task.begin(offset, parts)
+        self._task.begin_episode(offset, parts)
 
   def _step_active(self, offsets: list[int], actions: np.ndarray
                    ) -> gymnasium_block.Outcomes:
@@ -80,7 +77,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     offsets = [offset for offset in offsets if offset not in outcomes]
     if not offsets:
       return outcomes
-    result = task.outcome(offsets, actions[offsets])
+    result = task.compute_step(offsets, actions[offsets])
     arrays = self._arrays
     arrays["observ"][offsets] = result.observ
     arrays["reward"][offsets] = result.reward
@@ -96,12 +93,12 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
         outcomes[offset] = {
             **result.numbers(row),
             **({"cut_short": True} if cut_short else {}),
-            "reward_parts": task.sums(offset)}
+            "reward_parts": task.reward_sums(offset)}
     return outcomes
 
   def _record_reset(self, offset: int, info: dict[str, Any]):
     if self._task:
-      self._task.begin(offset)
+      self._task.begin_episode(offset)
       self._limits[offset] = _limits(self._envs[offset])
 
   def _replace(self, offset: int):
@@ -114,20 +111,20 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     if self._task:
       for offset, env in enumerate(self._envs):
         _set_elapsed_steps(env, self._lengths[offset])
-        self._reward_parts[offset] = self._task.sums(offset)
+        self._reward_parts[offset] = self._task.reward_sums(offset)
       self._task = None
     return super()._selected(selected)
 
 
-def _vectorize(envs: Sequence[gymnasium.Env]) -> mujoco_tasks.Robots | None:
+def _vectorize(envs: Sequence[gymnasium.Env]
+               ) -> mujoco_tasks.VectorizedMujocoTask | None:
   """Returns the vectorized task of environments, or None if they differ.
 
   No episode may be running, because one environment is tried.
   """
   robots = [env.unwrapped for env in envs]
-  kind = type(robots[0])
-  found = mujoco_tasks.TASKS_BY_CLASS.get(f"{kind.__module__}:{kind.__qualname__}")
-  if (not found or any(type(robot) is not kind for robot in robots)
+  task = _task_class(envs[0])
+  if (not task or any(type(robot) is not type(robots[0]) for robot in robots)
       or not all(_is_plain(env) for env in envs)):
     return None
   settings = _settings(robots[0])
@@ -136,9 +133,11 @@ def _vectorize(envs: Sequence[gymnasium.Env]) -> mujoco_tasks.Robots | None:
   return task(robots) if _same_results(task, robots[0]) else None
 
 
-def _task_class(env: gymnasium.Env) -> type[mujoco_tasks.Robots] | None:
+def _task_class(env: gymnasium.Env
+                ) -> type[mujoco_tasks.VectorizedMujocoTask] | None:
   robot = type(env.unwrapped)
-  return mujoco_tasks.KINDS.get(f"{robot.__module__}:{robot.__qualname__}")
+  return mujoco_tasks.TASKS_BY_CLASS.get(
+      f"{robot.__module__}:{robot.__qualname__}")
 
 
 def _limits(env: gymnasium.Env) -> tuple[int, int | None]:
@@ -184,8 +183,9 @@ def _settings(robot: Any) -> dict[str, Any]:
   return {**settings, "dt": robot.dt}
 
 
-def _same(kind: type[mujoco_tasks.VectorizedMujocoTask], robot: Any) -> bool:
-  """Whether a robot alone makes the same numbers, in steps at random."""
+def _same_results(task_class: type[mujoco_tasks.VectorizedMujocoTask],
+                  robot: Any) -> bool:
+  """Returns whether vectorized and original steps agree for random actions."""
   actions = np.random.default_rng(0).uniform(
       robot.action_space.low, robot.action_space.high,
       (_TRIAL_STEPS, *robot.action_space.shape)).astype(
@@ -195,12 +195,12 @@ def _same(kind: type[mujoco_tasks.VectorizedMujocoTask], robot: Any) -> bool:
   robot.reset(seed=0)
   task = task_class([robot])
   for action, (observ, reward, terminated, _, info) in zip(
-      actions, alone, strict=True):
-    together.simulate(0, action)
-    stepped = together.compute_step([0], action[None])
-    if not (np.array_equal(stepped.observ[0], observ)
-            and stepped.reward[0] == reward
-            and stepped.terminated[0] == terminated
-            and stepped.numbers(0) == wrappers.numbers(info)):
+      actions, expected, strict=True):
+    task.simulate(0, action)
+    result = task.compute_step([0], action[None])
+    if not (np.array_equal(result.observ[0], observ)
+            and result.reward[0] == reward
+            and result.terminated[0] == terminated
+            and result.numbers(0) == episodes.numbers(info)):
       return False
   return True

@@ -37,7 +37,7 @@ class TaskStep(NamedTuple):
       row: Index in [0, N).
     """
     parts = {name: values[row] for name, values in self.reward_parts.items()}
-    return wrappers.numbers({**self.other_info(row), **parts})
+    return episodes.numbers({**self.other_info(row), **parts})
 
 
 class VectorizedMujocoTask:

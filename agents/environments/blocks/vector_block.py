@@ -104,10 +104,7 @@ class VectorBlock(base.BlockBase):
     self._write_observs()
     return [{self._first: infos_lib.gather(infos)}]
 
-  def step_async(self):
-    """Do nothing; `step_wait` does the whole step."""
-
-  def step_wait(self) -> Columns:
+  def step(self) -> Columns:
     """Step by the action arrays and write the other arrays.
 
     Returns:
@@ -123,20 +120,25 @@ class VectorBlock(base.BlockBase):
     columns = infos_lib.gather(infos)
     return {self._first: columns} if columns else {}
 
-  def call(self, name: str, args: tuple, kwargs: dict, chosen: Sequence[bool]
-           ) -> list[Any]:
+  def step_async(self):
+    """Do nothing, because `step_wait` does the whole step."""
+
+  step_wait = step
+
+  def call(self, name: str, args: tuple, kwargs: dict,
+           selected: Sequence[bool]) -> list[Any]:
     """Call a method of selected environments, or return an attribute.
 
     Args:
       name: Name of the method or attribute.
       args: Positional arguments of the method.
       kwargs: Keyword arguments of the method.
-      chosen: For each environment of the block, whether it is selected.
+      selected: For each environment of the block, whether it is selected.
     Returns:
       Result of each selected environment.
     """
     results = []
-    for offset, env in self._selected(chosen):
+    for offset, env in self._selected(selected):
       with self._explained(offset, f"{name}()"):
         value = env.get_wrapper_attr(name)
         results.append(value(*args, **kwargs) if callable(value) else value)

@@ -36,7 +36,7 @@ class ActionRepeat(gymnasium.Wrapper):
     for _ in range(self._num_repeats):
       observ, reward, terminated, truncated, info = self.env.step(action)
       total += float(reward)
-      add_reward_parts(reward_parts, info)
+      episodes.add_reward_parts(reward_parts, info)
       if terminated or truncated:
         break
     return observ, total, terminated, truncated, {**info, **reward_parts}

@@ -85,12 +85,13 @@ def points(tmp_path, monkeypatch):
 
 def test_former_modules_still_provide_a_backend(points):
   constructor = make.MakeEnv(config_lib.Env("former_points:Point"))
-  with batch_env.BatchEnv([constructor] * 3, seed=1, block=points) as batch:
+  with batch_env.BatchEnv(
+      [constructor] * 3, seed=1, block_class=points) as batch:
     batch.reset()
     for number in range(1, 41):
       step = batch.step(np.ones((3, 2), np.float32))
       assert step.truncated.tolist() == [number % 20 == 0] * 3
-    assert [episode.length for episode in batch.finished] == [20] * 6
+    assert [episode.length for episode in batch.take_finished()] == [20] * 6
 
 
 def test_former_attribute_repeats_declares_deterministic(points):

@@ -328,7 +328,7 @@ def test_error_names_the_environment_of_a_misshapen_observation(workers):
 
 
 def test_different_spaces_are_refused(workers):
-  with pytest.raises(ValueError, match="must be alike"):
+  with pytest.raises(ValueError, match="must have equal spaces"):
     vector_env.VectorEnv([toy.Counter, toy.Target], workers)
 
 
@@ -358,7 +358,7 @@ def test_killed_worker_raises_and_all_processes_end():
 
 def test_killed_worker_raises_although_the_pool_tolerates_failures():
   with pool_lib.WorkerPool(
-      2, incidents=failure_budget.FailureBudget(9)) as workers:
+      2, failure_budget=failure_budget.FailureBudget(9)) as workers:
     envs = vector_env.VectorEnv([toy.Counter] * 4, workers)
     envs.reset()
     os.kill(workers.pids[0], signal.SIGKILL)

@@ -29,7 +29,7 @@ def _constructor(env_id, **options):
 def _batch(env_id, size=4, seed=0, **options):
   return batch_env.BatchEnv(
       [_constructor(env_id, **options)] * size, seed=seed,
-      block=envpool_block.EnvPoolBlock)
+      block_class=envpool_block.EnvPoolBlock)
 
 
 def _actions(batch, steps, seed=0):
@@ -93,9 +93,10 @@ def test_terminated_steps_have_the_true_last_observation():
       np.testing.assert_array_equal(
           step.observ[running], step.next_observ[running])
       ends += fallen.sum()
-    assert len(batch.finished) == len(batch.final_observ) == ends > 10
-    lengths = [episode.length for episode in batch.finished]
-    assert [episode.score for episode in batch.finished] == lengths
+    finished = batch.take_finished()
+    assert len(finished) == len(batch.take_final_observ()) == ends > 10
+    lengths = [episode.length for episode in finished]
+    assert [episode.score for episode in finished] == lengths
     assert min(lengths) >= 8
 
 
@@ -107,7 +108,7 @@ def test_time_limits_truncate(env_id):
       step = batch.step(action)
       assert not step.terminated.any()
       assert step.truncated.all() == step.truncated.any() == (number % 7 == 0)
-    assert [episode.length for episode in batch.finished] == [7] * 9
+    assert [episode.length for episode in batch.take_finished()] == [7] * 9
 
 
 def test_limits_that_envpool_ignores_truncate():
@@ -117,8 +118,9 @@ def test_limits_that_envpool_ignores_truncate():
       step = batch.step(np.zeros(3, np.int64))  # Up, and never over the cliff.
       assert not step.terminated.any()
       assert step.truncated.all() == step.truncated.any() == (number % 7 == 0)
-    assert [episode.length for episode in batch.finished] == [7] * 9
-    assert not any("cut_short" in each.info for each in batch.finished)
+    finished = batch.take_finished()
+    assert [episode.length for episode in finished] == [7] * 9
+    assert not any("cut_short" in episode.info for episode in finished)
 
 
 def test_endless_episodes_are_truncated(monkeypatch):
@@ -127,7 +129,7 @@ def test_endless_episodes_are_truncated(monkeypatch):
     batch.reset()
     for _ in range(40):
       batch.step(np.zeros(2, np.int64))
-    assert [episode.length for episode in batch.finished] == [20] * 4
+    assert [episode.length for episode in batch.take_finished()] == [20] * 4
 
 
 def test_hopper_terminates_and_is_truncated():
@@ -150,8 +152,9 @@ def test_reward_parts_are_summed():
     batch.reset()
     for action in _actions(batch, 10):
       batch.step(action)
-    assert len(batch.finished) == 4
-    for episode in batch.finished:
+    finished = batch.take_finished()
+    assert len(finished) == 4
+    for episode in finished:
       parts = episode.info["reward_parts"]
       assert sum(parts.values()) == pytest.approx(episode.score, abs=1e-4)
       assert episode.info["elapsed_step"] == 5
@@ -161,13 +164,14 @@ def test_first_episodes_are_cut_short():
   constructors = make.staggered(
       config_lib.Env("Pendulum-v1", backend="envpool"), 4, 7)
   with batch_env.BatchEnv(
-      constructors, seed=7, block=envpool_block.EnvPoolBlock) as batch:
+      constructors, seed=7, block_class=envpool_block.EnvPoolBlock) as batch:
     batch.reset()
     for action in _actions(batch, 400):
       batch.step(action)
-    lengths = [episode.length for episode in batch.finished]
+    finished = batch.take_finished()
+    lengths = [episode.length for episode in finished]
     assert sorted(lengths) == [50, 100, 150, *[200] * 5]
-    assert sum("cut_short" in each.info for each in batch.finished) == 3
+    assert sum("cut_short" in episode.info for episode in finished) == 3
 
 
 def test_inactive_environments_do_not_step():
@@ -184,7 +188,7 @@ def test_inactive_environments_do_not_step():
 def _play(seed, threads=1):
   block = functools.partial(envpool_block.EnvPoolBlock, threads=threads)
   with batch_env.BatchEnv(
-      [_constructor("CartPole-v1")] * 4, seed=seed, block=block) as batch:
+      [_constructor("CartPole-v1")] * 4, seed=seed, block_class=block) as batch:
     observs = [batch.reset()]
     observs += [batch.step(action).observ for action in _actions(batch, 60)]
     return np.array(observs)
@@ -193,18 +197,6 @@ def _play(seed, threads=1):
 def test_results_depend_on_the_seed_and_not_on_threads():
   np.testing.assert_array_equal(_play(0), _play(0, threads=3))
   assert (_play(0) != _play(1)).any()
-
-
-def test_groups_step_while_others_are_waited_for():
-  with batch_env.BatchEnv(
-      [_constructor("CartPole-v1")] * 4, groups=2,
-      block=envpool_block.EnvPoolBlock) as batch:
-    batch.reset()
-    for action in np.zeros((60, 2), int):
-      batch.exchange(action)
-    batch.drain()
-    assert len(batch.finished) > 8
-    assert max(episode.length for episode in batch.finished) < 15
 
 
 def test_restored_snapshot_begins_new_episodes():
@@ -219,20 +211,21 @@ def test_restored_snapshot_begins_new_episodes():
     assert now.length.max() == now.score.max() == 0
     assert (np.abs(now.observ) <= 0.05).all()
     assert (now.observ != first).any(1).all()
-    batch.finished.clear()
+    batch.take_finished()
     for action in _actions(batch, 30):
       batch.step(action)
-    assert all(episode.score == episode.length for episode in batch.finished)
+    finished = batch.take_finished()
+    assert all(episode.score == episode.length for episode in finished)
 
 
 def test_observations_that_are_not_finite_end_the_episode(monkeypatch):
   constructors = [_constructor("Pendulum-v1")] * 3
   for most in (0, 1):
     with batch_env.BatchEnv(
-        constructors, block=envpool_block.EnvPoolBlock,
-        incidents=failure_budget.FailureBudget(most)) as batch:
+        constructors, block_class=envpool_block.EnvPoolBlock,
+        failure_budget=failure_budget.FailureBudget(most)) as batch:
       batch.reset()
-      pool = batch._turns.groups[0].block._pool
+      pool = batch._block._pool
       def recv(reset=False, receive=pool.recv, **kwargs):
         observ, *rest = receive(reset, **kwargs)
         if not reset:
@@ -247,9 +240,9 @@ def test_observations_that_are_not_finite_end_the_episode(monkeypatch):
       step = batch.step(action)
       assert step.valid.tolist() == [True, False, True]
       assert np.isfinite(step.observ).all() and not step.reward[1]
-      assert not batch.finished
-      incident, = batch.incidents.take()
-      assert "Environment 1 ('Pendulum-v1' of EnvPool" in incident.text
+      assert not batch.take_finished()
+      failure, = batch.failure_budget.drain()
+      assert "Environment 1 ('Pendulum-v1' of EnvPool" in failure.text
 
 
 @pytest.mark.parametrize("options, message", [
