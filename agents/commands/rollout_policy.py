@@ -58,7 +58,8 @@ def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
   order = {episodes_lib.episode_seed(seed, index, number): (number, index)
            for number in range(num_episodes) for index in range(num_envs)}
   with contextlib.ExitStack() as stack:
-    workers = stack.enter_context(pool.WorkerPool(min(num_envs, pool.cores())))
+    workers = stack.enter_context(pool.WorkerPool(
+        min(num_envs, pool.num_cores())))
     env = stack.enter_context(batch_env.BatchEnv(
         [make.MakeEnv(config.env)] * num_envs, workers, seed))
     algorithm = build.algorithm(

@@ -226,7 +226,7 @@ class VectorEnv(vector.VectorEnv):
     stack.callback(os.close, descriptor)
     arrays = layout.views(shared_memory.attach(os.dup(descriptor)))
     if workers is None:
-      workers = pool.cores()
+      workers = pool.num_cores()
     if isinstance(workers, int) and workers:
       workers = stack.enter_context(
           pool.WorkerPool(min(self.num_envs, workers)))
