@@ -70,8 +70,7 @@ def action_layout(batch: int, space: gymnasium.Space) -> Layout:
     batch: Number of environments.
     space: Action space; actions are float32 or int64.
   """
-  return Layout([_batch_of("action", batch, space, acting=True),
-                 ("active", np.bool_, (batch,))])
+  return Layout(_action_specs(batch, space))
 
 
 def step_layout(batch: int, space: gymnasium.Space) -> Layout:
@@ -81,30 +80,26 @@ def step_layout(batch: int, space: gymnasium.Space) -> Layout:
     batch: Number of environments.
     space: Observation space.
   """
-  return Layout([
-      _batch_of("observ", batch, space),
-      ("reward", np.float32, (batch,)),
-      ("terminated", np.bool_, (batch,)),
-      ("truncated", np.bool_, (batch,)),
-      ("valid", np.bool_, (batch,)),
-  ])
+  return Layout(_step_specs(batch, space))
 
 
-def final_layout(batch: int, space: gymnasium.Space) -> Layout:
-  """Return the layout of what the environments write besides a step's result.
+def batch_layout(batch: int, observation: gymnasium.Space,
+                 action: gymnasium.Space) -> Layout:
+  """Return the layout of everything that a batch reads and writes.
 
-  `final_observ` holds the last observations of episodes, which are rarely
-  needed; `seconds` divides the duration of a worker's last step among its
-  environments.
+  After the fields of `action_layout` and `step_layout` follow the last
+  observations of episodes, which are rarely needed, and the duration of a
+  worker's last step divided by the number of its environments.
 
   Args:
     batch: Number of environments.
-    space: Observation space.
+    observation: Observation space.
+    action: Action space.
   """
   return Layout([
-      _batch_of("final_observ", batch, space),
-      ("seconds", np.float64, (batch,)),
-  ])
+      *_action_specs(batch, action), *_step_specs(batch, observation),
+      _batch_of("final_observ", batch, observation),
+      ("seconds", np.float64, (batch,))])
 
 
 def batch_bytes(batch: int, observation: gymnasium.Space,
@@ -116,14 +111,13 @@ def batch_bytes(batch: int, observation: gymnasium.Space,
     observation: Observation space.
     action: Action space.
   """
-  return sum(layout.num_bytes for layout in _layouts(
-      batch, observation, action))
+  return batch_layout(batch, observation, action).num_bytes
 
 
 def batch_views(
     buffer: np.ndarray, batch: int, observation: gymnasium.Space,
     action: gymnasium.Space) -> dict[str, np.ndarray]:
-  """Return arrays for the fields of all three layouts, by name.
+  """Return arrays for the fields of `batch_layout`, by name.
 
   Args:
     buffer: Array of shape [batch_bytes] and type uint8.
@@ -131,17 +125,20 @@ def batch_views(
     observation: Observation space.
     action: Action space.
   """
-  views = {}
-  for layout in _layouts(batch, observation, action):
-    views.update(layout.views(buffer))
-    buffer = buffer[layout.num_bytes:]
-  return views
+  return batch_layout(batch, observation, action).views(buffer)
 
 
-def _layouts(batch: int, observation: gymnasium.Space, action: gymnasium.Space
-             ) -> tuple[Layout, ...]:
-  return (action_layout(batch, action), step_layout(batch, observation),
-          final_layout(batch, observation))
+def _action_specs(batch: int, space: gymnasium.Space) -> list[ArraySpec]:
+  return [_batch_of("action", batch, space, acting=True),
+          ("active", np.bool_, (batch,))]
+
+
+def _step_specs(batch: int, space: gymnasium.Space) -> list[ArraySpec]:
+  return [_batch_of("observ", batch, space),
+          ("reward", np.float32, (batch,)),
+          ("terminated", np.bool_, (batch,)),
+          ("truncated", np.bool_, (batch,)),
+          ("valid", np.bool_, (batch,))]
 
 
 def _batch_of(name: str, batch: int, space: gymnasium.Space,

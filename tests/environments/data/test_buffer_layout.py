@@ -80,12 +80,6 @@ def test_step_layout_holds_the_result_of_a_step(space, dtype, shape):
 
 
 @_observations
-def test_final_layout_holds_last_observations_and_seconds(space, dtype, shape):
-  assert _specs(buffer_layout.final_layout(4, space)) == [
-      ("final_observ", dtype, shape), ("seconds", np.float64, (4,))]
-
-
-@_observations
 def test_step_layout_holds_the_observation_once(space, dtype, shape):
   once = np.zeros(shape, dtype).nbytes
   # Reward and three flags take one cache line each.
@@ -93,21 +87,28 @@ def test_step_layout_holds_the_observation_once(space, dtype, shape):
       -(-once // _CACHE_LINE) * _CACHE_LINE + 4 * _CACHE_LINE)
 
 
-def test_batch_buffer_joins_the_three_layouts():
+@_observations
+def test_batch_layout_adds_last_observations_and_seconds(space, dtype, shape):
+  action = gymnasium.spaces.Discrete(3)
+  assert _specs(buffer_layout.batch_layout(4, space, action)) == [
+      *_specs(buffer_layout.action_layout(4, action)),
+      *_specs(buffer_layout.step_layout(4, space)),
+      ("final_observ", dtype, shape), ("seconds", np.float64, (4,))]
+
+
+def test_action_and_step_layout_are_slices_of_the_batch_layout():
   box_discrete = _BOX, gymnasium.spaces.Discrete(3)
-  layouts = [buffer_layout.action_layout(5, box_discrete[1]),
-             buffer_layout.step_layout(5, box_discrete[0]),
-             buffer_layout.final_layout(5, box_discrete[0])]
-  sizes = [layout.num_bytes for layout in layouts]
-  assert buffer_layout.batch_bytes(5, *box_discrete) == sum(sizes)
-  buffer = np.random.default_rng(0).integers(0, 256, sum(sizes), np.uint8)
+  size = buffer_layout.batch_bytes(5, *box_discrete)
+  buffer = np.random.default_rng(0).integers(0, 256, size, np.uint8)
   views = buffer_layout.batch_views(buffer, 5, *box_discrete)
   assert list(views) == ["action", "active", "observ", "reward", "terminated",
                          "truncated", "valid", "final_observ", "seconds"]
   assert views["action"].tobytes() == buffer[:5 * 8].tobytes()
-  for number, layout in enumerate(layouts):
-    start = sum(sizes[:number])
-    separate = layout.views(buffer[start:start + sizes[number]])
+  start = 0
+  for layout in (buffer_layout.action_layout(5, box_discrete[1]),
+                 buffer_layout.step_layout(5, box_discrete[0])):
+    separate = layout.views(buffer[start:start + layout.num_bytes])
+    start += layout.num_bytes
     for name, array in separate.items():
       assert np.shares_memory(array, views[name])
       assert array.shape == views[name].shape
