@@ -1,5 +1,6 @@
 """The checker finds each fault of an environment, and nothing else."""
 
+import functools
 import os
 import random
 
@@ -115,6 +116,7 @@ class FailingConstructor(toy.Uneven):
     raise OSError("no display")
 
 
+@functools.cache
 def _examine(name):
   known = "-v" in name or ":" in name
   env_id = name if known else f"tests.commands.test_environment_checker:{name}"

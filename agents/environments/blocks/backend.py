@@ -88,22 +88,13 @@ class Backend:
   def close(self):
     """Close all environments. Can be repeated."""
 
-  def replay(self, *_):
-    """Rebuild running episodes; see `GymnasiumBlock.replay`."""
+  def _unsupported(self, *_):
+    """Raise an error; see `GymnasiumBlock` for what a subclass may add."""
     raise NotImplementedError(
-        f"{type(self).__name__} can't rebuild an episode.")
+        f"{type(self).__name__} steps all environments as one object: it can't "
+        "rebuild or abandon episodes, or access single environments.")
 
-  def begin_next(self, *_):
-    """Begin the next episodes of some environments; see `GymnasiumBlock`."""
-    raise NotImplementedError(
-        f"{type(self).__name__} can't abandon an episode.")
-
-  def call(self, *_):
-    """Access single environments; see `BlockBase`."""
-    raise NotImplementedError(
-        f"{type(self).__name__} has no separate environments.")
-
-  get = set = call
+  replay = begin_next = call = get = set = _unsupported
 
 
 def find(name: str) -> type[Backend]:
