@@ -155,7 +155,8 @@ def _violation(observ: np.ndarray, space: gymnasium.Space) -> str:
   outside = np.argwhere((observ < space.low) | (observ > space.high))
   if len(outside):
     index = tuple(outside[0].tolist())
-    return f"Element {index} of an observation is {observ[index]}."
+    return (f"Element {index} of an observation, {observ[index]}, is out of "
+            "bounds.")
   return ""
 
 

@@ -164,7 +164,7 @@ _SPACES = "can be built and has supported spaces"
     ("KeepsState", _SEEDS, "the same environment returned something else"),
     ("DependsOnProcess", _WORKERS, "something else than steps in one process"),
     ("NotANumber", _OBSERVATIONS, "not finite"),
-    ("Outside", _OBSERVATIONS, "is 3.0"),
+    ("Outside", _OBSERVATIONS, "3.0, is out of bounds"),
     ("Misshapen", _OBSERVATIONS, "(1, 1), its space (1,)"),
     ("Huge", _OBSERVATIONS, "fit into float32"),
     ("Infinite", _REWARDS, "A reward is inf"),

@@ -15,7 +15,9 @@ from agents.environments.blocks import base
 
 
 class SB3InfoWrapper(gymnasium.Wrapper):
-  """Keeps each info as one dict under "info", so it is not split by keys.
+  """Returns each info as one value under the key "info".
+
+  Vector environments would otherwise split infos by their keys.
 
   Args:
     env: Environment to wrap.

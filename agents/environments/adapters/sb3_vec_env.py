@@ -20,7 +20,7 @@ from agents.environments.workers import pool
 
 
 class SB3VecEnv(base_vec_env.VecEnv):
-  """Returns what Stable-Baselines3's `DummyVecEnv` returns.
+  """Equals Stable-Baselines3's `DummyVecEnv` in every result.
 
       PPO("MlpPolicy", SB3VecEnv([lambda: gymnasium.make("Hopper-v5")] * 64))
 

@@ -28,10 +28,10 @@ StepResult = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
 
 
 class VectorEnv(vector.VectorEnv):
-  """Returns what `gymnasium.vector.SyncVectorEnv` returns, infos included.
+  """Equals `gymnasium.vector.SyncVectorEnv` in every result, infos included.
 
-  Only `final_obs` is always a copy. Actions are in the units of the
-  environments' own space and are cast to its type.
+  The only difference is that `final_obs` is always a copy. Actions have the
+  units of the environments' action space and are cast to its type.
 
       envs = vector_env.VectorEnv(
           [lambda: gymnasium.make("HalfCheetah-v5")] * 64)
@@ -110,10 +110,12 @@ class VectorEnv(vector.VectorEnv):
     return copy.deepcopy(self._observs), self._batch_infos(columns)
 
   def step(self, actions: Any) -> StepResult:
-    """Step all environments, or begin their next episodes where it is time.
+    """Step all environments; the autoreset mode decides about resets.
 
     Args:
       actions: Actions of the batched action space.
+    Returns:
+      Observations, rewards, terminated, truncated and infos.
     Raises:
       ValueError: If the shape of the actions is wrong.
     """
@@ -158,7 +160,7 @@ class VectorEnv(vector.VectorEnv):
 
   def call_selected(self, selected: Sequence[bool], name: str, /, *args,
                     **kwargs) -> tuple[Any, ...]:
-    """Do as `call`, in some environments.
+    """Call a method of some environments, or return an attribute.
 
     Args:
       selected: For each environment, whether to call the method.

@@ -1,4 +1,4 @@
-"""SB3VecEnv returns what Stable-Baselines3's own DummyVecEnv returns."""
+"""SB3VecEnv equals Stable-Baselines3's DummyVecEnv in every result."""
 
 import importlib.util
 import subprocess

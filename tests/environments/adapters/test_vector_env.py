@@ -1,4 +1,4 @@
-"""VectorEnv returns what SyncVectorEnv returns, from worker processes."""
+"""VectorEnv equals SyncVectorEnv in every result."""
 
 import contextlib
 import copy
