@@ -1,9 +1,10 @@
-"""How values of Gymnasium's spaces are kept in arrays.
+"""Gymnasium spaces as arrays.
 
 A value of a simple space (Box, Discrete, MultiDiscrete, MultiBinary) is an
-array of its own type. Values of Dict and Tuple, however nested, are one element
-of a structured type with a field for each part. In the graph, which has no such
-types, that element is a vector of bytes; `leaves` says what lies where in it.
+array of the space's type. A value of a Dict or Tuple, nested or not, is one
+element of a structured type with one field per part. TensorFlow has no
+structured types, so the graph receives such an element as a vector of bytes;
+`leaves` lists the offset of each part in this vector.
 """
 
 from __future__ import annotations
@@ -17,34 +18,37 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces as gym
 
-_LEAST_SIDE = 36  # Of an image; the usual convolutions need as much.
+_MIN_IMAGE_SIDE = 36  # The usual convolutions need this many pixels.
+
+RowWriter = Callable[[int, Any], None]  # From row and value.
 
 
 class Leaf(NamedTuple):
-  """A simple space, alone or somewhere within a composite one."""
+  """A simple space, alone or as a part of a composite space."""
 
-  path: tuple[str, ...]  # Of keys, and of indices as text; () if it is alone.
+  path: tuple[str, ...]  # Keys, and indices as text; () for a space alone.
   space: gymnasium.Space
   dtype: np.dtype
   shape: tuple[int, ...]
-  offset: int  # Bytes of an element in front of it.
+  offset: int  # Position of its first byte within an element.
 
   @property
   def num_bytes(self) -> int:
+    """Size of one value in bytes."""
     return self.dtype.itemsize * int(np.prod(self.shape))
 
   @property
   def is_image(self) -> bool:
-    """Whether observations of it are for convolutions."""
+    """Whether networks apply convolutions to observations of this space."""
     return self.dtype == np.uint8 and len(self.shape) in (2, 3) and (
-        sorted(self.shape)[-2] >= _LEAST_SIDE)
+        sorted(self.shape)[-2] >= _MIN_IMAGE_SIDE)
 
   def __str__(self) -> str:
     return "".join(f"[{key!r}]" for key in self.path)
 
 
 def composite(space: gymnasium.Space) -> bool:
-  """Whether values are vectors of bytes in the graph."""
+  """Whether values of a space are vectors of bytes in the graph."""
   return isinstance(space, (gym.Dict, gym.Tuple))
 
 
@@ -53,124 +57,169 @@ def dtype(space: gymnasium.Space, acting: bool = False
   """Return type and shape of the array that holds one value.
 
   Args:
-    space: Of observations or actions.
-    acting: Whether of actions, which are float32 or int64: those that agents
-      choose, in [-1, 1] or from 0.
+    space: Observation or action space.
+    acting: Whether the values are actions of the agent: float32 in [-1, 1] or
+      int64 from 0.
   Raises:
-    TypeError: If no array can hold its values.
+    TypeError: If no array can hold values of the space.
   """
   if composite(space):
-    parts = [(key, *dtype(part, acting)) for key, part in _parts(space)]
-    if not parts:
+    fields = [(key, *dtype(part, acting)) for key, part in _parts(space)]
+    if not fields:
       raise TypeError(f"Space {space} is not supported: it holds nothing.")
-    return np.dtype(parts), ()
+    return np.dtype(fields), ()
   shape = space.shape or ()
   if isinstance(space, gym.Box):
     assert space.dtype is not None
-    floats = np.issubdtype(space.dtype, np.floating)
+    is_float = np.issubdtype(space.dtype, np.floating)
     if acting and 0 in shape:
-      raise TypeError(f"Action space {space} is not supported: it holds "
-                      "nothing.")
-    if acting and not floats:
+      raise TypeError(
+          f"Action space {space} is not supported: it holds nothing.")
+    if acting and not is_float:
       raise TypeError(f"Action space {space} is not supported: a Box of "
                       "actions must have a floating-point type.")
-    return np.dtype(np.float32) if floats else np.dtype(space.dtype), shape
+    return np.dtype(np.float32 if is_float else space.dtype), shape
   if isinstance(space, gym.MultiBinary):
     return np.dtype(np.int64 if acting else np.int8), shape
   if isinstance(space, (gym.Discrete, gym.MultiDiscrete)):
     return np.dtype(np.int64), shape
   raise TypeError(
       f"{'Action' if acting else 'Observation'} space {space} is not "
-      "supported; Box, Discrete, MultiDiscrete, MultiBinary, and Dict and "
-      "Tuple of these are.")
+      "supported. Supported are Box, Discrete, MultiDiscrete, MultiBinary, and "
+      "Dict and Tuple of these.")
 
 
 def check(observation: gymnasium.Space, action: gymnasium.Space):
-  """Raise TypeError for spaces whose values no array can hold."""
+  """Check that arrays can hold observations and actions.
+
+  Args:
+    observation: Observation space.
+    action: Action space.
+  Raises:
+    TypeError: If no array can hold values of a space.
+  """
   dtype(observation)
   dtype(action, acting=True)
 
 
 def leaves(space: gymnasium.Space, acting: bool = False) -> list[Leaf]:
-  """Return all simple spaces in the order in which they are kept."""
+  """Return all simple spaces of a space, in the order of their bytes.
+
+  Args:
+    space: Observation or action space.
+    acting: See `dtype`.
+  Raises:
+    TypeError: If no array can hold values of the space.
+  """
   return list(_leaves(space, acting, (), 0))
 
 
 def as_bytes(array: np.ndarray) -> np.ndarray:
-  """Return what the graph takes: elements with fields as vectors of bytes."""
+  """Return an array that TensorFlow accepts.
+
+  Args:
+    array: Array of shape [...], of a simple or structured type.
+  Returns:
+    The same array if its type is simple, else [..., itemsize] uint8.
+  """
   if array.dtype.names is None:
     return array
   return np.ascontiguousarray(array)[..., None].view(np.uint8)
 
 
-def from_bytes(array: np.ndarray, kind: np.dtype) -> np.ndarray:
-  """Undo `as_bytes`."""
-  if kind.names is None or array.dtype == kind:
-    return converted(array, kind)
-  return np.ascontiguousarray(array).view(kind)[..., 0]
+def from_bytes(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+  """Undo `as_bytes`.
 
-
-def converted(values: Any, kind: np.dtype) -> np.ndarray:
-  """Return an array of another type.
-
+  Args:
+    array: Array of shape [...] of a simple type, or [..., itemsize] uint8.
+    dtype: Type of the returned array.
+  Returns:
+    Array of shape [...].
   Raises:
-    ValueError: If that would cut off what is behind the point.
+    ValueError: If a conversion to integers would cut off fractions.
+  """
+  if dtype.names is None or array.dtype == dtype:
+    return converted(array, dtype)
+  return np.ascontiguousarray(array).view(dtype)[..., 0]
+
+
+def converted(values: Any, dtype: np.dtype) -> np.ndarray:
+  """Return values as an array of another type.
+
+  Args:
+    values: Array, or nested sequences of numbers.
+    dtype: Type of the returned array.
+  Raises:
+    ValueError: If the conversion would cut off fractions.
   """
   array = np.asarray(values)
-  if not np.can_cast(array.dtype, kind, "same_kind"):
-    raise ValueError(f"Actions must be of {kind}, or can't be of {array.dtype} "
-                     "without a loss: round them first.")
-  return array.astype(kind, copy=False)
+  if not np.can_cast(array.dtype, dtype, "same_kind"):
+    raise ValueError(
+        f"Actions must be of {dtype}, not of {array.dtype}; round them first.")
+  return array.astype(dtype, copy=False)
 
 
 def columns(array: np.ndarray) -> list[np.ndarray]:
-  """Return an array for each leaf, on the memory of one for all."""
+  """Return views of an array, one for each leaf of its space.
+
+  Args:
+    array: Array of shape [N], of the type of a space.
+  Returns:
+    Arrays of shape [N, ...] that share memory with `array`.
+  """
   if array.dtype.names is None:
     return [array]
-  return [column for name in array.dtype.names for column in columns(
-      array[name])]
+  return [column for name in array.dtype.names
+          for column in columns(array[name])]
 
 
 def values(space: gymnasium.Space, value: Any) -> list[Any]:
-  """Return the part of a value that each leaf is to hold.
-
-  Raises:
-    ValueError: If a part is missing, or has another shape than its space.
-  """
-  return _values(space, leaves(space), value)
-
-
-def writer(space: gymnasium.Space, array: np.ndarray
-           ) -> Callable[[int, Any], None]:
-  """Return the function that puts a value into a row of an array.
+  """Return the part of a value that belongs to each leaf of a space.
 
   Args:
-    space: That the values are of.
-    array: Of shape [N, ...], with the type and shape of `dtype`.
-  Returns:
-    A function that raises ValueError where integers would not stay the same,
-    or the shape is not that of the space.
+    space: Space of the value.
+    value: Value as an environment returns it.
+  Raises:
+    ValueError: If a part is missing or its shape differs from its space.
   """
-  found = leaves(space)
-  writers = [_column_writer(leaf, column) for leaf, column in zip(
-      found, columns(array), strict=True)]
+  parts = []
+  for leaf in leaves(space):
+    parts.append(_part(space, leaf, value))
+    if np.shape(parts[-1]) != leaf.shape:
+      raise _shape_error(leaf, parts[-1])
+  return parts
+
+
+def writer(space: gymnasium.Space, array: np.ndarray) -> RowWriter:
+  """Return a function that checks a value and writes it to a row of an array.
+
+  Args:
+    space: Space of the values.
+    array: Array of shape [N, ...], with type and shape of `dtype`.
+  Returns:
+    Function of row and value. It raises ValueError if a part is missing, if a
+    shape differs from its space, or if integers would change.
+  """
+  space_leaves = leaves(space)
+  writers = [_leaf_writer(leaf, column) for leaf, column in zip(
+      space_leaves, columns(array), strict=True)]
   if not composite(space):
-    def write_alone(row: int, value: Any):
-      _check_shape(found[0], value)
-      writers[0](row, value)
-    return write_alone
+    return writers[0]
   def write(row: int, value: Any):
-    for writer, part in zip(
-        writers, _values(space, found, value), strict=True):
-      writer(row, part)
+    for leaf, write_leaf in zip(space_leaves, writers, strict=True):
+      write_leaf(row, _part(space, leaf, value))
   return write
 
 
-def _column_writer(leaf: Leaf, column: np.ndarray
-                   ) -> Callable[[int, Any], None]:
-  if leaf.dtype == np.float32:
-    return column.__setitem__
+def _leaf_writer(leaf: Leaf, column: np.ndarray) -> RowWriter:
+  """Return the function that writes values of a leaf to a [N, ...] array."""
+  is_float = leaf.dtype == np.float32
   def write(row: int, value: Any):
+    if np.shape(value) != leaf.shape:  # NumPy might broadcast it.
+      raise _shape_error(leaf, value)
+    if is_float:
+      column[row] = value
+      return
     value = np.asarray(value)
     column[row] = value
     if value.dtype != leaf.dtype and (column[row] != value).any():
@@ -180,29 +229,25 @@ def _column_writer(leaf: Leaf, column: np.ndarray
   return write
 
 
-def _values(space: gymnasium.Space, leaves: list[Leaf], value: Any
-            ) -> list[Any]:
-  found = []
-  for leaf in leaves:
-    part = value
-    for key in leaf.path:
-      try:
-        part = part[key if isinstance(part, dict) else int(key)]
-      except (KeyError, IndexError, TypeError, ValueError):
-        raise ValueError(f"The value {value!r} has no {leaf}, which is a part "
-                         f"of its space {space}.") from None
-    _check_shape(leaf, part)
-    found.append(part)
-  return found
+def _shape_error(leaf: Leaf, value: Any) -> ValueError:
+  return ValueError(f"The observation{leaf} has shape {np.shape(value)}, its "
+                    f"space {leaf.shape}.")
 
 
-def _check_shape(leaf: Leaf, value: Any):
-  if np.shape(value) != leaf.shape:  # It might broadcast.
-    raise ValueError(f"The observation{leaf} has shape {np.shape(value)}, its "
-                     f"space {leaf.shape}.")
+def _part(space: gymnasium.Space, leaf: Leaf, value: Any) -> Any:
+  """Return the part of a value that belongs to a leaf."""
+  part = value
+  for key in leaf.path:
+    try:
+      part = part[key if isinstance(part, dict) else int(key)]
+    except (KeyError, IndexError, TypeError, ValueError):
+      raise ValueError(f"The value {value!r} has no {leaf}, which is a part "
+                       f"of its space {space}.") from None
+  return part
 
 
 def _parts(space: gymnasium.Space) -> Iterator[tuple[str, gymnasium.Space]]:
+  """Yield name and space of each direct part of a Dict or Tuple."""
   if isinstance(space, gym.Dict):
     for key, part in space.items():
       if not isinstance(key, str) or not key:
@@ -217,11 +262,11 @@ def _parts(space: gymnasium.Space) -> Iterator[tuple[str, gymnasium.Space]]:
 
 def _leaves(space: gymnasium.Space, acting: bool, path: tuple[str, ...],
             offset: int) -> Iterator[Leaf]:
-  kind, shape = dtype(space, acting)
-  if kind.names is None:
-    yield Leaf(path, space, kind, shape, offset)
+  leaf_dtype, shape = dtype(space, acting)
+  if leaf_dtype.names is None:
+    yield Leaf(path, space, leaf_dtype, shape, offset)
     return
-  assert kind.fields
+  assert leaf_dtype.fields
   for key, part in _parts(space):
     yield from _leaves(
-        part, acting, (*path, key), offset + kind.fields[key][1])
+        part, acting, (*path, key), offset + leaf_dtype.fields[key][1])

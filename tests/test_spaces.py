@@ -1,3 +1,5 @@
+"""Arrays hold values of every space, in Python and in the graph."""
+
 import gymnasium
 import numpy as np
 import pytest
@@ -19,14 +21,14 @@ _NESTED = gym.Dict({
         gym.Dict({"large": gym.Box(0, 2 ** 62, (1,), np.uint64)})])})
 
 
-def _filled(amount=6):
-  """Return values, and the array they were written to."""
+def _filled(size=6):
+  """Return values, and the array that `writer` wrote them to."""
   _NESTED.seed(0)
-  values = [_NESTED.sample() for _ in range(amount)]
-  if amount:
+  values = [_NESTED.sample() for _ in range(size)]
+  if size:
     values[0]["rest"][5]["large"][0] = 2 ** 63 - 1  # No float holds it.
-  kind, shape = spaces.dtype(_NESTED)
-  array = np.zeros((amount, *shape), kind)
+  dtype, shape = spaces.dtype(_NESTED)
+  array = np.zeros((size, *shape), dtype)
   write = spaces.writer(_NESTED, array)
   for row, value in enumerate(values):
     write(row, value)
@@ -40,15 +42,15 @@ def _filled(amount=6):
     (gym.Box(0, 1, (2,), np.bool_), np.array([0, 2])),
     (gym.Discrete(4), 1.5),
     (gym.MultiBinary(2), np.array([1, 400]))])
-def test_integers_that_would_not_stay_the_same_are_refused(space, value):
-  for outer, told in (space, value), (gym.Dict(a=space), {"a": value}):
-    kind, shape = spaces.dtype(outer)
-    write = spaces.writer(outer, np.zeros((1, *shape), kind))
+def test_integers_that_do_not_fit_their_type_are_refused(space, value):
+  for outer, written in (space, value), (gym.Dict(a=space), {"a": value}):
+    dtype, shape = spaces.dtype(outer)
+    write = spaces.writer(outer, np.zeros((1, *shape), dtype))
     with pytest.raises(ValueError, match="is not the same in the type"):
-      write(0, told)
+      write(0, written)
 
 
-def test_integers_of_another_type_stay_the_same():
+def test_exact_integers_of_another_type_are_accepted():
   array = np.zeros((1, 2), np.uint8)
   write = spaces.writer(gym.Box(0, 255, (2,), np.uint8), array)
   for value in np.array([3, 255]), [7, 0], np.array([1.0, 2.0]):
@@ -62,7 +64,7 @@ def _part(value, leaf):
   return value
 
 
-def test_elements_have_a_field_for_each_part():
+def test_structured_type_has_a_field_for_each_part():
   values, array = _filled()
   for row, value in enumerate(values):
     np.testing.assert_array_equal(array["camera"][row], value["camera"])
@@ -72,20 +74,20 @@ def test_elements_have_a_field_for_each_part():
     assert array["rest"]["5"]["large"][row] == value["rest"][5]["large"]
 
 
-def test_leaves_say_where_each_part_lies():
+def test_leaves_state_the_offset_of_each_part():
   values, array = _filled()
   packed = spaces.as_bytes(array)
   assert packed.shape == (6, array.dtype.itemsize)
   for leaf in spaces.leaves(_NESTED):
     raw = packed[:, leaf.offset:leaf.offset + leaf.num_bytes]
-    found = np.ascontiguousarray(raw).view(leaf.dtype).reshape(-1, *leaf.shape)
+    column = np.ascontiguousarray(raw).view(leaf.dtype).reshape(-1, *leaf.shape)
     for row, value in enumerate(values):
       np.testing.assert_array_equal(
-          found[row], np.asarray(_part(value, leaf)).astype(leaf.dtype))
+          column[row], np.asarray(_part(value, leaf)).astype(leaf.dtype))
 
 
 @modes.policy_and_value
-def test_the_graph_finds_the_same_parts(prepare):
+def test_graph_unpacks_the_same_parts(prepare):
   _, array = _filled()
   leaves = spaces.leaves(_NESTED)
   parts = prepare(lambda packed: packing.unpack(packed, leaves))(
@@ -96,26 +98,26 @@ def test_the_graph_finds_the_same_parts(prepare):
 
 
 @modes.policy_and_value
-def test_packing_undoes_unpacking(prepare):
+def test_pack_inverts_unpack(prepare):
   space = gym.Dict({"a": _BOX, "b": gym.Discrete(3), "c": gym.MultiBinary(2)})
-  kind, _ = spaces.dtype(space, acting=True)
-  array = np.zeros(5, kind)
+  dtype, _ = spaces.dtype(space, acting=True)
+  array = np.zeros(5, dtype)
   array["a"], array["b"] = np.arange(10).reshape(5, 2), np.arange(5)
   packed = spaces.as_bytes(array)
   leaves = spaces.leaves(space, acting=True)
-  def there_and_back(packed):
+  def repack(packed):
     return packing.pack(packing.unpack(packed, leaves))
   np.testing.assert_array_equal(
-      prepare(there_and_back)(tf.constant(packed)), packed)
-  np.testing.assert_array_equal(spaces.from_bytes(packed, kind), array)
+      prepare(repack)(tf.constant(packed)), packed)
+  np.testing.assert_array_equal(spaces.from_bytes(packed, dtype), array)
 
 
-def test_no_elements_are_fine():
+def test_array_without_elements_has_bytes():
   _, array = _filled(0)
   assert spaces.as_bytes(array).shape == (0, array.dtype.itemsize)
 
 
-def test_simple_values_stay_arrays_of_their_own():
+def test_values_of_simple_spaces_are_plain_arrays():
   array = np.zeros((3, 2), np.float32)
   spaces.writer(_BOX, array)(1, np.array([1.0, 2.0]))
   np.testing.assert_array_equal(array, [[0, 0], [1, 2], [0, 0]])
@@ -123,35 +125,40 @@ def test_simple_values_stay_arrays_of_their_own():
   assert spaces.columns(array)[0] is array
 
 
-def test_a_part_that_is_missing_or_misshapen_is_named():
-  value = _filled(1)[0][0]
+@pytest.mark.parametrize("use", ["values", "writer"])
+def test_missing_and_misshapen_parts_are_named(use):
+  (value,), array = _filled(1)
+  def read(value):
+    if use == "values":
+      return spaces.values(_NESTED, value)
+    return spaces.writer(_NESTED, array)(0, value)
   wrong = {**value, "camera": value["camera"][0]}
   with pytest.raises(ValueError, match=r"\['camera'\] has shape \(5, 1\)"):
-    spaces.values(_NESTED, wrong)
+    read(wrong)
   del wrong["camera"]
   with pytest.raises(ValueError, match=r"no \['camera'\]"):
-    spaces.values(_NESTED, wrong)
+    read(wrong)
   with pytest.raises(ValueError, match=r"no \['rest'\]\['5'\]"):
-    spaces.values(_NESTED, {**value, "rest": value["rest"][:5]})
+    read({**value, "rest": value["rest"][:5]})
 
 
 @pytest.mark.parametrize("space, value", [
     (_BOX, np.zeros(1, np.float32)), (_BOX, np.float32(0)),
     (_BOX, np.zeros((1, 2), np.float32)), (gym.MultiDiscrete([3, 3]), 1),
     (gym.Discrete(3), np.zeros(1, np.int64))])
-def test_what_would_be_broadcast_is_refused(space, value):
+def test_values_that_would_broadcast_are_refused(space, value):
   array = np.zeros((3, *space.shape), space.dtype)
   with pytest.raises(ValueError, match="observation has shape .*, its space"):
     spaces.writer(space, array)(1, value)
   assert not array.any()
 
 
-def test_numbers_become_others_without_a_loss():
-  for values, kind in (([0.5, 1], np.float32), (np.array([1.5]), np.float32),
+def test_conversion_that_loses_fractions_is_refused():
+  for values, dtype in (([0.5, 1], np.float32), (np.array([1.5]), np.float32),
                        ([1, 2], np.float32), (np.ones(2, np.int32), np.int64),
                        ([True], np.int64)):
-    array = spaces.converted(values, np.dtype(kind))
-    assert array.dtype == kind
+    array = spaces.converted(values, np.dtype(dtype))
+    assert array.dtype == dtype
     np.testing.assert_array_equal(array, values)
   with pytest.raises(ValueError, match="must be of int64, .*float64"):
     spaces.converted([0.9], np.dtype(np.int64))
@@ -160,16 +167,16 @@ def test_numbers_become_others_without_a_loss():
 @pytest.mark.parametrize("space", [
     gym.Text(4), gym.Sequence(_BOX), gym.Graph(_BOX, None),
     gym.OneOf([_BOX, _BOX])], ids=lambda space: type(space).__name__)
-def test_other_spaces_are_refused_by_name(space):
+def test_unsupported_spaces_are_refused_by_name(space):
   name = type(space).__name__
-  for whole in (space, gym.Dict({"part": space})):
+  for outer in (space, gym.Dict({"part": space})):
     with pytest.raises(TypeError, match=f"Observation space {name}"):
-      spaces.check(whole, _BOX)
+      spaces.check(outer, _BOX)
     with pytest.raises(TypeError, match=f"Action space {name}"):
-      spaces.check(_BOX, whole)
+      spaces.check(_BOX, outer)
 
 
-def test_boxes_of_whole_numbers_are_no_action_space():
+def test_integer_boxes_are_refused_as_action_spaces():
   space = gym.Box(0, 255, (2,), np.uint8)
   spaces.check(space, _BOX)
   with pytest.raises(TypeError, match="Action space Box.*floating-point"):
@@ -177,6 +184,6 @@ def test_boxes_of_whole_numbers_are_no_action_space():
 
 
 @pytest.mark.parametrize("space", [gym.Dict({}), gym.Tuple([])])
-def test_spaces_that_hold_nothing_are_refused(space):
+def test_empty_composite_spaces_are_refused(space):
   with pytest.raises(TypeError, match="holds nothing"):
     spaces.check(space, _BOX)

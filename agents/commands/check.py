@@ -1,4 +1,4 @@
-"""Is an environment ready to be trained in?"""
+"""Command that checks whether an environment is ready for training."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def main(argv: list[str] | None = None) -> int:
   name = cli.command("check")
   parser = argparse.ArgumentParser(
       prog=name, allow_abbrev=False, epilog=_EXAMPLES.format(name),
-      description="See whether an environment can be trained in: it is played, "
-      "in this process and in others, and a small run is made of it. The exit "
-      "code is 1 if something must be mended.",
+      description="Check an environment before training: play some steps in "
+      "this process and in worker processes, then train a small run. The exit "
+      "code is 1 if there are problems to fix.",
       formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument(
       "name", metavar="ENV_OR_CONFIG", help="Gymnasium id, module:Class, name "
@@ -36,60 +36,66 @@ def main(argv: list[str] | None = None) -> int:
       "--set", metavar="KEY=VALUE", action="append", default=[],
       help="change a setting of the config, such as env.max_length=500")
   args = parser.parse_args(argv)
-  sys.path.append(os.getcwd())  # Where users keep their own environments.
+  sys.path.append(os.getcwd())  # Users' own modules lie in this folder.
   with cli.errors_told(parser):
-    config = _config(args.name).override(
-        dict(config_lib.parse_setting(text) for text in args.set))
-    return _check(config)
+    if args.name in configs.names() or args.name.endswith(".py"):
+      config = configs.load(args.name)[1]
+    else:
+      config = config_lib.Config().override({"env.id": args.name})
+    return check(config.override(
+        dict(config_lib.parse_setting(text) for text in args.set)))
 
 
-def _config(name: str) -> config_lib.Config:
-  if name in configs.names() or name.endswith(".py"):
-    return configs.load(name)[1]
-  return config_lib.Config().override({"env.id": name})
+def check(config: config_lib.Config) -> int:
+  """Check the environment of a config and print the results.
 
-
-def _check(config: config_lib.Config) -> int:
-  """Print what all checks find and return the exit code."""
+  Args:
+    config: Config to train with.
+  Returns:
+    Exit code: 1 if there are problems to fix, else 0.
+  """
   constructor = make.MakeEnv(config.env)
-  found = []
-  for finding in environment_checker.examine(constructor):
-    _tell(finding)
-    found += finding.problems
-  if all(problem.harmless for problem in found):
-    with quiet_imports.quiet_imports():
-      from agents import build
-      from agents.commands import smoke_test
-      build.setup(config)
-    finding = environment_checker.Finding(
-        "trains, saves, loads and goes on", _rehearse(smoke_test, config))
-    _tell(finding)
-    found += finding.problems
-    print(f"{'':8}{environment_checker.steps_per_second(constructor):,.0f} steps/s in one "
-          "process")
-  wrong = sum(not problem.harmless for problem in found)
-  if wrong:
-    print(f"{wrong} problem(s) to mend before training.")
+  problems = []
+  for result in environment_checker.examine(constructor):
+    problems += _report(result)
+  if all(problem.harmless for problem in problems):
+    problems += _report(environment_checker.CheckResult(
+        "trains, saves, loads and continues", _smoke_test(config)))
+    speed = environment_checker.steps_per_second(constructor)
+    print(f"{'':8}{speed:,.0f} steps/s in one process")
+  num_harmful = sum(not problem.harmless for problem in problems)
+  if num_harmful:
+    print(f"{num_harmful} problem(s) to fix before training.")
     return 1
-  print("Ready to be trained in.")
+  print("Ready for training.")
   return 0
 
 
-def _rehearse(smoke_test, config: config_lib.Config) -> list[environment_checker.Problem]:
+def _smoke_test(config: config_lib.Config
+                ) -> list[environment_checker.Problem]:
+  with quiet_imports.quiet_imports():
+    from agents import build
+    from agents.commands import smoke_test
+    build.setup(config)
   try:
     problem = smoke_test.run_smoke_test(config)
   except config_lib.ConfigError:
     raise
   except Exception as error:
     return [environment_checker.Problem(
-        f"{type(error).__name__}: {error}", "If this is not the environment's "
-        "own error, please report it.")]
-  return [environment_checker.Problem(problem, "Please report this.")] if problem else []
+        f"{type(error).__name__}: {error}",
+        "If the environment did not raise this error, please report it.")]
+  return [environment_checker.Problem(
+      problem, "Please report this.")] if problem else []
 
 
-def _tell(finding: environment_checker.Finding):
-  harmless = all(problem.harmless for problem in finding.problems)
-  word = "PROBLEM" if not harmless else "note" if finding.problems else "ok"
-  print(f"{word:8}{finding.check}", flush=True)
-  for problem in finding.problems:
-    print(f"{'':8}  {problem.what}\n{'':8}  -> {problem.fix}", flush=True)
+def _report(result: environment_checker.CheckResult
+            ) -> list[environment_checker.Problem]:
+  """Print a result and return its problems."""
+  harmless = all(problem.harmless for problem in result.problems)
+  word = "PROBLEM" if not harmless else "note" if result.problems else "ok"
+  print(f"{word:8}{result.title}", flush=True)
+  for problem in result.problems:
+    print(f"{'':8}  {problem.description}\n{'':8}  -> {problem.fix}",
+          flush=True)
+  return result.problems

@@ -1,11 +1,11 @@
-"""Whether an environment is one that can be trained in, and why not.
+"""Checks of an environment before it is used for training.
 
-Each check plays a little and says what is wrong and how to mend it.
+Each check plays some steps and reports problems together with their fixes.
 """
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import time
 import warnings
 from collections.abc import Callable
@@ -24,134 +24,127 @@ from agents.environments.making import action_scaling
 from agents.environments.making import make
 from agents.environments.workers import pool
 
-_STEPS = 300  # Played by each check, fewer where steps are slow.
-_SECONDS = 1.0  # That a check may play for.
+_MAX_STEPS = 300  # Steps of each check; fewer if steps are slow.
+_MAX_SECONDS = 1.0  # Time for the steps of each check.
 
 
 class Problem(NamedTuple):
-  """Something about an environment that its author should know."""
+  """A defect of an environment."""
 
-  what: str
+  description: str
   fix: str
-  harmless: bool = False  # Training works all the same.
+  harmless: bool = False  # Training works nevertheless.
 
 
-class Finding(NamedTuple):
-  """What came of one check."""
+class CheckResult(NamedTuple):
+  """Problems that one check found."""
 
-  check: str
-  problems: list[Problem]  # None: all is well.
+  title: str  # The property that was checked.
+  problems: list[Problem]  # Empty if the check passed.
 
 
-class _Played(NamedTuple):
-  """One step of an environment."""
+class _Step(NamedTuple):
+  """A reset or step of an environment."""
 
-  observ: Any  # As it was returned.
-  copy: np.ndarray  # Of the observation, made at once.
-  reward: Any
-  terminated: Any
-  truncated: Any
-  begins: bool  # Whether this is a reset, without reward and ends.
+  observ: Any  # Returned by the environment.
+  copy: np.ndarray  # Copy of the observation at that time.
+  reward: Any = 0.0
+  terminated: Any = False
+  truncated: Any = False
+  is_reset: bool = False
 
 
 Check = Callable[[make.MakeEnv, int], Iterator[Problem]]
 
 
-def examine(constructor: make.MakeEnv) -> Iterator[Finding]:
-  """Make all checks, one after the other.
+def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
+  """Run all checks.
 
   Args:
-    constructor: Builds the environment.
+    constructor: Constructor of the environment.
   Yields:
-    A finding for each check; none after one that leaves nothing to play with.
+    Result of each check. The first failure is the last result if the
+    environment can't be built, or if its spaces are not supported.
   """
-  title = "builds, and has spaces that fit"
+  title = "can be built and has supported spaces"
   try:
-    env = constructor()
-    spaces.check(env.observation_space, env.action_space)
-    steps = _affordable_steps(env)
-    env.close()
+    with contextlib.closing(constructor()) as env:
+      spaces.check(env.observation_space, env.action_space)
+      start = time.perf_counter()
+      num_played = len(_play(env, 0, 10))
+      seconds = (time.perf_counter() - start) / num_played
   except Exception as error:
-    yield Finding(title, [Problem(_text(error), "Mend this first; nothing else "
-                                  "can be checked before.")])
+    yield CheckResult(title, [Problem(
+        _text(error), "Fix this first; the other checks need it.")])
     return
-  yield Finding(title, [])
+  yield CheckResult(title, [])
+  num_steps = int(np.clip(_MAX_SECONDS / seconds, 5, _MAX_STEPS))
   for title, check in _CHECKS.items():
     try:
-      problems = list(check(constructor, steps))
+      problems = list(check(constructor, num_steps))
     except Exception as error:
-      problems = [Problem(_text(error), "This should not raise.")]
-    yield Finding(title, problems)
+      problems = [Problem(_text(error), "This must not raise an error.")]
+    yield CheckResult(title, problems)
 
 
 def steps_per_second(constructor: make.MakeEnv) -> float:
-  """Return how fast one process steps the environment, resets included."""
-  env = constructor()
-  start, steps = time.perf_counter(), 0
-  while time.perf_counter() - start < _SECONDS:
-    steps += len(_play(env, steps, 50)) - 1
-  seconds = time.perf_counter() - start
-  env.close()
-  return steps / seconds
+  """Return the steps per second of one process, resets included.
+
+  Args:
+    constructor: Constructor of the environment.
+  """
+  with contextlib.closing(constructor()) as env:
+    start, steps = time.perf_counter(), 0
+    while time.perf_counter() - start < _MAX_SECONDS:
+      steps += len(_play(env, steps, 50)) - 1
+    return steps / (time.perf_counter() - start)
 
 
-def _affordable_steps(env: gymnasium.Env) -> int:
-  start = time.perf_counter()
-  amount = len(_play(env, 0, 10))
-  seconds = (time.perf_counter() - start) / amount
-  return int(np.clip(_SECONDS / seconds, 5, _STEPS))
-
-
-def _pickles(constructor: make.MakeEnv, steps: int) -> Iterator[Problem]:
+def _check_pickling(constructor: make.MakeEnv, _: int) -> Iterator[Problem]:
   try:
     cloudpickle.loads(cloudpickle.dumps(constructor))().close()
   except Exception as error:
-    yield Problem(_text(error), "Workers get the constructor by pickle: open "
-                  "files, locks and connections in __init__, not outside.")
+    yield Problem(_text(error), "Workers receive the constructor by pickle: "
+                  "open files, locks and connections in __init__, not outside.")
 
 
-def _passes_gymnasiums_checker(constructor: make.MakeEnv, steps: int
-                               ) -> Iterator[Problem]:
-  env = constructor()
-  with warnings.catch_warnings(record=True) as caught:
+def _check_with_gymnasium(constructor: make.MakeEnv, _: int
+                          ) -> Iterator[Problem]:
+  with contextlib.closing(constructor()) as env, warnings.catch_warnings(
+      record=True) as caught:
     warnings.simplefilter("always")
     try:
       env_checker.check_env(env.unwrapped, skip_render_check=True,
                             skip_close_check=True)
     except Exception as error:
       yield Problem(_text(error), "See gymnasium.utils.env_checker.check_env.")
-  env.close()
   for text in dict.fromkeys(str(warning.message) for warning in caught):
-    # Infinite bounds are what MuJoCo's own environments have.
+    # MuJoCo's own environments have infinite bounds.
     if "infinity" not in text and "rescal" not in text:
-      yield Problem(_plain(text), "Gymnasium advises so.", harmless=True)
+      yield Problem(_plain(text), "Gymnasium recommends this.", harmless=True)
 
 
-def _tells_the_truth_about_observations(
-    constructor: make.MakeEnv, steps: int) -> Iterator[Problem]:
-  env = constructor()
-  space = env.observation_space
-  for played in _play(env, 0, steps):
-    problem = _misfit(played.copy, space)
-    if problem:
-      yield Problem(problem, f"The observation space is {space}; return what "
-                    "it contains, or declare what is returned.")
-      break
-  env.close()
+def _check_observations(constructor: make.MakeEnv, num_steps: int
+                        ) -> Iterator[Problem]:
+  with contextlib.closing(constructor()) as env:
+    space = env.observation_space
+    for step in _play(env, 0, num_steps):
+      if violation := _violation(step.copy, space):
+        yield Problem(violation, f"The observation space is {space}; return "
+                      "observations that it contains, or correct the space.")
+        return
 
 
-def _misfit(observ: np.ndarray, space: gymnasium.Space) -> str:
-  """Return what is wrong with an observation, if anything is."""
+def _violation(observ: np.ndarray, space: gymnasium.Space) -> str:
+  """Return how an observation violates its space, "" if it does not."""
   if spaces.composite(space):
     for leaf, part in zip(
         spaces.leaves(space), spaces.columns(observ), strict=True):
-      if problem := _misfit(part[0], leaf.space):
-        return f"In {leaf}: {problem}"
+      if violation := _violation(part[0], leaf.space):
+        return f"In {leaf}: {violation}"
     return ""
-  if isinstance(space, gymnasium.spaces.Discrete):
-    return "" if space.contains(observ[()]) else f"{observ} is not contained."
   if not isinstance(space, gymnasium.spaces.Box):
-    return "" if space.contains(observ) else f"{observ} is not contained."
+    return "" if space.contains(observ[()]) else f"{observ} is not contained."
   if observ.shape != space.shape:
     return f"An observation has shape {observ.shape}, its space {space.shape}."
   if not np.isfinite(observ).all():
@@ -159,135 +152,128 @@ def _misfit(observ: np.ndarray, space: gymnasium.Space) -> str:
   if space.dtype != np.uint8 and (
       np.abs(observ) > np.finfo(np.float32).max).any():
     return f"An observation does not fit into float32: {observ}."
-  outside = (observ < space.low) | (observ > space.high)
-  if outside.any():
-    where = tuple(int(x) for x in np.argwhere(outside)[0])
-    return f"Element {where} of an observation is {observ[where]}."
+  outside = np.argwhere((observ < space.low) | (observ > space.high))
+  if len(outside):
+    index = tuple(outside[0].tolist())
+    return (f"Element {index} of an observation, {observ[index]}, is out of "
+            "bounds.")
   return ""
 
 
-def _has_finite_rewards_and_clear_ends(
-    constructor: make.MakeEnv, steps: int) -> Iterator[Problem]:
-  env = constructor()
+def _check_rewards_and_ends(constructor: make.MakeEnv, num_steps: int
+                            ) -> Iterator[Problem]:
   problems = set()
-  for played in _play(env, 0, steps):
-    if played.begins:
-      continue
-    try:
-      finite = bool(np.isfinite(float(played.reward)))
-    except (TypeError, ValueError):
-      finite = False
-    if not finite:
-      problems.add(Problem(f"A reward is {played.reward!r}.",
-                           "Return one finite number."))
-    for name in ("terminated", "truncated"):
-      value = getattr(played, name)
-      if not isinstance(value, (bool, np.bool_)):
-        problems.add(Problem(f"{name} is {value!r}.", "Return a bool."))
-  env.close()
+  with contextlib.closing(constructor()) as env:
+    for step in _play(env, 0, num_steps):
+      try:
+        finite = bool(np.isfinite(float(step.reward)))
+      except (TypeError, ValueError):
+        finite = False
+      if not finite:
+        problems.add(Problem(f"A reward is {step.reward!r}.",
+                             "Return one finite number."))
+      for name in ("terminated", "truncated"):
+        value = getattr(step, name)
+        if not isinstance(value, (bool, np.bool_)):
+          problems.add(Problem(f"{name} is {value!r}.", "Return a bool."))
   yield from sorted(problems)
 
 
-def _ends_its_episodes(constructor: make.MakeEnv, steps: int
-                       ) -> Iterator[Problem]:
-  for text in make.check(constructor.config):
-    yield Problem(text, "Set env.max_length, unless episodes are sure to end.",
+def _check_time_limit(constructor: make.MakeEnv, _: int) -> Iterator[Problem]:
+  for note in make.check(constructor.config):
+    yield Problem(note, "Set env.max_length, unless all episodes end.",
                   harmless=True)
 
 
-def _repeats_by_seed(constructor: make.MakeEnv, steps: int
-                     ) -> Iterator[Problem]:
-  one, other = constructor(), constructor()
-  first = _play(one, 3, steps)
-  _play(one, 4, 3)  # So that it has something to forget.
-  for title, second in (("another environment", _play(other, 3, steps)),
-                        ("the same one", _play(one, 3, steps))):
-    number = _first_difference(first, second)
-    if number is not None:
-      yield Problem(
-          f"reset(seed=3) and the same actions led {title} to something else "
-          f"at step {number}.",
-          "Draw all random numbers from self.np_random, which "
-          "super().reset(seed=seed) seeds, and set everything back in reset(); "
-          "without that, a run can't be resumed.")
-      break
-  one.close()
-  other.close()
+def _check_seeds(constructor: make.MakeEnv, num_steps: int
+                 ) -> Iterator[Problem]:
+  with contextlib.closing(constructor()) as env, contextlib.closing(
+      constructor()) as other:
+    expected = _play(env, 3, num_steps)
+    _play(env, 4, 3)  # Changes any state that reset() does not restore.
+    for name, steps in (("another environment", _play(other, 3, num_steps)),
+                        ("the same environment", _play(env, 3, num_steps))):
+      number = _first_difference(expected, steps)
+      if number is not None:
+        yield Problem(
+            f"With reset(seed=3) and the same actions, {name} returned "
+            f"something else at step {number}.",
+            "Draw all random numbers from self.np_random, which "
+            "super().reset(seed=seed) seeds, and restore all state in reset(). "
+            "Otherwise a run can't be resumed.")
+        return
 
 
-def _keeps_its_hands_off_observations(
-    constructor: make.MakeEnv, steps: int) -> Iterator[Problem]:
-  env = constructor()
-  played = _play(env, 0, steps)
-  env.close()
-  for number, step in enumerate(played):
-    now = _copied(env.observation_space, step.observ)
-    if now.tobytes() != step.copy.tobytes():
-      kind = "last observation of an episode" if (
-          number + 1 < len(played) and played[number + 1].begins
-          ) else "observation"
+def _check_reused_arrays(constructor: make.MakeEnv, num_steps: int
+                         ) -> Iterator[Problem]:
+  with contextlib.closing(constructor()) as env:
+    steps = _play(env, 0, num_steps)
+    space = env.observation_space
+  for number, step in enumerate(steps):
+    if _copied(space, step.observ).tobytes() != step.copy.tobytes():
+      is_last = number + 1 < len(steps) and steps[number + 1].is_reset
+      kind = "last observation of an episode" if is_last else "observation"
       yield Problem(
           f"The {kind} that step {number} returned has changed since.",
-          "Return a copy. Here, observations are copied at once; elsewhere "
-          "they may not be.", harmless=True)
+          "Return a copy. This project copies observations at once, but other "
+          "libraries may not.", harmless=True)
       return
 
 
-def _is_the_same_in_other_processes(
-    constructor: make.MakeEnv, steps: int) -> Iterator[Problem]:
-  amount = max(5, steps // 8)
-  answers = []
-  with pool.WorkerPool(2) as workers:
-    for where in (None, workers):
-      with batch_env.BatchEnv([constructor] * 4, where) as batch:
-        first = batch.reset()
-        actions = _actions(batch.action_space, 0, (amount, 4))
-        steps_taken = [batch.step(action) for action in actions]
-        answers.append([first.tobytes()] + [
-            b"".join(field.tobytes() for field in step)
-            for step in steps_taken])
-        if where is workers:
-          batch.restore(batch.snapshot())  # Or it raises a ReplayError.
-  if answers[0] != answers[1]:
+def _check_workers(constructor: make.MakeEnv, num_steps: int
+                   ) -> Iterator[Problem]:
+  results = []
+  with pool.WorkerPool(2) as worker_pool:
+    for workers in (None, worker_pool):
+      with batch_env.BatchEnv([constructor] * 4, workers) as batch:
+        arrays = [batch.reset()]
+        for action in _actions(
+            batch.action_space, 0, (max(5, num_steps // 8), 4)):
+          arrays += batch.step(action)
+        results.append([array.tobytes() for array in arrays])
+        if workers:
+          batch.restore(batch.snapshot())  # Raises if the replay differs.
+  if results[0] != results[1]:
     yield Problem(
-        "Stepped in workers it returns something else than in one process.",
-        "Nothing may depend on the process: neither global random numbers, "
-        "nor time, nor what environments share.")
+        "Steps in worker processes return something else than steps in one "
+        "process.", "Results must not depend on the process: avoid global "
+        "random numbers, time, and state that environments share.")
 
 
 _CHECKS: dict[str, Check] = {
-    "its constructor pickles": _pickles,
-    "passes Gymnasium's checker": _passes_gymnasiums_checker,
-    "observes what its space contains": _tells_the_truth_about_observations,
-    "gives finite rewards and clear ends": _has_finite_rewards_and_clear_ends,
-    "ends its episodes": _ends_its_episodes,
-    "repeats by seed": _repeats_by_seed,
-    "leaves observations alone": _keeps_its_hands_off_observations,
-    "is the same in other processes, and can be replayed":
-        _is_the_same_in_other_processes,
+    "constructor can be pickled": _check_pickling,
+    "passes Gymnasium's checker": _check_with_gymnasium,
+    "observations lie in the observation space": _check_observations,
+    "rewards are finite, terminated and truncated are bools":
+        _check_rewards_and_ends,
+    "episodes end": _check_time_limit,
+    "the same seed repeats an episode": _check_seeds,
+    "returned observations do not change later": _check_reused_arrays,
+    "worker processes give the same results and can replay episodes":
+        _check_workers,
 }
 
 
-def _play(env: gymnasium.Env, seed: int, steps: int) -> list[_Played]:
-  """Play random actions; return every reset and step."""
+def _play(env: gymnasium.Env, seed: int, num_steps: int) -> list[_Step]:
+  """Take random actions; return every reset and step."""
+  def reset(seed: int) -> _Step:
+    observ, _ = env.reset(seed=seed)
+    return _Step(observ, _copied(space, observ), is_reset=True)
+  space = env.observation_space
   convert = action_scaling.action_converter(env.action_space)
-  actions = _actions(env.action_space, seed, (steps,))
-  copied = functools.partial(_copied, env.observation_space)
-  observ, _ = env.reset(seed=seed)
-  played = [_Played(observ, copied(observ), 0.0, False, False, True)]
-  for number in range(steps):
-    observ, reward, terminated, truncated, _ = env.step(
-        convert(actions[number:number + 1])[0])
-    played.append(_Played(
-        observ, copied(observ), reward, terminated, truncated, False))
+  steps = [reset(seed)]
+  for number, action in enumerate(_actions(
+      env.action_space, seed, (num_steps, 1))):
+    observ, reward, terminated, truncated, _ = env.step(convert(action)[0])
+    steps.append(_Step(
+        observ, _copied(space, observ), reward, terminated, truncated))
     if terminated or truncated:
-      observ, _ = env.reset(seed=seed + number + 1)
-      played.append(_Played(observ, copied(observ), 0.0, False, False, True))
-  return played
+      steps.append(reset(seed + number + 1))
+  return steps
 
 
 def _copied(space: gymnasium.Space, observ: Any) -> np.ndarray:
-  """Return an observation as it is now; of Dicts and Tuples as [1]."""
+  """Return a copy of an observation; of a Dict or Tuple as [1]."""
   if not spaces.composite(space):
     return np.array(observ)
   array = np.zeros(1, spaces.dtype(space)[0])
@@ -297,36 +283,33 @@ def _copied(space: gymnasium.Space, observ: Any) -> np.ndarray:
 
 def _actions(space: gymnasium.Space, seed: int, shape: tuple[int, ...]
              ) -> np.ndarray:
-  """Return actions as an agent gives them, of shape [*shape, ...]."""
-  numbers = np.random.default_rng(seed)
-  kind, own = spaces.dtype(space, acting=True)
-  actions = np.zeros((*shape, *own), kind)
+  """Return random actions as an agent would choose them, [*shape, ...]."""
+  random = np.random.default_rng(seed)
+  dtype, action_shape = spaces.dtype(space, acting=True)
+  actions = np.zeros((*shape, *action_shape), dtype)
   for leaf, part in zip(spaces.leaves(space, acting=True),
                         spaces.columns(actions), strict=True):
     if isinstance(leaf.space, gymnasium.spaces.Box):
-      part[...] = numbers.uniform(-1, 1, part.shape)
+      part[...] = random.uniform(-1, 1, part.shape)
     else:
-      part[...] = numbers.integers(_choices(leaf.space), size=part.shape)
+      part[...] = random.integers(_num_choices(leaf.space), size=part.shape)
   return actions
 
 
-def _choices(space: gymnasium.Space) -> Any:
-  """Return how many there are, for each number of an action."""
-  match space:  # Or a class of somebody's own that derives from it.
-    case gymnasium.spaces.Discrete():
-      return int(space.n)
-    case gymnasium.spaces.MultiDiscrete():
-      return space.nvec
-    case gymnasium.spaces.MultiBinary():
-      return 2
+def _num_choices(space: gymnasium.Space) -> Any:
+  """Return the number of choices for each integer of an action."""
+  if isinstance(space, gymnasium.spaces.MultiDiscrete):
+    return space.nvec
+  return int(space.n) if isinstance(space, gymnasium.spaces.Discrete) else 2
 
 
-def _first_difference(one: list[_Played], other: list[_Played]) -> int | None:
+def _first_difference(steps: list[_Step], others: list[_Step]) -> int | None:
   """Return the number of the first step that differs, None if none does."""
-  for number, (first, second) in enumerate(zip(one, other, strict=False)):
-    if (first.copy.tobytes(), first[2:]) != (second.copy.tobytes(), second[2:]):
+  for number, (one, other) in enumerate(zip(steps, others, strict=False)):
+    if (one.copy.tobytes(), one[2:]) != (other.copy.tobytes(), other[2:]):
       return number
-  return None if len(one) == len(other) else min(len(one), len(other))
+  shorter, longer = sorted((len(steps), len(others)))
+  return shorter if shorter < longer else None
 
 
 def _text(error: Exception) -> str:
@@ -334,6 +317,6 @@ def _text(error: Exception) -> str:
 
 
 def _plain(text: str) -> str:
-  """Return a text of Gymnasium's without colours and line breaks."""
+  """Return a message of Gymnasium without colors and line breaks."""
   return " ".join(text.replace("\x1b[33m", "").replace("\x1b[0m", "")
                   .removeprefix("WARN: ").split())

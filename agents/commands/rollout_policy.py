@@ -1,4 +1,4 @@
-"""Lets the policies of a run play, from its folder alone."""
+"""Plays episodes with policies of a run, given only its folder."""
 
 from __future__ import annotations
 
@@ -23,64 +23,70 @@ from agents.training.run_folder import checkpoint
 from agents.training.run_folder import run_folder
 
 
-class Played(NamedTuple):
-  """What the policy of one checkpoint did."""
+class PolicyRollout(NamedTuple):
+  """Episodes that the policy of one checkpoint played."""
 
-  step: int  # Of training.
+  step: int  # Step of training at the checkpoint.
   episodes: list[episodes_lib.Episode]
 
 
 def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
-         amount: int, num_agents: int, explore: bool) -> list[Played]:
-  """Play the same episodes with each of some policies.
+         num_episodes: int, num_envs: int, explore: bool
+         ) -> list[PolicyRollout]:
+  """Play the same episodes with each of several policies.
 
-  The first episode of each environment is one of the evaluation's, too.
-  Environment, networks and normalizers are rebuilt by the code of training.
+  The first episode of each environment is also one of the evaluation's.
+  Environments, networks and normalizers are built by the code of training.
 
   Args:
-    folder: Of the run.
-    checkpoints: Whose policies play.
-    amount: Number of episodes for each.
-    num_agents: Environments that play side by side.
-    explore: Sample actions, or take the mean action.
+    folder: Run folder.
+    checkpoints: Checkpoint of each policy.
+    num_episodes: Number of episodes for each policy.
+    num_envs: Number of environments that play in parallel.
+    explore: Whether to sample actions; otherwise the mean action is taken.
+  Returns:
+    Episodes of each policy, ordered by number and environment.
   Raises:
-    ConfigError: If a checkpoint is of another model.
+    ConfigError: If a checkpoint belongs to another model.
   """
   config = folder.config
-  constructor = make.MakeEnv(config.env)
-  num_agents = min(num_agents, amount)
-  # All at once: a run that goes on deletes some of them.
+  num_envs = min(num_envs, num_episodes)
+  # All are loaded first, because a run in progress deletes old checkpoints.
   loaded = [(checkpoint.step_of(path), checkpoint.load(path)[0])
             for path in checkpoints]
   seed = random.stream(config.seed, "eval")
   order = {episodes_lib.episode_seed(seed, index, number): (number, index)
-           for number in range(amount) for index in range(num_agents)}
+           for number in range(num_episodes) for index in range(num_envs)}
   with contextlib.ExitStack() as stack:
     workers = stack.enter_context(pool.WorkerPool(
-        min(num_agents, pool.cores())))
+        min(num_envs, pool.num_cores())))
     env = stack.enter_context(batch_env.BatchEnv(
-        [constructor] * num_agents, workers, seed))
+        [make.MakeEnv(config.env)] * num_envs, workers, seed))
     algorithm = build.algorithm(
         config, env.observation_space, env.action_space)
     player = evaluator.Evaluator(
         in_graph_batch_env.InGraphBatchEnv(env), algorithm, explore)
-    played = []
+    rollouts = []
     for step, arrays in loaded:
       load(algorithm, step, arrays)
-      found = player.play(amount)
-      assert found is not None
-      # Who ends first depends on the policy.
-      found.sort(key=lambda episode: order[episode.seed])
-      played.append(Played(step, found))
-  return played
+      episodes = player.play(num_episodes)
+      assert episodes is not None
+      # Policies end their episodes in different order.
+      episodes.sort(key=lambda episode: order[episode.seed])
+      rollouts.append(PolicyRollout(step, episodes))
+  return rollouts
 
 
 def load(algorithm: trainer.Algorithm, step: int,
          arrays: dict[str, np.ndarray]):
-  """Give an algorithm the variables of the checkpoint of a step.
+  """Load the variables of a checkpoint into an algorithm.
 
+  Args:
+    algorithm: Algorithm that `build.algorithm` returned.
+    step: Step of training at the checkpoint, for the error message.
+    arrays: Arrays of the checkpoint by name.
   Raises:
-    ConfigError: If the checkpoint is of another model.
+    ConfigError: If the checkpoint belongs to another model.
   """
   try:
     trainer.load_variables(algorithm, arrays)

@@ -48,9 +48,9 @@ class InGraphBatchEnv:
   def __init__(self, batch_env: batch_env_lib.BatchEnv):
     self.batch_env = batch_env
     self._error: BaseException | None = None
-    kind, shape = batch_env.action_layout.fields[0].in_graph
+    action = batch_env.action_layout.fields[0]
     # Type and shape of the actions, [B, ...], and of packed results, [bytes].
-    self.action_spec = tf.TensorSpec(shape, kind)
+    self.action_spec = tf.TensorSpec(action.graph_shape, action.graph_dtype)
     self.packed_spec = tf.TensorSpec(
         [batch_env.step_layout.num_bytes], tf.uint8)
 
@@ -88,12 +88,10 @@ class InGraphBatchEnv:
     Returns:
       Fields of shape [..., B, ...].
     """
-    layout = self.batch_env.step_layout
-    tensors = {}
-    for field, offset in zip(layout.fields, layout.offsets, strict=True):
-      raw = packed[..., offset:offset + field.num_bytes]
-      tensors[field.name] = packing.restore(raw, *field.in_graph)
-    return StepResult(**tensors)
+    return StepResult(**{
+        field.name: packing.restore(
+            packed[..., field.byte_slice], field.graph_dtype, field.graph_shape)
+        for field in self.batch_env.step_layout.fields})
 
   def final_observ(self, results: StepResult) -> tf.Tensor:
     """Returns the last observations of the episodes that have ended.

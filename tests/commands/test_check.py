@@ -20,22 +20,23 @@ def _check(*args):
     ("CartPole-v1",), ("Blackjack-v1",),
     ("benchmarks.echo:Echo", "--set", "env.kwargs.space=nested", "--set",
      "network.frame_stack=2", "--set", "env.max_length=5")])
-def test_what_passes_trains_in_miniature(args):
+def test_sound_environments_pass_and_train(args):
   done = _check(*args)
   assert done.returncode == 0, done.stdout
   lines = done.stdout.splitlines()
-  assert lines[-1] == "Ready to be trained in."
-  assert "ok      trains, saves, loads and goes on" in lines
+  assert lines[-1] == "Ready for training."
+  assert "ok      trains, saves, loads and continues" in lines
   assert "PROBLEM" not in done.stdout and "steps/s" in lines[-2]
 
 
-def test_what_does_not_is_told_with_its_fix():
+def test_problem_is_printed_with_its_fix():
   done = _check("tests.commands.test_environment_checker:Unrepeatable")
   assert done.returncode == 1
   lines = done.stdout.splitlines()
-  assert "PROBLEM repeats by seed" in lines
-  assert "self.np_random" in lines[lines.index("PROBLEM repeats by seed") + 2]
-  assert lines[-1].endswith("problem(s) to mend before training.")
+  title = "PROBLEM the same seed repeats an episode"
+  assert title in lines
+  assert "self.np_random" in lines[lines.index(title) + 2]
+  assert lines[-1].endswith("problem(s) to fix before training.")
   assert "trains" not in "".join(lines[:-1])
 
 
@@ -43,6 +44,6 @@ def test_what_does_not_is_told_with_its_fix():
     (("nothing.py",), "no Python file"),
     (("cheetah", "--set", "env.idd=x"), "Did you mean 'id'"),
     (("Hoper-v5",), "Hopper")])
-def test_wrong_names_are_told(args, text):
+def test_wrong_names_are_reported(args, text):
   done = _check(*args)
   assert done.returncode != 0 and text in done.stdout, done.stdout

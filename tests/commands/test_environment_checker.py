@@ -1,5 +1,6 @@
-"""Each fault of an environment is found, and nothing else is."""
+"""The checker finds each fault of an environment, and nothing else."""
 
+import functools
 import os
 import random
 
@@ -14,47 +15,47 @@ from tests import toy
 
 
 class Sound(toy.Uneven):
-  """Has nothing wrong with it but that it declares no time limit."""
+  """Has no fault, but declares no time limit."""
 
 
-class _Choice(gymnasium.spaces.Discrete):
-  """Of somebody's own."""
+class _CustomDiscrete(gymnasium.spaces.Discrete):
+  """A subclass of a space of Gymnasium."""
 
 
 class Derived(Sound):
-  """Has a space of a class that Gymnasium does not know."""
+  """Has an action space of a custom class."""
 
   def __init__(self):
     super().__init__(discrete=True)
-    self.action_space = _Choice(int(self.action_space.n))
+    self.action_space = _CustomDiscrete(int(self.action_space.n))
 
 
 class Unrepeatable(toy.Uneven):
-  """Draws numbers that no seed gives."""
+  """Draws random numbers that do not depend on the seed."""
 
   def step(self, action):
     observ, reward, *rest = super().step(action)
     return observ, reward + random.random(), *rest
 
 
-class Forgetful(toy.Uneven):
-  """Does not set everything back."""
+class KeepsState(toy.Uneven):
+  """Does not restore all state in reset()."""
 
   def step(self, action):
     observ, reward, *rest = super().step(action)
     return observ, float(self.taken), *rest
 
 
-class Elsewhere(toy.Uneven):
-  """Depends on the process."""
+class DependsOnProcess(toy.Uneven):
+  """Rewards the id of the process."""
 
   def step(self, action):
     observ, reward, *rest = super().step(action)
     return observ, float(os.getpid()), *rest
 
 
-class _Says(toy.Uneven):
-  """Returns something odd at the end of its third step."""
+class _Override(toy.Uneven):
+  """Replaces some results of its third step."""
 
   observ: object = None
   reward: object = None
@@ -69,31 +70,31 @@ class _Says(toy.Uneven):
     return observ, reward, terminated, *rest
 
 
-class NotANumber(_Says):
+class NotANumber(_Override):
   observ = np.full(1, np.nan, np.float32)
 
 
-class Outside(_Says):
+class Outside(_Override):
   observ = np.full(1, 3, np.float32)
 
 
-class Misshapen(_Says):
+class Misshapen(_Override):
   observ = np.zeros((1, 1), np.float32)
 
 
-class Infinite(_Says):
+class Infinite(_Override):
   reward = np.inf
 
 
-class Speechless(_Says):
+class TextReward(_Override):
   reward = "much"
 
 
-class Unclear(_Says):
+class IntegerTerminated(_Override):
   terminated = 0
 
 
-class Huge(_Says):
+class Huge(_Override):
   observ = np.full(1, 1e300)
 
   def __init__(self):
@@ -101,8 +102,8 @@ class Huge(_Says):
     self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,))
 
 
-class Wordy(toy.Uneven):
-  """Observes a text, among others."""
+class TextObservation(toy.Uneven):
+  """Has a text in its observation space."""
 
   def __init__(self):
     super().__init__()
@@ -110,88 +111,95 @@ class Wordy(toy.Uneven):
         "one": self.observation_space, "other": gymnasium.spaces.Text(9)})
 
 
-class Broken(toy.Uneven):
+class FailingConstructor(toy.Uneven):
   def __init__(self):
     raise OSError("no display")
 
 
+@functools.cache
 def _examine(name):
   known = "-v" in name or ":" in name
   env_id = name if known else f"tests.commands.test_environment_checker:{name}"
   return list(environment_checker.examine(make.MakeEnv(config_lib.Env(env_id))))
 
 
-def _wrong(findings):
-  """Return what must be mended, by check."""
-  return {finding.check: [problem.what for problem in finding.problems
-                          if not problem.harmless]
-          for finding in findings
-          if not all(problem.harmless for problem in finding.problems)}
+def _harmful(results):
+  """Return descriptions of harmful problems by the title of the check."""
+  return {result.title: [problem.description for problem in result.problems
+                         if not problem.harmless]
+          for result in results
+          if not all(problem.harmless for problem in result.problems)}
 
 
 @pytest.mark.parametrize("space", ["nested", "multi_binary", "multi_discrete"])
 def test_environments_of_any_space_pass(space):
-  findings = list(environment_checker.examine(make.MakeEnv(config_lib.Env(
+  results = list(environment_checker.examine(make.MakeEnv(config_lib.Env(
       "benchmarks.echo:Echo", {"space": space}, max_length=20))))
-  assert not _wrong(findings)
-  assert len(findings) == 9
+  assert not _harmful(results)
+  assert len(results) == 9
 
 
 @pytest.mark.parametrize("name", [
     "Sound", "Derived", "CartPole-v1", "Hopper-v5", "FrozenLake-v1"])
 def test_sound_environments_pass(name):
-  findings = _examine(name)
-  assert not _wrong(findings)
-  assert len(findings) == 9
-  notes = [problem.what for finding in findings for problem in finding.problems]
+  results = _examine(name)
+  assert not _harmful(results)
+  assert len(results) == 9
+  notes = [problem.description for result in results
+           for problem in result.problems]
   assert len(notes) == (name in ("Sound", "Derived"))
   assert all("no time limit" in note for note in notes)
 
 
+_WORKERS = "worker processes give the same results and can replay episodes"
+_OBSERVATIONS = "observations lie in the observation space"
+_REWARDS = "rewards are finite, terminated and truncated are bools"
+_SEEDS = "the same seed repeats an episode"
+_SPACES = "can be built and has supported spaces"
+
+
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
-@pytest.mark.parametrize("name, found, text", [
-    ("Unrepeatable", "repeats by seed", "something else at step 1"),
-    ("Forgetful", "repeats by seed", "led the same one to something else"),
-    ("Elsewhere", "is the same in other processes, and can be replayed",
-     "something else than in one process"),
-    ("NotANumber", "observes what its space contains", "not finite"),
-    ("Outside", "observes what its space contains", "is 3.0"),
-    ("Misshapen", "observes what its space contains", "(1, 1), its space (1,)"),
-    ("Huge", "observes what its space contains", "fit into float32"),
-    ("Infinite", "gives finite rewards and clear ends", "A reward is inf"),
-    ("Speechless", "gives finite rewards and clear ends", "is 'much'"),
-    ("Unclear", "gives finite rewards and clear ends", "terminated is 0"),
-    ("Wordy", "builds, and has spaces that fit", "space Text"),
-    ("Broken", "builds, and has spaces that fit", "OSError: no display"),
+@pytest.mark.parametrize("name, title, text", [
+    ("Unrepeatable", _SEEDS, "something else at step 1"),
+    ("KeepsState", _SEEDS, "the same environment returned something else"),
+    ("DependsOnProcess", _WORKERS, "something else than steps in one process"),
+    ("NotANumber", _OBSERVATIONS, "not finite"),
+    ("Outside", _OBSERVATIONS, "3.0, is out of bounds"),
+    ("Misshapen", _OBSERVATIONS, "(1, 1), its space (1,)"),
+    ("Huge", _OBSERVATIONS, "fit into float32"),
+    ("Infinite", _REWARDS, "A reward is inf"),
+    ("TextReward", _REWARDS, "is 'much'"),
+    ("IntegerTerminated", _REWARDS, "terminated is 0"),
+    ("TextObservation", _SPACES, "space Text"),
+    ("FailingConstructor", _SPACES, "OSError: no display"),
 ])
-def test_faults_are_found_and_said(name, found, text):
-  findings = _examine(name)
-  wrong = _wrong(findings)
-  assert any(text in what for what in wrong[found]), wrong
-  for finding in findings:
-    for problem in finding.problems:
+def test_faults_are_reported_with_a_fix(name, title, text):
+  results = _examine(name)
+  harmful = _harmful(results)
+  assert any(text in description for description in harmful[title]), harmful
+  for result in results:
+    for problem in result.problems:
       assert problem.fix
 
 
-@pytest.mark.parametrize("name, alone", [
-    ("Unrepeatable", {"repeats by seed",
-                      "is the same in other processes, and can be replayed"}),
-    ("Elsewhere", {"is the same in other processes, and can be replayed"})])
-def test_nothing_else_is_blamed(name, alone):
-  wrong = _wrong(_examine(name))
-  wrong.pop("passes Gymnasium's checker", None)  # It has its own opinion.
-  assert set(wrong) == alone
+@pytest.mark.parametrize("name, titles", [
+    ("Unrepeatable", {_SEEDS, _WORKERS}), ("DependsOnProcess", {_WORKERS})])
+def test_a_fault_fails_no_other_check(name, titles):
+  harmful = _harmful(_examine(name))
+  # Gymnasium's checker has rules of its own.
+  harmful.pop("passes Gymnasium's checker", None)
+  assert set(harmful) == titles
 
 
-def test_arrays_that_are_used_again_are_noted():
-  findings = {x.check: x.problems for x in _examine(
+def test_reused_observation_arrays_are_noted():
+  results = {result.title: result.problems for result in _examine(
       "tests.environments.faulty_envs:Reusing")}
-  problem, = findings["leaves observations alone"]
-  assert problem.harmless and "has changed since" in problem.what
+  problem, = results["returned observations do not change later"]
+  assert problem.harmless and "has changed since" in problem.description
 
 
-def test_nothing_follows_an_environment_that_can_not_be_built():
-  assert len(_examine("Broken")) == 1
+def test_environment_that_can_not_be_built_gets_no_other_check():
+  assert len(_examine("FailingConstructor")) == 1
 
 
 def test_speed_counts_steps():

@@ -1,4 +1,4 @@
-"""The same episodes for every policy, however long each makes them."""
+"""Every policy plays the same episodes, whatever their lengths."""
 
 import pytest
 
@@ -17,25 +17,25 @@ _CONFIG = config_lib.Config().override({
 
 
 @pytest.mark.slow
-def test_episodes_are_in_order_of_their_number(tmp_path):
+def test_policies_play_the_same_episodes_in_order(tmp_path):
   folder = run_folder.create(str(tmp_path), "x", _CONFIG)
   loop = loop_lib.Loop(build.trainer(_CONFIG, None), folder, bool)
   loop.start()
   loop.run()
   paths = sorted(folder.checkpoints.glob("*.npz"))
-  played = rollout_policy.play(folder, paths, 4, 2, explore=False)
+  rollouts = rollout_policy.play(folder, paths, 4, 2, explore=False)
   seed = random.stream(_CONFIG.seed, "eval")
   seeds = [episodes.episode_seed(seed, index, number)
            for number in range(2) for index in range(2)]
-  assert [step for step, _ in played][0] == 0 and len(played) == len(paths)
+  assert rollouts[0].step == 0 and len(rollouts) == len(paths)
   lengths = set()
-  for _, found in played:
-    assert [episode.seed for episode in found] == seeds
-    lengths |= {episode.length for episode in found}
-  assert len(lengths) > 3  # Policies differ.
+  for rollout in rollouts:
+    assert [episode.seed for episode in rollout.episodes] == seeds
+    lengths |= {episode.length for episode in rollout.episodes}
+  assert len(lengths) > 3  # The policies differ.
   folder.config = _CONFIG.override({"network.policy_layers": [5]})
   with pytest.raises(config_lib.ConfigError, match="do not fit: .* model"):
     rollout_policy.play(folder, paths[-1:], 4, 2, explore=False)
   folder.config = _CONFIG
   sampled, = rollout_policy.play(folder, paths[-1:], 4, 2, explore=True)
-  assert sampled.episodes != played[-1].episodes  # Of other actions.
+  assert sampled.episodes != rollouts[-1].episodes  # Actions differ.

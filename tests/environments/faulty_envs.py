@@ -1,4 +1,4 @@
-"""Environments that misbehave in ways a batch must cope with."""
+"""Environments with faults that a batch of environments must handle."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ gymnasium.register("Odd-v0", "tests.toy:Counter", max_episode_steps=2)
 
 
 def make_cheetah() -> gymnasium.Env:
-  """Return an environment whose simulator nobody has heard of before."""
+  """Return an environment that imports its simulator only when built."""
   return gymnasium.make("HalfCheetah-v5")
 
 
 def make_cheetah_if_possible() -> gymnasium.Env:
-  """Return the same, after a look at whether its simulator is there."""
+  """Return the same, after looking for its simulator without an import."""
   if importlib.util.find_spec("mujoco"):
     return make_cheetah()
-  raise ImportError("There is no MuJoCo.")
+  raise ImportError("MuJoCo is not installed.")
 
 
 def make_nothing() -> gymnasium.Env:
-  """Return no environment at all."""
+  """Return None instead of an environment."""
 
 
 class Doubled(gymnasium.RewardWrapper):
@@ -50,7 +50,7 @@ class Doubled(gymnasium.RewardWrapper):
 
 
 class Inside(toy.Counter):
-  """Tells what it is like in the process of the environment."""
+  """Reports properties of the process of the environment."""
 
   def __init__(self):
     super().__init__()
@@ -67,7 +67,7 @@ class Inside(toy.Counter):
 
 
 class Raises(toy.Counter):
-  """Raises what `error` returns, in its second step."""
+  """Raises the error that `error` returns, in its second step."""
 
   def __init__(self, error):
     super().__init__()
@@ -80,7 +80,7 @@ class Raises(toy.Counter):
 
 
 class Unpicklable(Exception):
-  """Holds what can't leave the process."""
+  """An error with an attribute that can't be pickled."""
 
   def __init__(self):
     super().__init__("unpicklable")
@@ -88,24 +88,24 @@ class Unpicklable(Exception):
 
 
 class Unbuildable(Exception):
-  """Pickles, but can't be built again from what was pickled."""
+  """An error that can be pickled but not unpickled."""
 
   def __init__(self, first, second):
     super().__init__(f"{first} {second}")
 
 
 class Empty(Exception):
-  """Counts as false, as containers without items do."""
+  """An error that is false, like containers without items."""
 
   def __len__(self):
     return 0
 
 
 class Misfit(toy.Counter):
-  """Returns what does not fit its spaces.
+  """Returns a value that does not fit its spaces.
 
   Args:
-    what: "reset", "observ" or "reward".
+    what: The wrong value: "reset", "observ" or "reward".
   """
 
   def __init__(self, what: str):
@@ -140,7 +140,7 @@ class Strict(toy.Counter):
 
 
 class Reusing(toy.Counter):
-  """Returns the same array every time, with other numbers in it."""
+  """Returns the same array every time, with changed values."""
 
   def __init__(self):
     super().__init__()
@@ -152,7 +152,7 @@ class Reusing(toy.Counter):
 
 
 class Rewards(toy.Counter):
-  """Gives these rewards, one in every step of an episode."""
+  """Returns the given rewards, one in each step of an episode."""
 
   def __init__(self, rewards: tuple[float, ...]):
     super().__init__(len(rewards))
@@ -164,14 +164,14 @@ class Rewards(toy.Counter):
 
 
 class Forgetful(toy.Counter):
-  """Observes something else each time it is in the same state."""
+  """Observes random numbers that do not depend on the seed."""
 
   def _observ(self):
     return np.frombuffer(os.urandom(2), np.uint8).astype(np.float32)
 
 
 class Ends(toy.Counter):
-  """Ends its process in the second step, by signal or exit code."""
+  """Ends its process in the second step, by a signal or an exit code."""
 
   def __init__(self, signum: int = 0, code: int = 0):
     super().__init__()
@@ -186,11 +186,11 @@ class Ends(toy.Counter):
 
 
 class Slow(toy.Counter):
-  """Takes its time for its second step.
+  """Sleeps in its second step.
 
   Args:
-    seconds: How long.
-    fault: What follows: nothing, or "kill".
+    seconds: Duration of the sleep.
+    fault: "kill" to kill the process afterwards.
   """
 
   def __init__(self, seconds: float = 0.5, fault: str = ""):
@@ -206,9 +206,9 @@ class Slow(toy.Counter):
 
 
 class DiesBehind(toy.Counter):
-  """Is killed soon after its second step, which it answers."""
+  """Kills its process shortly after the result of its second step."""
 
-  child = 0  # It has none; for a batch with `Forking`.
+  child = 0  # Attribute of `Forking`, for batches that contain both.
 
   def step(self, action):
     if self._step == 1:
@@ -218,10 +218,10 @@ class DiesBehind(toy.Counter):
 
 
 class Stuck(toy.Counter):
-  """Hangs in its second step, and cannot be talked to.
+  """Hangs in its second step and does not react to SIGTERM.
 
   Args:
-    how: "native" keeps the interpreter's lock, as native code may; "deaf"
+    how: "native" holds the interpreter's lock, as native code may; "deaf"
       ignores SIGTERM.
   """
 
@@ -244,9 +244,9 @@ class Diary(toy.Counter):
   Args:
     path: The file.
     name: The line.
-    fault: What goes wrong: "constructor", "close", "exit" or "hang"; all but
-      the first do so while closing.
-    seconds: How long closing takes.
+    fault: "constructor" raises when built; "close" raises, "exit" exits and
+      "hang" hangs when closed.
+    seconds: Duration of closing.
   """
 
   def __init__(self, path: pathlib.Path, name: str = "", fault: str = "",
@@ -274,7 +274,7 @@ class Diary(toy.Counter):
 
 
 class Infinite(toy.Counter):
-  """Observes or rewards a number that is not finite."""
+  """Returns an observation or reward that is not finite."""
 
   def __init__(self, what: str, value: float):
     super().__init__()
@@ -290,10 +290,10 @@ class Infinite(toy.Counter):
 
 
 class Forking(toy.Faulty):
-  """Is killed in its second step, while a child of its process lives on.
+  """Kills its process in its second step, while a child process continues.
 
   Args:
-    seconds: How long it takes until then.
+    seconds: Duration of the second step until then.
   """
 
   def __init__(self, seconds: float = 0.0):
@@ -315,11 +315,11 @@ class Forking(toy.Faulty):
 
 
 class Once(toy.Counter):
-  """Fails in its second step, but only the first time that it gets there.
+  """Fails in its second step, but only once.
 
   Args:
-    path: File that is made when it does.
-    fault: "hang", "stop" the whole process, or "crash" in native code.
+    path: File that records that it has failed.
+    fault: "hang", "stop" for SIGSTOP, or "crash" in native code.
   """
 
   def __init__(self, path: str, fault: str):
@@ -338,10 +338,10 @@ class Once(toy.Counter):
 
 
 class StopsReplay(toy.Counter):
-  """Is killed in step 40, and then stopped when it is replayed, each once.
+  """Kills its process in step 40, and stops the next one in the replay.
 
   Args:
-    path: Of files that are made when it is.
+    path: Prefix of the files that record both events.
   """
 
   def __init__(self, path: str):
@@ -360,10 +360,10 @@ class StopsReplay(toy.Counter):
 
 
 class HangsWithServer(toy.Counter):
-  """Starts a process, writes down its id, and hangs; but only the first time.
+  """Starts a child process and hangs, but only once.
 
   Args:
-    path: File for the id.
+    path: File to which the id of the child process is written.
   """
 
   def __init__(self, path: str):
@@ -383,10 +383,10 @@ class HangsWithServer(toy.Counter):
 
 
 class Terminates(toy.Counter):
-  """Terminates a process and a fork of its own."""
+  """Terminates a child process and a fork of its process."""
 
   def codes(self) -> list[int]:
-    """Return with what they ended."""
+    """Return the exit codes of both."""
     server = subprocess.Popen(["sleep", "1000"])
     fork = os.fork()
     if not fork:
@@ -398,10 +398,10 @@ class Terminates(toy.Counter):
 
 
 class StopsWithinAnswer(toy.Counter):
-  """Has its process stopped halfway through telling of an episode's end, once.
+  """Stops its process while it sends the report of an episode, but only once.
 
   Args:
-    path: File that is made when it has.
+    path: File that records that it has stopped.
   """
 
   def __init__(self, path: str):
@@ -410,20 +410,20 @@ class StopsWithinAnswer(toy.Counter):
 
   def step(self, action):
     if not self._path.exists():
-      protocol.send = self._send_half
+      protocol.encode = self._encode_half
     return super().step(action)
 
-  def _send_half(self, connection, kind, message):
+  def _encode_half(self, kind, message):
     self._path.touch()
-    connection.sendall(kind + bytes(3))  # The length has eight.
-    os.kill(os.getpid(), signal.SIGSTOP)
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGSTOP)).start()
+    return kind + bytes(3)  # The length that follows has eight bytes.
 
 
 class Breaks(toy.Uneven):
-  """Breaks in some of its episodes, and is of no use from then on.
+  """Fails in some of its episodes and can't be used afterwards.
 
   Args:
-    how: "raise", or what is not finite: "observ" or "reward".
+    how: "raise", or the value that is not finite: "observ" or "reward".
     most: Steps of the longest episode.
   """
 
@@ -452,15 +452,15 @@ class Breaks(toy.Uneven):
 
   @staticmethod
   def breaks_at(seed: int) -> int:
-    """Return the step that breaks the episode with this seed; 0: none."""
+    """Return the step that fails in the episode with this seed; 0: none."""
     return seed // 7 % 3
 
 
 class Refuses(Breaks):
-  """Does not begin some of its episodes, and is of no use from then on.
+  """Fails in the reset of some episodes and can't be used afterwards.
 
   Args:
-    how: "raise", or "observ" for what is not finite.
+    how: "raise", or "observ" for an observation that is not finite.
     most: Steps of the longest episode.
   """
 
@@ -479,12 +479,12 @@ class Refuses(Breaks):
 
   @staticmethod
   def refuses(seed: int) -> bool:
-    """Whether the episode with this seed does not begin."""
+    """Whether the reset with this seed fails."""
     return seed // 7 % 3 == 1
 
 
 class Never(toy.Counter):
-  """Begins one episode, wherever it is built, but only if that is the first."""
+  """Fails in every reset but that of the first episode of environment 1."""
 
   def reset(self, *, seed=None, options=None):
     if seed != episodes.episode_seed(0, 1, 0):
@@ -493,7 +493,7 @@ class Never(toy.Counter):
 
 
 class Tired(toy.Counter):
-  """Takes a tenth of a second for each step."""
+  """Sleeps for a tenth of a second in each step."""
 
   def __init__(self):
     super().__init__(length=50)
@@ -504,7 +504,7 @@ class Tired(toy.Counter):
 
 
 class SameInfo(toy.Counter):
-  """Says its step and, as a number, 7, in the same dictionary every time."""
+  """Returns the same info dict every time, with a key that is a number."""
 
   def __init__(self, length: int = 3):
     super().__init__(length)
@@ -513,22 +513,22 @@ class SameInfo(toy.Counter):
   def reset(self, *, seed=None, options=None):
     observ, _ = super().reset(seed=seed)
     self._info.clear()
-    return observ, self._tell()
+    return observ, self._update_info()
 
   def step(self, action):
     *rest, _ = super().step(action)
-    return *rest, self._tell()
+    return *rest, self._update_info()
 
-  def _tell(self):
+  def _update_info(self):
     self._info.update({"step": self._step, 7: 1.0})
     return self._info
 
 
 class SlowReset(toy.Counter):
-  """Takes its time for each reset.
+  """Sleeps in each reset.
 
   Args:
-    seconds: How long.
+    seconds: Duration of the sleep.
     length: Steps of an episode.
   """
 

@@ -1,6 +1,7 @@
-"""Answers what Stable-Baselines3 asks of environments, in their processes.
+"""Environment wrapper that gives `SB3VecEnv` access to infos and wrappers.
 
-These must not have to import it, as it brings PyTorch along.
+Worker processes import this module without Stable-Baselines3, which would
+import PyTorch.
 """
 
 from __future__ import annotations
@@ -14,15 +15,21 @@ from agents.environments.blocks import base
 
 
 class SB3InfoWrapper(gymnasium.Wrapper):
-  """Tells infos whole, not sorted by their keys, and reaches into wrappers."""
+  """Returns each info as one value under the key "info".
+
+  Vector environments would otherwise split infos by their keys.
+
+  Args:
+    env: Environment to wrap.
+  """
 
   def reset(self, **arguments):
     observ, info = self.env.reset(**arguments)
     return observ, {"info": [info]}
 
   def step(self, action):
-    *answers, info = self.env.step(action)
-    return *answers, {"info": [info]}
+    *result, info = self.env.step(action)
+    return *result, {"info": [info]}
 
   def _set(self, name: str, value: Any):
     self.env.set_wrapper_attr(name, value)
@@ -36,6 +43,10 @@ class SB3InfoWrapper(gymnasium.Wrapper):
     return False
 
 
-def asked(constructor: base.Constructor) -> Callable[[], SB3InfoWrapper]:
-  """Return a function that wraps what another one builds."""
+def wrap(constructor: base.Constructor) -> Callable[[], SB3InfoWrapper]:
+  """Return a constructor of wrapped environments.
+
+  Args:
+    constructor: Function without arguments that returns an environment.
+  """
   return lambda: SB3InfoWrapper(constructor())

@@ -1,4 +1,4 @@
-"""Stable-Baselines3's view of environments that a few processes step.
+"""Stable-Baselines3's `VecEnv` interface over a few worker processes.
 
 Needs `pip install stable-baselines3`.
 """
@@ -20,21 +20,21 @@ from agents.environments.workers import pool
 
 
 class SB3VecEnv(base_vec_env.VecEnv):
-  """Does what Stable-Baselines3's `DummyVecEnv` does, in a few processes.
+  """Equals Stable-Baselines3's `DummyVecEnv` in every result.
 
       PPO("MlpPolicy", SB3VecEnv([lambda: gymnasium.make("Hopper-v5")] * 64))
 
   Args:
-    constructors: Functions without arguments that return environments whose
-      spaces are equal; each of its own, or the same one several times.
+    constructors: Functions without arguments that return environments with
+      equal spaces; the same function may occur several times.
     workers: See `vector_env.VectorEnv`.
   """
 
   def __init__(self, constructors: Sequence[base.Constructor],
                workers: pool.WorkerPool | int | None = None):
     self._envs = vector_env.VectorEnv(
-        [sb3_info_wrapper.asked(constructor) for constructor in constructors], workers,
-        vector.AutoresetMode.SAME_STEP)
+        [sb3_info_wrapper.wrap(constructor) for constructor in constructors],
+        workers, vector.AutoresetMode.SAME_STEP)
     super().__init__(len(constructors), self._envs.single_observation_space,
                      self._envs.single_action_space)
 
@@ -57,8 +57,9 @@ class SB3VecEnv(base_vec_env.VecEnv):
     rows = [info for info, in infos["info"]]
     for index in np.flatnonzero(done).tolist():
       self.reset_infos[index] = rows[index]
-      info, = infos["final_info"]["info"][index]
-      rows[index] = {**info, "terminal_observation": infos["final_obs"][index]}
+      final_info, = infos["final_info"]["info"][index]
+      rows[index] = {
+          **final_info, "terminal_observation": infos["final_obs"][index]}
     for index, row in enumerate(rows):
       row["TimeLimit.truncated"] = bool(truncated[index] & ~terminated[index])
     return observ, reward.astype(np.float32), done, rows
@@ -77,11 +78,11 @@ class SB3VecEnv(base_vec_env.VecEnv):
   def env_method(self, method_name: str, *method_args,
                  indices: base_vec_env.VecEnvIndices = None, **method_kwargs
                  ) -> list[Any]:
-    found = list(self._get_indices(indices))
-    chosen = [index in found for index in range(self.num_envs)]
-    results = dict(zip(sorted(set(found)), self._envs.call_some(
-        chosen, method_name, *method_args, **method_kwargs), strict=True))
-    return [results[index] for index in found]
+    order = list(self._get_indices(indices))
+    selected = [index in order for index in range(self.num_envs)]
+    results = dict(zip(sorted(set(order)), self._envs.call_selected(
+        selected, method_name, *method_args, **method_kwargs), strict=True))
+    return [results[index] for index in order]
 
   def env_is_wrapped(self, wrapper_class: type[gymnasium.Wrapper],
                      indices: base_vec_env.VecEnvIndices = None) -> list[bool]:

@@ -1,4 +1,7 @@
-"""What steps all environments of training at once, as one object."""
+"""Base class of backends, which step all training environments as one object.
+
+docs/extending.md contains an example.
+"""
 
 from __future__ import annotations
 
@@ -16,24 +19,24 @@ from agents.environments.making import make
 
 
 class Backend:
-  """The same methods as `block.Block`; `reset` and `step_wait` are to be added.
-
-  docs/extending.md has an example.
+  """A block of environments; subclasses implement `reset` and `step_wait`.
 
   Args:
-    constructors: Of the environments as Gymnasium has them, for evaluation;
-      to be read, and not called: `constructors[0].config.kwargs`.
+    constructors: Constructors of the equivalent Gymnasium environments, which
+      evaluations use. A backend reads their settings, such as
+      `constructors[0].config.kwargs`, and does not call them.
     first: Index of the first environment within the batch.
-    spaces: Observation and action space of Gymnasium's.
-    arrays: Fields of `layout.batch_views` for these environments only.
-    run_seed: From which each episode's own seed can be derived.
-    tolerant: Break off episodes in which something fails, instead of raising
-      an error.
+    spaces: Observation and action space of the Gymnasium environments.
+    arrays: Fields of `buffer_layout.batch_views` for these environments.
+    run_seed: Seed of the run, from which seeds of episodes can be derived.
+    tolerant: Whether failures end an episode instead of raising an error.
   """
 
-  deterministic = False  # Whether `replay` can rebuild running episodes.
-  # Whether episodes are truncated as `constructors` say: all of them after
-  # `config.max_length` steps, and the one of `short` as that says.
+  # Whether `replay` can rebuild running episodes from seeds and actions.
+  deterministic = False
+  # Whether episodes are truncated as the constructors say: all of them after
+  # `config.max_length` steps, and the episode with seed `short[0]` after
+  # `short[1]` steps.
   limits = False
 
   def __init__(
@@ -42,94 +45,100 @@ class Backend:
       arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False):
     self.constructors = constructors
     self.first = first
+    self.spaces = spaces
     self.arrays = arrays
     self.run_seed = run_seed
     self.tolerant = tolerant
     self.to_env = action_scaling.action_converter(spaces[1])
 
-  def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
-    """Begin episode 0 of every environment, and write "observ".
+  def __init_subclass__(cls, **kwargs):
+    super().__init_subclass__(**kwargs)
+    if "repeats" in vars(cls):  # The former name of `deterministic`.
+      cls.deterministic = vars(cls)["repeats"]
 
+  def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
+    """Begin episode 0 of every environment and write the field "observ".
+
+    Args:
+      seeds: Seed of each environment.
     Returns:
-      Of each an empty dict.
+      An empty dict for each environment.
     """
     raise NotImplementedError
 
   def step_async(self):
-    """Begin a step, where that can be done while others act."""
+    """Begin a step, if it can run while this process does something else."""
 
   def step_wait(self) -> dict[int, base.StepReport]:
-    """Step by "action", write all else, and reset where an episode ended.
+    """End the step, and begin the next episode where one ended.
 
-    Environments that are not "active" wait: their observation stays.
+    Reads the fields "action" and "active" and writes all others. Observations
+    of environments that are not active stay.
 
     Returns:
-      What is to be said of episodes that ended, by index in the batch.
+      Reports of the episodes that ended, by index in the batch.
     """
     raise NotImplementedError
 
   def step(self) -> dict[int, base.StepReport]:
-    """Steps the active environments; see `step_wait`."""
+    """Step the active environments; see `step_wait`."""
     self.step_async()
     return self.step_wait()
 
   def close(self):
-    """Let go of all environments. Can be repeated."""
+    """Close all environments. Can be repeated."""
 
-  def replay(self, *_):
-    raise NotImplementedError(f"{self._name} can't rebuild an episode.")
+  def _unsupported(self, *_):
+    """Raise an error; see `GymnasiumBlock` for what a subclass may add."""
+    raise NotImplementedError(
+        f"{type(self).__name__} steps all environments as one object: it can't "
+        "rebuild or abandon episodes, or access single environments.")
 
-  def begin_next(self, *_):
-    raise NotImplementedError(f"{self._name} can't break off an episode.")
-
-  def call(self, *_):
-    raise NotImplementedError(f"{self._name} has no single environments.")
-
-  get = set = call
-
-  @property
-  def _name(self) -> str:
-    return type(self).__name__
+  replay = begin_next = call = get = set = _unsupported
 
 
 def find(name: str) -> type[Backend]:
-  """Return the user's own class, which `env.backend` names.
+  """Return the user's backend class that `env.backend` names.
 
+  Args:
+    name: Name of the class, `module:Class`.
   Raises:
-    ConfigError: If there is no such class.
+    ConfigError: If the class does not exist or is no backend.
   """
   return class_loader.find_class("env.backend", name, Backend)
 
 
-def check(config: config_lib.Config, kind: type[Backend]) -> list[str]:
-  """Return what the user should know of training with such a backend.
+def check(config: config_lib.Config, backend_class: type[Backend]
+          ) -> list[str]:
+  """Check whether a backend supports the settings of a config.
 
   Args:
-    config: All settings.
-    kind: Of the backend.
+    config: Config of the run.
+    backend_class: Class of the backend.
+  Returns:
+    Notes for the user about the limits of the backend.
   Raises:
-    ConfigError: If it can't do what is asked for.
+    ConfigError: If the backend does not support a setting.
   """
+  name = config.env.backend
   if config.video_every:
     raise config_lib.ConfigError(
-        f"video_every films episodes of training again, which env.backend="
-        f"{config.env.backend} can't repeat; leave it out, and `visualize` "
-        "films the policy.")
-  for name in ("action_repeat", "random_start", "frame_delta", "wrappers"):
-    if getattr(config.env, name) != getattr(config_lib.Env, name):
+        f"video_every films episodes of training, which env.backend={name} "
+        "can't repeat. Remove it; `visualize` films the policy.")
+  for setting in ("action_repeat", "random_start", "frame_delta", "wrappers"):
+    if getattr(config.env, setting) != getattr(config_lib.Env, setting):
       raise config_lib.ConfigError(
-          f"env.{name} wants env.backend=gymnasium: {config.env.backend} steps "
-          "its environments as they are.")
-  if config.env.max_length and not kind.limits:
+          f"env.{setting} needs env.backend=gymnasium: {name} does not apply "
+          "wrappers to its environments.")
+  if config.env.max_length and not backend_class.limits:
     raise config_lib.ConfigError(
-        f"env.max_length={config.env.max_length}: {config.env.backend} does "
-        "not say that it heeds it, by `limits = True`. Without it, episodes "
-        "end as it likes.")
-  notes = [f"{config.env.backend} can't repeat an episode. So resuming begins "
-          "new ones and does not repeat bit for bit, and none of training can "
-          "be filmed; evaluations and films of the policy are played in "
-          "Gymnasium."]
-  if config.stagger and not kind.limits:
-    notes.append(f"{config.env.backend} does not stagger its first episodes: "
-                 "those that last equally long end together.")
+        f"env.max_length={config.env.max_length}: {name} does not declare by "
+        "`limits = True` that it supports time limits. Remove the setting; "
+        "then the backend decides when episodes end.")
+  notes = [f"{name} can't repeat an episode. A resumed run begins new episodes "
+           "and is not bit-identical, and episodes of training can't be "
+           "filmed; evaluations and films of the policy use Gymnasium."]
+  if config.stagger and not backend_class.limits:
+    notes.append(f"{name} does not stagger its first episodes: episodes of "
+                 "equal length end together.")
   return notes

@@ -49,7 +49,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
   """
 
   def __init__(self, *args, **kwargs):
-    self._task: mujoco_tasks.Robots | None = None
+    self._task: mujoco_tasks.VectorizedMujocoTask | None = None
     super().__init__(*args, **kwargs)
     self._task = _vectorize(self._envs)
     # Steps to the time limit and to the staggered time limit of each episode.
@@ -61,7 +61,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     super().replay(episode, seeds, actions)
     if self._task:
       for offset, parts in enumerate(self._reward_parts):
-        self._task.begin(offset, parts)
+        self._task.begin_episode(offset, parts)
 
   def _step_active(self, offsets: list[int], actions: np.ndarray
                    ) -> gymnasium_block.Outcomes:
@@ -77,7 +77,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     offsets = [offset for offset in offsets if offset not in outcomes]
     if not offsets:
       return outcomes
-    result = task.outcome(offsets, actions[offsets])
+    result = task.compute_step(offsets, actions[offsets])
     arrays = self._arrays
     arrays["observ"][offsets] = result.observ
     arrays["reward"][offsets] = result.reward
@@ -93,12 +93,12 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
         outcomes[offset] = {
             **result.numbers(row),
             **({"cut_short": True} if cut_short else {}),
-            "reward_parts": task.sums(offset)}
+            "reward_parts": task.reward_sums(offset)}
     return outcomes
 
   def _record_reset(self, offset: int, info: dict[str, Any]):
     if self._task:
-      self._task.begin(offset)
+      self._task.begin_episode(offset)
       self._limits[offset] = _limits(self._envs[offset])
 
   def _replace(self, offset: int):
@@ -111,12 +111,13 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     if self._task:
       for offset, env in enumerate(self._envs):
         _set_elapsed_steps(env, self._lengths[offset])
-        self._reward_parts[offset] = self._task.sums(offset)
+        self._reward_parts[offset] = self._task.reward_sums(offset)
       self._task = None
     return super()._selected(selected)
 
 
-def _vectorize(envs: Sequence[gymnasium.Env]) -> mujoco_tasks.Robots | None:
+def _vectorize(envs: Sequence[gymnasium.Env]
+               ) -> mujoco_tasks.VectorizedMujocoTask | None:
   """Returns the vectorized task of environments, or None if they differ.
 
   No episode may be running, because one environment is tried.
@@ -132,9 +133,11 @@ def _vectorize(envs: Sequence[gymnasium.Env]) -> mujoco_tasks.Robots | None:
   return task(robots) if _same_results(task, robots[0]) else None
 
 
-def _task_class(env: gymnasium.Env) -> type[mujoco_tasks.Robots] | None:
+def _task_class(env: gymnasium.Env
+                ) -> type[mujoco_tasks.VectorizedMujocoTask] | None:
   robot = type(env.unwrapped)
-  return mujoco_tasks.KINDS.get(f"{robot.__module__}:{robot.__qualname__}")
+  return mujoco_tasks.TASKS_BY_CLASS.get(
+      f"{robot.__module__}:{robot.__qualname__}")
 
 
 def _limits(env: gymnasium.Env) -> tuple[int, int | None]:
@@ -180,7 +183,8 @@ def _settings(robot: Any) -> dict[str, Any]:
   return {**settings, "dt": robot.dt}
 
 
-def _same_results(task_class: type[mujoco_tasks.Robots], robot: Any) -> bool:
+def _same_results(task_class: type[mujoco_tasks.VectorizedMujocoTask],
+                  robot: Any) -> bool:
   """Returns whether vectorized and original steps agree for random actions."""
   actions = np.random.default_rng(0).uniform(
       robot.action_space.low, robot.action_space.high,
@@ -193,7 +197,7 @@ def _same_results(task_class: type[mujoco_tasks.Robots], robot: Any) -> bool:
   for action, (observ, reward, terminated, _, info) in zip(
       actions, expected, strict=True):
     task.simulate(0, action)
-    result = task.outcome([0], action[None])
+    result = task.compute_step([0], action[None])
     if not (np.array_equal(result.observ[0], observ)
             and result.reward[0] == reward
             and result.terminated[0] == terminated

@@ -1,12 +1,14 @@
-"""Where each field of a batch lies in one buffer of bytes.
+"""Layout of the arrays of a batch in one buffer of bytes.
 
-The same layout serves shared memory, NumPy views and the graph, so a batched
-step crosses process and graph boundaries as a single array of bytes.
+Shared memory, NumPy views and the graph use the same layout, so a batched step
+crosses process and graph boundaries as a single array of bytes.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 from typing import NamedTuple
 
 import gymnasium
@@ -14,108 +16,132 @@ import numpy as np
 
 from agents import spaces
 
+_ALIGNMENT = 64  # Bytes of a cache line.
+
+ArraySpec = tuple[str, Any, tuple[int, ...]]  # Name, type and shape.
+
 
 class Field(NamedTuple):
-  """A named array with the batch dimension first."""
+  """A named array in a buffer, with the batch dimension first."""
 
   name: str
   dtype: np.dtype
   shape: tuple[int, ...]
-
-  @property
-  def num_bytes(self) -> int:
-    return self.dtype.itemsize * math.prod(self.shape)
-
-  @property
-  def in_graph(self) -> tuple[np.dtype, tuple[int, ...]]:
-    """Type and shape of the tensor that stands for it."""
-    if self.dtype.names:
-      return np.dtype(np.uint8), (*self.shape, self.dtype.itemsize)
-    return self.dtype, self.shape
+  byte_slice: slice  # Its bytes within the buffer.
+  graph_dtype: np.dtype  # TensorFlow has no structured types; their elements
+  graph_shape: tuple[int, ...]  # are vectors of bytes in the graph.
 
 
 class Layout:
-  """Fields one after the other, each aligned to a cache line."""
+  """Consecutive arrays in one buffer, each aligned to a cache line.
 
-  ALIGNMENT = 64
+  Args:
+    specs: Name, type and shape of each array.
+  """
 
-  def __init__(self, fields: list[Field]):
-    self.fields = fields
-    self.offsets: list[int] = []
+  def __init__(self, specs: Sequence[ArraySpec]):
+    self.fields: list[Field] = []
     self.num_bytes = 0
-    for field in fields:
-      self.offsets.append(self.num_bytes)
-      lines = -(-field.num_bytes // self.ALIGNMENT)
-      self.num_bytes += lines * self.ALIGNMENT
+    for name, array_type, shape in specs:
+      dtype: np.dtype = np.dtype(array_type)
+      graph_dtype, graph_shape = dtype, shape
+      if dtype.names:
+        graph_dtype, graph_shape = np.dtype(np.uint8), (*shape, dtype.itemsize)
+      end = self.num_bytes + dtype.itemsize * math.prod(shape)
+      self.fields.append(Field(
+          name, dtype, shape, slice(self.num_bytes, end), graph_dtype,
+          graph_shape))
+      self.num_bytes = -(-end // _ALIGNMENT) * _ALIGNMENT
 
   def views(self, buffer: np.ndarray) -> dict[str, np.ndarray]:
-    """Return an array on the buffer's own memory for every field.
+    """Return an array for every field, by name; it shares the buffer's memory.
 
     Args:
       buffer: Array of shape [num_bytes] and type uint8.
     """
-    arrays = {}
-    for field, offset in zip(self.fields, self.offsets, strict=True):
-      raw = buffer[offset:offset + field.num_bytes]
-      arrays[field.name] = raw.view(field.dtype).reshape(field.shape)
-    return arrays
+    return {field.name: buffer[field.byte_slice].view(field.dtype).reshape(
+        field.shape) for field in self.fields}
 
 
 def action_layout(batch: int, space: gymnasium.Space) -> Layout:
-  """Layout of what the agent sends; actions are float32 or int64."""
-  return Layout([_field("action", batch, space, acting=True),
-                 Field("active", np.dtype(np.bool_), (batch,))])
+  """Return the layout of a step's input: actions and active environments.
+
+  Args:
+    batch: Number of environments.
+    space: Action space; actions are float32 or int64.
+  """
+  return Layout(_action_specs(batch, space))
 
 
 def step_layout(batch: int, space: gymnasium.Space) -> Layout:
-  """Layout of what the environments answer at every step."""
-  flag = np.dtype(np.bool_)
-  return Layout([
-      _field("observ", batch, space),
-      Field("reward", np.dtype(np.float32), (batch,)),
-      Field("terminated", flag, (batch,)),
-      Field("truncated", flag, (batch,)),
-      Field("valid", flag, (batch,)),
-  ])
+  """Return the layout of a step's result.
+
+  Args:
+    batch: Number of environments.
+    space: Observation space.
+  """
+  return Layout(_step_specs(batch, space))
 
 
-def final_layout(batch: int, space: gymnasium.Space) -> Layout:
-  """Layout of what is left behind beside the answers.
+def batch_layout(batch: int, observation: gymnasium.Space,
+                 action: gymnasium.Space) -> Layout:
+  """Return the layout of everything that a batch reads and writes.
 
-  That is the last observations of episodes, which are seldom needed, and for
-  each environment its share of the seconds of its worker's last step.
+  After the fields of `action_layout` and `step_layout` follow the last
+  observations of episodes, which are rarely needed, and the duration of a
+  worker's last step divided by the number of its environments.
+
+  Args:
+    batch: Number of environments.
+    observation: Observation space.
+    action: Action space.
   """
   return Layout([
-      _field("final_observ", batch, space),
-      Field("seconds", np.dtype(np.float64), (batch,)),
-  ])
+      *_action_specs(batch, action), *_step_specs(batch, observation),
+      _batch_of("final_observ", batch, observation),
+      ("seconds", np.float64, (batch,))])
 
 
 def batch_bytes(batch: int, observation: gymnasium.Space,
                 action: gymnasium.Space) -> int:
-  """Return how large a buffer `batch_views` needs."""
-  return sum(layout.num_bytes for layout in _layouts(
-      batch, observation, action))
+  """Return the size of the buffer that `batch_views` needs, in bytes.
+
+  Args:
+    batch: Number of environments.
+    observation: Observation space.
+    action: Action space.
+  """
+  return batch_layout(batch, observation, action).num_bytes
 
 
 def batch_views(
     buffer: np.ndarray, batch: int, observation: gymnasium.Space,
     action: gymnasium.Space) -> dict[str, np.ndarray]:
-  """Return all fields of a batch: actions, answers, last observations."""
-  views = {}
-  for layout in _layouts(batch, observation, action):
-    views.update(layout.views(buffer))
-    buffer = buffer[layout.num_bytes:]
-  return views
+  """Return arrays for the fields of `batch_layout`, by name.
+
+  Args:
+    buffer: Array of shape [batch_bytes] and type uint8.
+    batch: Number of environments.
+    observation: Observation space.
+    action: Action space.
+  """
+  return batch_layout(batch, observation, action).views(buffer)
 
 
-def _layouts(batch: int, observation: gymnasium.Space, action: gymnasium.Space
-             ) -> tuple[Layout, ...]:
-  return (action_layout(batch, action), step_layout(batch, observation),
-          final_layout(batch, observation))
+def _action_specs(batch: int, space: gymnasium.Space) -> list[ArraySpec]:
+  return [_batch_of("action", batch, space, acting=True),
+          ("active", np.bool_, (batch,))]
 
 
-def _field(name: str, batch: int, space: gymnasium.Space, acting: bool = False
-           ) -> Field:
-  kind, shape = spaces.dtype(space, acting)
-  return Field(name, kind, (batch, *shape))
+def _step_specs(batch: int, space: gymnasium.Space) -> list[ArraySpec]:
+  return [_batch_of("observ", batch, space),
+          ("reward", np.float32, (batch,)),
+          ("terminated", np.bool_, (batch,)),
+          ("truncated", np.bool_, (batch,)),
+          ("valid", np.bool_, (batch,))]
+
+
+def _batch_of(name: str, batch: int, space: gymnasium.Space,
+              acting: bool = False) -> ArraySpec:
+  dtype, shape = spaces.dtype(space, acting)
+  return name, dtype, (batch, *shape)

@@ -1,13 +1,15 @@
-"""Infos of many environments, key by key, as Gymnasium's vectors have them.
+"""Infos of several environments as columns, batched as Gymnasium batches them.
 
-A worker gathers its share in columns, numbers of one type in arrays: they
-travel and are batched several times faster than as dictionaries of numbers.
+A worker collects the infos of its environments by key and stores numbers of one
+type in arrays. Columns are sent and batched several times faster than
+dictionaries of numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 from typing import NamedTuple
 
@@ -15,40 +17,45 @@ import numpy as np
 
 
 class Column(NamedTuple):
-  """What several environments say under one key."""
+  """Values of several environments under one key."""
 
-  indices: list[int]  # Of these environments.
-  values: list[Any] | np.ndarray  # An array of numbers of one type, or a list.
-  plain: bool = False  # Whether numbers in the array were Python's own.
+  indices: list[int]  # Environments that have the key.
+  values: list[Any] | np.ndarray  # An array if all are numbers of one type.
+  python_type: bool = False  # Whether the array replaces Python's own numbers.
 
 
 Columns = dict[str, Column]  # By key.
 
 
 def gather(infos: Mapping[int, dict[str, Any]]) -> Columns:
-  """Turn infos by index into columns by key."""
+  """Return infos as columns.
+
+  Args:
+    infos: Infos by index of the environment.
+  """
   columns: dict[str, tuple[list[int], list[Any]]] = {}
   for index, info in infos.items():
     for key, value in info.items():
-      if key not in columns:
-        columns[key] = [], []
-      indices, values = columns[key]
+      indices, values = columns.setdefault(key, ([], []))
       indices.append(index)
       values.append(value)
-  # Gymnasium keeps final observations as they are, even numbers.
-  return {key: (Column if key == "final_obs" else _pack)(indices, values)
-          for key, (indices, values) in columns.items()}
+  # Gymnasium does not convert final observations, not even numbers.
+  return {key: Column(*column) if key == "final_obs" else _pack(*column)
+          for key, column in columns.items()}
 
 
-def batch(parts: list[Columns], amount: int,
+def batch(parts: Sequence[Columns], num_envs: int,
           add_info: Callable[[dict, dict, int], dict]) -> dict[str, Any]:
-  """Return what Gymnasium makes of infos: arrays, and masks of who has them.
+  """Return the infos that `gymnasium.vector.SyncVectorEnv` would return.
 
   Args:
-    parts: Columns of different environments, in order of their indices.
-    amount: Number of all environments.
-    add_info: `gymnasium.vector.VectorEnv._add_info`, which does the same by
-      one environment and key after the other, for what is not a number.
+    parts: Columns of disjoint sets of environments, in order of their indices.
+    num_envs: Number of all environments.
+    add_info: `gymnasium.vector.VectorEnv._add_info`, which adds one value of
+      one environment; used for values that are not numbers of one type.
+  Returns:
+    For each key an array of shape [num_envs, ...], and under `_key` a mask of
+    shape [num_envs] of the environments that have it.
   """
   result: dict[str, Any] = {}
   for key in dict.fromkeys(key for part in parts for key in part):
@@ -57,30 +64,29 @@ def batch(parts: list[Columns], amount: int,
     arrays = [column.values for column in columns
               if isinstance(column.values, np.ndarray)]
     if len(arrays) == len(columns) and len({x.dtype for x in arrays}) == 1:
-      array = np.zeros(amount, arrays[0].dtype)
-      array[indices] = np.concatenate(arrays)
-      mask = np.zeros(amount, np.bool_)
-      mask[indices] = True
-      result[key], result[f"_{key}"] = array, mask
-      continue
-    values = [value for column in columns for value in _unpack(column)]
-    for index, value in zip(indices, values, strict=True):
-      result = add_info(result, {key: value}, index)
+      result[key] = np.zeros(num_envs, arrays[0].dtype)
+      result[key][indices] = np.concatenate(arrays)
+      result[f"_{key}"] = np.zeros(num_envs, np.bool_)
+      result[f"_{key}"][indices] = True
+    else:
+      values = [value for column in columns for value in _unpack(column)]
+      for index, value in zip(indices, values, strict=True):
+        result = add_info(result, {key: value}, index)
   return result
 
 
 def _pack(indices: list[int], values: list[Any]) -> Column:
   """Return a column, with numbers of one type in an array."""
-  kind = type(values[0])
-  plain = kind in (int, float, bool)
-  if (plain or issubclass(kind, np.number)) and all(
-      type(value) is kind for value in values):
-    return Column(indices, np.array(values, kind), plain)
+  value_type = type(values[0])
+  python_type = value_type in (int, float, bool)
+  if (python_type or issubclass(value_type, np.number)) and all(
+      type(value) is value_type for value in values):
+    return Column(indices, np.array(values, value_type), python_type)
   return Column(indices, values)
 
 
 def _unpack(column: Column) -> list[Any]:
-  """Return the values as they were before `_pack`."""
-  if isinstance(column.values, np.ndarray) and column.plain:
+  """Return the values that `_pack` received."""
+  if isinstance(column.values, np.ndarray) and column.python_type:
     return column.values.tolist()
   return list(column.values)

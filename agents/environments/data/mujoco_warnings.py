@@ -1,4 +1,4 @@
-"""Shows each MuJoCo warning once, and writes no MUJOCO_LOG.TXT."""
+"""Shows each MuJoCo warning once and writes no MUJOCO_LOG.TXT."""
 
 from __future__ import annotations
 
@@ -19,29 +19,34 @@ _show: Callable[[str], None] = _print
 
 
 def capture(show: Callable[[str], None] | None = None):
-  """Take over MuJoCo's warnings, now or as soon as it is imported.
+  """Handle MuJoCo's warnings, now or as soon as MuJoCo is imported.
 
   Args:
-    show: Receives the text of each new warning; prints it by default.
+    show: Function that receives the text of each new warning; prints by
+      default.
   """
   global _show
   _show = show or _show
   if "mujoco" in sys.modules:
     sys.modules["mujoco"].set_mju_user_warning(warn)
-  elif _on_import not in sys.meta_path:
-    sys.meta_path.insert(0, _on_import)
+  elif _import_hook not in sys.meta_path:
+    sys.meta_path.insert(0, _import_hook)
 
 
 def warn(text: str):
-  """Show a warning unless only its numbers differ from one shown before."""
-  kind = re.sub(r"[\d.]+", "#", text.strip())
-  if kind not in _seen:
-    _seen.add(kind)
+  """Show a warning unless it differs from an earlier one only in numbers.
+
+  Args:
+    text: Warning of MuJoCo.
+  """
+  pattern = re.sub(r"[\d.]+", "#", text.strip())
+  if pattern not in _seen:
+    _seen.add(pattern)
     _show(text.strip())
 
 
-class _OnImport(importlib.abc.MetaPathFinder):
-  """Takes over the warnings before the first model can cause any."""
+class _ImportHook(importlib.abc.MetaPathFinder):
+  """Sets the warning handler before the first model can cause a warning."""
 
   def find_spec(self, fullname, path, target=None):
     if fullname != "mujoco":
@@ -56,4 +61,4 @@ class _OnImport(importlib.abc.MetaPathFinder):
     return spec
 
 
-_on_import = _OnImport()
+_import_hook = _ImportHook()

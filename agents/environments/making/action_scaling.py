@@ -1,4 +1,4 @@
-"""From the actions of an agent to those of a space."""
+"""Conversion of the agent's actions to actions of an environment's space."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+ActionConverter = Callable[[np.ndarray], Any]
 
-def action_converter(space: gymnasium.Space
-                     ) -> Callable[[np.ndarray], Any]:
-  """Return the function from a batch of the agent's actions to the space's.
 
-  Agents act in [-1, 1] wherever the space is bounded; what lies outside is
-  clipped here and only here. Dimensions with one bound are clipped to it.
-  Integers are counted from the space's `start`. Of a Dict or a Tuple, this is
-  so for each of its parts.
+def action_converter(space: gymnasium.Space) -> ActionConverter:
+  """Return a function that converts a batch of the agent's actions.
+
+  Bounded dimensions of a Box are scaled from [-1, 1] to the bounds; actions
+  outside are clipped in this function only. Dimensions with one bound are
+  clipped to it. Integers are shifted by the space's `start`. Parts of a Dict or
+  Tuple are converted separately.
+
+  Args:
+    space: Action space of the environments.
+  Returns:
+    Function of actions [N, ...] that returns N actions of the space.
   """
   if isinstance(space, gymnasium.spaces.Dict):
     parts = {key: action_converter(part) for key, part in space.items()}
@@ -35,23 +41,25 @@ def action_converter(space: gymnasium.Space
   if isinstance(space, gymnasium.spaces.MultiBinary):
     return lambda action: action.astype(space.dtype)
   assert isinstance(space, gymnasium.spaces.Box)
-  low, high = space.low, space.high
-  bounded = np.isfinite(low) & np.isfinite(high)
-  clip_low = np.where(bounded, -1, low).astype(space.dtype)
-  clip_high = np.where(bounded, 1, high).astype(space.dtype)
-  # Halves first: the range of the widest float32 bounds is not a float32.
-  with np.errstate(invalid="ignore"):
-    scale = np.where(bounded, high / 2 - low / 2, 1).astype(space.dtype)
-    shift = np.where(bounded, high / 2 + low / 2, 0).astype(space.dtype)
-  dtype = space.dtype
+  return _box_converter(space)
 
-  def convert(action):
+
+def _box_converter(space: gymnasium.spaces.Box) -> ActionConverter:
+  dtype, low, high = space.dtype, space.low, space.high
+  bounded = np.isfinite(low) & np.isfinite(high)
+  clip_low = np.where(bounded, -1, low).astype(dtype)
+  clip_high = np.where(bounded, 1, high).astype(dtype)
+  # Halving comes first: high - low overflows for the widest float32 bounds.
+  with np.errstate(invalid="ignore"):
+    scale = np.where(bounded, high / 2 - low / 2, 1).astype(dtype)
+    shift = np.where(bounded, high / 2 + low / 2, 0).astype(dtype)
+  def convert(action: np.ndarray) -> np.ndarray:
     clipped = _clip(action.astype(dtype), clip_low, clip_high)
-    # Rounding in scale and shift must not leave the space.
+    # Rounding errors of scale and shift may exceed the bounds.
     return _clip(clipped * scale + shift, low, high)
   return convert
 
 
 def _clip(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-  """`np.clip`, which takes longer to find out what it is to do."""
+  """Clip values; `np.clip` has more overhead for small arrays."""
   return np.minimum(np.maximum(values, low), high)

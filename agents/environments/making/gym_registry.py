@@ -1,4 +1,4 @@
-"""Takes ids that somebody has registered to processes where nobody has."""
+"""Copies custom Gymnasium registrations to the workers."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ import gymnasium
 
 
 def packed() -> dict[str, bytes]:
-  """Return what is registered here, but for Gymnasium's own, by id.
+  """Return the pickled custom registrations of this process, by id.
 
-  Without what can't be pickled: where its id is made, it will be missed.
+  Registrations that can't be pickled are left out; building an environment
+  with such an id in a worker raises Gymnasium's own error.
   """
-  found = {}
-  for name, spec in gymnasium.registry.items():
-    if str(spec.entry_point).startswith("gymnasium."):
-      continue
-    with contextlib.suppress(Exception):
-      found[name] = cloudpickle.dumps(spec)
-  return found
+  specs = {}
+  for env_id, spec in gymnasium.registry.items():
+    if not str(spec.entry_point).startswith("gymnasium."):
+      with contextlib.suppress(Exception):
+        specs[env_id] = cloudpickle.dumps(spec)
+  return specs
 
 
-def add(found: dict[str, bytes]):
-  """Register here what is not yet, and can be loaded here."""
-  for name in found.keys() - gymnasium.registry.keys():
+def add(specs: dict[str, bytes]):
+  """Register ids that this process does not know and can unpickle.
+
+  Args:
+    specs: Pickled registrations by id, from `packed`.
+  """
+  for env_id in specs.keys() - gymnasium.registry.keys():
     with contextlib.suppress(Exception):
-      gymnasium.registry[name] = pickle.loads(found[name])
+      gymnasium.registry[env_id] = pickle.loads(specs[env_id])

@@ -1,4 +1,4 @@
-"""Environments of other packages: which ids they have, and what brings them."""
+"""Ids of environments from other packages, and the extras that install them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from agents import config as config_lib
 
 
 class Family(NamedTuple):
-  """Environments that come with an extra of this project's."""
+  """Environments that an extra of this project installs."""
 
-  ids: str  # Regular expression of how their ids begin.
-  extra: str  # In setup.py.
+  ids: str  # Regular expression that matches the beginning of their ids.
+  extra: str  # Name in setup.py.
   modules: tuple[str, ...]  # Importing these registers the ids.
 
 
@@ -28,35 +28,42 @@ _FAMILIES = (
 
 
 def find(env_id: str) -> Family | None:
-  """Return the family that an id belongs to, None if it needs no other package.
+  """Return the family of an environment, None if it needs no other package.
+
+  Args:
+    env_id: Id of the environment; `module:name` states its package itself.
   """
-  if ":" in env_id:  # Says itself what to import.
+  if ":" in env_id:
     return None
-  for family in _FAMILIES:
-    if re.match(family.ids, env_id):
-      return family
-  return None
+  return next((family for family in _FAMILIES if re.match(family.ids, env_id)),
+              None)
 
 
 def register(env_id: str):
-  """Import what registers an id, if anything has to be imported.
+  """Import the modules that register an id, if it needs any.
 
+  Args:
+    env_id: Id of the environment.
   Raises:
-    ConfigError: If that is not installed, or does not fit what else is.
+    ConfigError: If a module is not installed or fails to import.
   """
   if not (family := find(env_id)):
     return
   try:
     with warnings.catch_warnings():
-      warnings.simplefilter("ignore")  # Of displays that aren't there.
+      warnings.simplefilter("ignore")  # Missing displays cause warnings.
       for module in family.modules:
         importlib.import_module(module)
-  except Exception as error:  # Of all kinds, where versions don't fit.
+  except Exception as error:  # Incompatible versions raise errors of any type.
     raise config_lib.ConfigError(
         f"env.id={env_id} needs {' and '.join(family.modules)}: "
         f"{advice(family.extra)}. {type(error).__name__}: {error}") from error
 
 
 def advice(extra: str) -> str:
-  """Say how to install an extra of this project's."""
-  return f"`pip install 'batch-ppo[{extra}]'` brings what fits"
+  """Return the command that installs an extra of this project.
+
+  Args:
+    extra: Name in setup.py.
+  """
+  return f"`pip install 'batch-ppo[{extra}]'` installs compatible versions"

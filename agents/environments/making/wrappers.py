@@ -11,36 +11,45 @@ from agents.environments.data import episodes
 
 
 class DefaultTimeLimit(gymnasium.wrappers.TimeLimit):
-  """Truncates episodes of which nobody knows whether they end."""
+  """Truncates episodes of tasks that register no time limit."""
 
   @property
   def spec(self):  # type: ignore[override]
-    return self.env.spec  # It is not the task that has this limit.
+    return self.env.spec  # Without this limit, because it is not the task's.
 
 
 class ActionRepeat(gymnasium.Wrapper):
-  """Repeats each action, sums the rewards, and stops at the episode's end."""
+  """Repeats each action until the episode ends and sums the rewards.
 
-  def __init__(self, env: gymnasium.Env, amount: int):
+  Args:
+    env: Environment to wrap.
+    num_repeats: Steps of `env` for each action.
+  """
+
+  def __init__(self, env: gymnasium.Env, num_repeats: int):
     super().__init__(env)
-    self._amount = amount
+    self._num_repeats = num_repeats
 
   def step(self, action):
     total = 0.0
-    parts: dict[str, Any] = {}
-    for _ in range(self._amount):
+    reward_parts: dict[str, Any] = {}
+    for _ in range(self._num_repeats):
       observ, reward, terminated, truncated, info = self.env.step(action)
       total += float(reward)
-      episodes.add_reward_parts(parts, info)
+      episodes.add_reward_parts(reward_parts, info)
       if terminated or truncated:
         break
-    return observ, total, terminated, truncated, {**info, **parts}
+    return observ, total, terminated, truncated, {**info, **reward_parts}
 
 
 class RandomStart(gymnasium.Wrapper):
-  """Takes up to `max_steps` random actions before the agent's first.
+  """Takes random actions before the agent's first action.
 
-  Their number and values follow from the seed of the reset.
+  The seed of the reset determines their number and values.
+
+  Args:
+    env: Environment to wrap.
+    max_steps: Largest number of random actions.
   """
 
   def __init__(self, env: gymnasium.Env, max_steps: int):
@@ -50,10 +59,10 @@ class RandomStart(gymnasium.Wrapper):
   def reset(self, *, seed: int | None = None, options: dict | None = None
             ) -> tuple[Any, dict]:
     observ, info = self.env.reset(seed=seed, options=options)
-    # Not the environment's own numbers, which the seed itself gives.
-    numbers = np.random.default_rng(None if seed is None else [seed, 1])
-    self.action_space.seed(int(numbers.integers(2 ** 31)))
-    for _ in range(numbers.integers(self._max_steps + 1)):
+    # The seed alone would repeat the environment's own random numbers.
+    random = np.random.default_rng(None if seed is None else [seed, 1])
+    self.action_space.seed(int(random.integers(2 ** 31)))
+    for _ in range(random.integers(self._max_steps + 1)):
       observ, _, terminated, truncated, info = self.env.step(
           self.action_space.sample())
       if terminated or truncated:
@@ -62,21 +71,21 @@ class RandomStart(gymnasium.Wrapper):
 
 
 class StaggeredTimeLimit(gymnasium.Wrapper):
-  """Truncates one episode, the one that begins with a certain seed.
+  """Truncates the one episode that begins with a given seed.
 
-  The info of its last step says so under "cut_short".
+  The last info of the truncated episode contains "cut_short".
 
   Args:
-    env: Whose other episodes stay as they are.
-    seed: Of the reset that begins it.
-    length: Its steps.
+    env: Environment to wrap; its other episodes do not change.
+    seed: Seed of the reset that begins the episode.
+    length: Number of steps after which the episode is truncated.
   """
 
   def __init__(self, env: gymnasium.Env, seed: int, length: int):
     super().__init__(env)
     self._seed = seed
     self.length = length
-    self.left: int | None = None  # Steps, in that episode alone.
+    self.left: int | None = None  # Remaining steps; None in other episodes.
 
   def reset(self, *, seed: int | None = None, options: dict | None = None
             ) -> tuple[Any, dict]:
@@ -94,7 +103,13 @@ class StaggeredTimeLimit(gymnasium.Wrapper):
 
 
 class FrameDelta(gymnasium.Wrapper):
-  """Observes the change since the last observation; the first is as it is."""
+  """Returns the change since the last observation; the first is unchanged.
+
+  Args:
+    env: Environment with a Box of floats as observation space.
+  Raises:
+    TypeError: If the observation space is not a Box of floats.
+  """
 
   def __init__(self, env: gymnasium.Env):
     super().__init__(env)
@@ -102,7 +117,7 @@ class FrameDelta(gymnasium.Wrapper):
     if not (isinstance(space, gymnasium.spaces.Box)
             and np.issubdtype(space.dtype, np.floating)):
       raise TypeError(
-          f"frame_delta wants a Box of floating-point type, not {space}.")
+          f"frame_delta needs a Box of floating-point type, not {space}.")
     self.observation_space = gymnasium.spaces.Box(
         -np.inf, np.inf, space.shape, np.float32)
     self._last: Any = None

@@ -75,7 +75,7 @@ def test_checkpoints_hold_all_there_is(change, folder):
       [sys.executable, "-m", "agents", "check", "mine.py", "--set", change],
       cwd=folder, env={**os.environ, "PYTHONPATH": str(command.ROOT)},
       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
-  assert "ok      trains, saves, loads and goes on" in done.stdout, done.stdout
+  assert "ok      trains, saves, loads and continues" in done.stdout, done.stdout
 
 
 _WRONG = """
@@ -119,7 +119,7 @@ def test_who_keeps_no_time_limits_gets_none(folder, monkeypatch):
   assert any("does not stagger" in note
              for note in backend.check(config, kind))
   limited = config.override({"env.max_length": 5})
-  with pytest.raises(config_lib.ConfigError, match="not say that it heeds it"):
+  with pytest.raises(config_lib.ConfigError, match="not declare by `limits"):
     backend.check(limited, kind)
   monkeypatch.setattr(kind, "limits", True)
   assert not any("stagger" in note for note in backend.check(limited, kind))

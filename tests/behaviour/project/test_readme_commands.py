@@ -132,7 +132,7 @@ def test_commands_of_the_tutorial(tmp_path):
     (tmp_path / name).write_text(code)
   outputs = [_paste(line, tmp_path, tmp_path)
              for line in _commands("docs/tutorial.md")]
-  assert "Ready to be trained in." in outputs[0]
+  assert "Ready for training." in outputs[0]
   assert "Finished 100,352 steps" in outputs[1]
   learned = float(re.search(r"Return (\S+) at the end", outputs[1])[1])
   assert learned > 170

@@ -1,6 +1,6 @@
-"""What Stable-Baselines3 gets from us, beside what its DummyVecEnv gives it.
+"""Comparisons of SB3VecEnv with Stable-Baselines3's DummyVecEnv.
 
-In processes without TensorFlow, see `benchmarks.sb3.library`.
+They run in processes without TensorFlow, see `benchmarks.sb3.library`.
 """
 
 import contextlib
@@ -20,24 +20,24 @@ from stable_baselines3.common import evaluation  # noqa: E402
 from stable_baselines3.common import monitor  # noqa: E402
 from stable_baselines3.common import vec_env as their_vec_env  # noqa: E402
 
-from agents.environments.adapters import sb3_vec_env
+from agents.environments.adapters import sb3_vec_env  # noqa: E402
 
 
-def _talking(index):
-  env = test_vector_env.Talking(gymnasium.spaces.Box(-1, 1, (2,), np.float32),
-                                gymnasium.spaces.Box(-1, 1, (1,), np.float32))
+def _random_infos(index):
+  env = test_vector_env.RandomInfos(
+      gymnasium.spaces.Box(-1, 1, (2,), np.float32),
+      gymnasium.spaces.Box(-1, 1, (1,), np.float32))
   return monitor.Monitor(gymnasium.wrappers.TimeLimit(env, 9 + index))
 
 
-def _constructors(amount=5):
-  return [functools.partial(_talking, index) for index in range(amount)]
+def _constructors():
+  return [functools.partial(_random_infos, index) for index in range(5)]
 
 
 def _same(ours, theirs):
   if isinstance(theirs, dict):
-    times = {"t"}  # Seconds, of the monitor.
     assert ours.keys() == theirs.keys()
-    for key in theirs.keys() - times:
+    for key in theirs.keys() - {"t"}:  # Seconds since the monitor started.
       _same(ours[key], theirs[key])
   elif isinstance(theirs, (list, tuple)):
     assert len(ours) == len(theirs)
@@ -55,9 +55,9 @@ def _both(workers):
     yield ours, theirs
 
 
-def everything_returned_is_equal(workers):
-  with _both(workers) as policy_and_value:
-    _compare(*policy_and_value)
+def returned_values_are_equal(workers):
+  with _both(workers) as (ours, theirs):
+    _compare(ours, theirs)
 
 
 def _compare(ours, theirs):
@@ -83,13 +83,13 @@ def _compare(ours, theirs):
     assert ends > 10
 
 
-def chosen_environments_are_reached(workers):
-  with _both(workers) as policy_and_value:
-    for env in policy_and_value:
-      _choose(env)
+def selected_environments_are_accessible(workers):
+  with _both(workers) as envs:
+    for env in envs:
+      _access(env)
 
 
-def _choose(env):
+def _access(env):
   env.reset()
   assert env.get_attr("value") == [3] * 5
   env.set_attr("value", 7, indices=[1, 4])
@@ -102,14 +102,14 @@ def _choose(env):
   assert len(env.get_images()) == 5
 
 
-def options_that_differ_are_refused(workers):
+def different_options_are_refused(workers):
   with _both(workers) as (ours, _):
     ours.set_options([{"level": index} for index in range(5)])
     with pytest.raises(ValueError, match="must have the same options"):
       ours.reset()
 
 
-def their_ppo_learns(workers):
+def sb3_ppo_learns(workers):
   env = sb3_vec_env.SB3VecEnv(
       [lambda: monitor.Monitor(gymnasium.make("CartPole-v1"))] * 8, workers)
   normalized = their_vec_env.VecNormalize(env)

@@ -1,4 +1,4 @@
-"""What Stable-Baselines3 asks is answered in processes that never saw it."""
+"""Workers give SB3VecEnv infos and wrappers without Stable-Baselines3."""
 
 import gymnasium
 
@@ -7,8 +7,9 @@ from tests import toy
 from tests.environments import scripts
 
 
-def test_infos_are_whole_and_wrappers_are_reached():
-  env = sb3_info_wrapper.asked(lambda: gymnasium.wrappers.TimeLimit(toy.Counter(), 9))()
+def test_infos_stay_whole_and_wrappers_are_accessible():
+  env = sb3_info_wrapper.wrap(
+      lambda: gymnasium.wrappers.TimeLimit(toy.Counter(), 9))()
   _, info = env.reset(seed=3)
   assert info == {"info": [{}]}
   *_, info = env.step(0)
@@ -19,11 +20,13 @@ def test_infos_are_whole_and_wrappers_are_reached():
   assert env.unwrapped.length == 5
 
 
-def test_it_imports_none_of_it(tmp_path):
-  """Workers find the class by its module."""
+def test_module_does_not_import_stable_baselines3(tmp_path):
+  # Workers import the class by the name of its module.
   stdout, _ = scripts.run("""
 import sys
-from agents.environments.adapters import sb3_info_wrapper as asked
+from agents.environments.adapters import sb3_info_wrapper
 print(*sorted({"stable_baselines3", "torch", "tensorflow"} & set(sys.modules)))
 """, tmp_path)
-  assert sb3_info_wrapper.SB3InfoWrapper.__module__ == sb3_info_wrapper.__name__ and not stdout.strip()
+  assert not stdout.strip()
+  wrapper = sb3_info_wrapper.SB3InfoWrapper
+  assert wrapper.__module__ == sb3_info_wrapper.__name__

@@ -1,4 +1,4 @@
-"""Stable-Baselines3 gets from us what it gets from its own DummyVecEnv."""
+"""SB3VecEnv equals Stable-Baselines3's DummyVecEnv in every result."""
 
 import importlib.util
 import subprocess
@@ -13,26 +13,26 @@ if not importlib.util.find_spec("stable_baselines3"):
 
 
 @pytest.fixture(autouse=True)
-def patience(deadline):
-  """Workers import all of their library, too."""
+def long_deadline(deadline):
+  """Allow for workers that import Stable-Baselines3 with PyTorch."""
   deadline(300)
 
 
 def _run(check: str, workers: int):
-  subprocess.run(
-      [sys.executable, "-c", "from tests.environments.adapters import sb3_checks; "
-       f"sb3_checks.{check}({workers})"], cwd=command.ROOT, check=True)
+  code = ("from tests.environments.adapters import sb3_checks; "
+          f"sb3_checks.{check}({workers})")
+  subprocess.run([sys.executable, "-c", code], cwd=command.ROOT, check=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("check", [
-    "everything_returned_is_equal", "chosen_environments_are_reached",
-    "options_that_differ_are_refused"])
-def test_it_is_a_vec_env(check, workers):
+    "returned_values_are_equal", "selected_environments_are_accessible",
+    "different_options_are_refused"])
+def test_vec_env_equals_dummy_vec_env(check, workers):
   _run(check, workers)
 
 
 @pytest.mark.slow
-def test_their_ppo_learns_in_it():
-  _run("their_ppo_learns", 2)
+def test_sb3_ppo_learns_in_it():
+  _run("sb3_ppo_learns", 2)

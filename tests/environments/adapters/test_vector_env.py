@@ -1,4 +1,4 @@
-"""Gymnasium's view returns what SyncVectorEnv does, from worker processes."""
+"""VectorEnv equals SyncVectorEnv in every result."""
 
 import contextlib
 import copy
@@ -35,14 +35,14 @@ _SPACE = gymnasium.spaces.Dict({
         gymnasium.spaces.MultiBinary(3)])})
 
 
-class Talking(gymnasium.Env):
-  """Draws observations from its space, and infos of many kinds."""
+class RandomInfos(gymnasium.Env):
+  """Draws observations from its space, and infos of many types."""
 
   metadata = {"render_modes": ["rgb_array"], "render_fps": 7}
   render_mode = "rgb_array"
 
   def __init__(self, observation=_SPACE, action=_SPACE):
-    # Each its own: they are where it draws from.
+    # A copy, because spaces contain the random numbers of `sample`.
     self.observation_space = copy.deepcopy(observation)
     self.action_space = action
     self.value = 3
@@ -84,9 +84,9 @@ _ENVS = {
     "hopper": _make("Hopper-v5"),
     "frozen_lake": _make("FrozenLake-v1"),
     "blackjack": _make("Blackjack-v1"),
-    "dict": Talking,
+    "dict": RandomInfos,
     "integers": functools.partial(
-        Talking, gymnasium.spaces.Box(-3, 3, (), np.int16),
+        RandomInfos, gymnasium.spaces.Box(-3, 3, (), np.int16),
         gymnasium.spaces.Box(-3, 3, (2,), np.int8)),
 }
 
@@ -111,7 +111,7 @@ def _assert_same(one, other, where="result"):
 
 
 def _play(envs, steps=60):
-  """Return all that comes of resets and random steps."""
+  """Return the results of resets and random steps."""
   results = [envs.reset(seed=5, options={"far": 3})]
   envs.action_space.seed(1)
   mode = envs.metadata["autoreset_mode"]
@@ -129,14 +129,14 @@ def _play(envs, steps=60):
 
 @pytest.fixture(params=["serial", "processes"])
 def workers(request, pool):
-  """Where environments are stepped, for what holds here and there."""
+  """Workers for tests that hold with and without processes."""
   return pool if request.param == "processes" else 0
 
 
 @pytest.fixture(scope="module")
-def talking(pool):
-  """Three environments in two processes, for tests that leave them usable."""
-  envs = vector_env.VectorEnv([Talking] * 3, pool)
+def random_envs(pool):
+  """Return environments in two processes for tests that do not break them."""
+  envs = vector_env.VectorEnv([RandomInfos] * 3, pool)
   envs.reset(seed=0)
   yield envs
   envs.close()
@@ -144,7 +144,7 @@ def talking(pool):
 
 @pytest.mark.parametrize("mode", _MODES, ids=lambda mode: mode.name)
 @pytest.mark.parametrize("name", _ENVS)
-def test_equals_gymnasium_in_every_field(name, mode, pool):
+def test_every_result_equals_gymnasium(name, mode, pool):
   constructors = [_ENVS[name]] * 5
   theirs = vector.SyncVectorEnv(constructors, autoreset_mode=mode)
   expected = _play(theirs)
@@ -164,32 +164,32 @@ def test_equals_gymnasium_in_every_field(name, mode, pool):
       ours.close()
 
 
-def test_mode_can_be_named():
+def test_autoreset_mode_can_be_a_string():
   envs = vector_env.VectorEnv([toy.Counter], 0, "SameStep")
   assert envs.metadata["autoreset_mode"] is _MODES.SAME_STEP
 
 
-def test_results_do_not_change_afterwards(talking):
-  talking.reset(seed=0)
-  talking.action_space.seed(0)
-  steps = [talking.step(talking.action_space.sample())]
+def test_results_do_not_change_in_later_steps(random_envs):
+  random_envs.reset(seed=0)
+  random_envs.action_space.seed(0)
+  steps = [random_envs.step(random_envs.action_space.sample())]
   before = repr(steps)
-  talking.step(talking.action_space.sample())
+  random_envs.step(random_envs.action_space.sample())
   assert repr(steps) == before
 
 
-def test_actions_arrive_as_they_are(workers):
+def test_environments_receive_unscaled_actions(workers):
   envs = vector_env.VectorEnv([toy.Counter] * 3, workers)
   envs.reset()
   envs.step(np.array([[-7], [0.1], [7]]))
   first = envs.get_attr("last_action")
   envs.step(np.zeros((3, 1), np.float32))
-  assert [x.dtype for x in first] == [np.float32] * 3  # The type of the space.
+  assert [x.dtype for x in first] == [np.float32] * 3  # Type of the space.
   assert [x.tolist() for x in first] == [[-7], [np.float32(0.1)], [7]]
   envs.close()
 
 
-def test_environments_may_keep_their_actions():
+def test_actions_that_environments_keep_do_not_change():
   class Keeping(toy.Counter):
     kept = None
     def step(self, action):
@@ -202,7 +202,7 @@ def test_environments_may_keep_their_actions():
   assert envs.get_attr("kept") == (1, 1)
 
 
-def test_final_observation_survives_a_reused_array():
+def test_final_observation_is_a_copy_of_a_reused_array():
   envs = vector_env.VectorEnv([faulty_envs.Reusing] * 2, 0, _MODES.SAME_STEP)
   envs.reset()
   for _ in range(3):
@@ -214,7 +214,7 @@ def test_final_observation_survives_a_reused_array():
 @pytest.mark.parametrize("wrong, error", [
     (np.zeros((2, 1)), ValueError), (np.zeros((3,)), ValueError),
     (np.zeros((3, 1), complex), TypeError)])
-def test_wrong_actions(wrong, error):
+def test_actions_of_wrong_shape_or_type_are_refused(wrong, error):
   envs = vector_env.VectorEnv([toy.Counter] * 3, 0)
   envs.reset()
   with pytest.raises(error):
@@ -223,38 +223,38 @@ def test_wrong_actions(wrong, error):
 
 @pytest.mark.parametrize("mask", [
     [True] * 3, np.ones(2, bool), np.ones(3), np.zeros(3, bool)])
-def test_wrong_reset_masks(talking, mask):
+def test_wrong_reset_masks_are_refused(random_envs, mask):
   with pytest.raises(ValueError, match="reset_mask"):
-    talking.reset(options={"reset_mask": mask})
+    random_envs.reset(options={"reset_mask": mask})
 
 
-def test_wrong_number_of_seeds(talking):
+def test_wrong_number_of_seeds_is_refused(random_envs):
   with pytest.raises(ValueError, match="must hold 3"):
-    talking.reset(seed=[1, 2])
+    random_envs.reset(seed=[1, 2])
 
 
-def test_options_are_left_as_they_are(talking):
+def test_reset_does_not_change_the_options(random_envs):
   options = {"reset_mask": np.array([True, False, True]), "far": 1}
-  talking.reset(options=options)
+  random_envs.reset(options=options)
   assert options.keys() == {"reset_mask", "far"}
 
 
-def test_reaches_into_environments(talking):
-  talking.set_attr("value", [1, 2, 3])
-  assert talking.get_attr("value") == (1, 2, 3)
-  assert talking.call("add", 1, second=2, name=3) == (7, 8, 9)
-  assert talking.call("value") == (1, 2, 3)
-  assert [int(image[0, 0, 0]) for image in talking.render()] == [1, 2, 3]
-  talking.set_attr("value", 5)
-  assert talking.get_attr("value") == (5, 5, 5)
+def test_methods_and_attributes_are_accessible(random_envs):
+  random_envs.set_attr("value", [1, 2, 3])
+  assert random_envs.get_attr("value") == (1, 2, 3)
+  assert random_envs.call("add", 1, second=2, name=3) == (7, 8, 9)
+  assert random_envs.call("value") == (1, 2, 3)
+  assert [int(image[0, 0, 0]) for image in random_envs.render()] == [1, 2, 3]
+  random_envs.set_attr("value", 5)
+  assert random_envs.get_attr("value") == (5, 5, 5)
   with pytest.raises(ValueError, match="must hold 3"):
-    talking.set_attr("value", [1, 2])
-  talking.reset(seed=4)
-  assert talking.np_random_seed == (4, 5, 6)
-  assert all(isinstance(x, np.random.Generator) for x in talking.np_random)
+    random_envs.set_attr("value", [1, 2])
+  random_envs.reset(seed=4)
+  assert random_envs.np_random_seed == (4, 5, 6)
+  assert all(isinstance(x, np.random.Generator) for x in random_envs.np_random)
 
 
-def test_no_step_after_an_end_if_nothing_resets(workers):
+def test_disabled_autoreset_refuses_steps_after_the_end(workers):
   envs = vector_env.VectorEnv(
       [functools.partial(toy.Counter, length) for length in (9, 1)], workers,
       _MODES.DISABLED)
@@ -270,18 +270,18 @@ def test_no_step_after_an_end_if_nothing_resets(workers):
     vector_wrappers.NormalizeObservation, vector_wrappers.NormalizeReward,
     functools.partial(vector_wrappers.ClipReward, max_reward=0.5),
     vector_wrappers.DictInfoToList], ids=str)
-def test_vector_wrappers_work_on_it(wrap, workers):
+def test_vector_wrappers_return_the_same_results(wrap, workers):
   results = []
-  for kind in (vector.SyncVectorEnv, functools.partial(
+  for make_envs in (vector.SyncVectorEnv, functools.partial(
       vector_env.VectorEnv, workers=workers)):
-    envs = wrap(kind([_ENVS["hopper"]] * 3))
+    envs = wrap(make_envs([_ENVS["hopper"]] * 3))
     envs.action_space.seed(0)
     steps = [envs.reset(seed=0)]
     for _ in range(40):
       steps.append(list(envs.step(envs.action_space.sample())))
       infos = steps[-1][-1]
       if "episode" in infos:
-        infos["episode"]["t"][:] = 0  # A clock.
+        infos["episode"]["t"][:] = 0  # Seconds since the start.
     envs.close()
     results.append(steps)
   _assert_same(*results)
@@ -289,20 +289,20 @@ def test_vector_wrappers_work_on_it(wrap, workers):
 
 @pytest.mark.parametrize("fault, error", [
     ("raise", ValueError), ("exit", base.EnvironmentFailure)])
-def test_who_fails_is_named(fault, error, workers):
+def test_errors_of_steps_name_the_environment(fault, error, workers):
   envs = vector_env.VectorEnv(
       [toy.Counter, functools.partial(toy.Faulty, fault)], workers)
   envs.reset(seed=6)
   envs.step(np.zeros((2, 1)))
   with pytest.raises(error) as caught:
     envs.step(np.zeros((2, 1)))
-  told = [str(caught.value), str(caught.value.__cause__)]
-  named = "Environment 1 ('Faulty', seed 7, step 2 of its episode) failed in"
-  assert any(named in text for text in told)
+  texts = [str(caught.value), str(caught.value.__cause__)]
+  expected = "Environment 1 ('Faulty', seed 7, step 2 of its episode) failed in"
+  assert any(expected in text for text in texts)
   envs.close()
 
 
-def test_constructors_and_resets_that_fail_are_named(workers):
+def test_errors_of_constructors_and_resets_name_the_environment(workers):
   def make(fault):
     return vector_env.VectorEnv(
         [toy.Counter, functools.partial(toy.Faulty, fault)], workers)
@@ -316,7 +316,7 @@ def test_constructors_and_resets_that_fail_are_named(workers):
   envs.close()
 
 
-def test_whose_observation_does_not_fit_is_named(workers):
+def test_error_names_the_environment_of_a_misshapen_observation(workers):
   envs = vector_env.VectorEnv(
       [toy.Counter, functools.partial(faulty_envs.Misfit, "observ")], workers)
   envs.reset()
@@ -327,24 +327,24 @@ def test_whose_observation_does_not_fit_is_named(workers):
   envs.close()
 
 
-def test_spaces_must_be_alike(workers):
-  with pytest.raises(ValueError, match="must be alike"):
+def test_different_spaces_are_refused(workers):
+  with pytest.raises(ValueError, match="must have equal spaces"):
     vector_env.VectorEnv([toy.Counter, toy.Target], workers)
 
 
-def test_spaces_without_arrays_are_refused():
+def test_unsupported_spaces_are_refused():
   text = gymnasium.spaces.Text(3)
   with pytest.raises(TypeError, match="Text.*is not supported"):
-    vector_env.VectorEnv([functools.partial(Talking, text)])
+    vector_env.VectorEnv([functools.partial(RandomInfos, text)])
   with pytest.raises(TypeError, match="Text.*is not supported"):
-    vector_env.VectorEnv([functools.partial(Talking, action=text)])
+    vector_env.VectorEnv([functools.partial(RandomInfos, action=text)])
 
 
 def _pids(envs):
   return list(dict.fromkeys(envs.call("pid")))
 
 
-def test_death_of_a_worker_is_told_and_nothing_is_left():
+def test_killed_worker_raises_and_all_processes_end():
   envs = vector_env.VectorEnv([faulty_envs.Inside] * 4, 2)
   pids = _pids(envs)
   envs.reset()
@@ -356,9 +356,9 @@ def test_death_of_a_worker_is_told_and_nothing_is_left():
   assert not scripts.wait_for_ends(pids, 1)
 
 
-def test_death_is_told_also_where_other_batches_would_survive_it():
+def test_killed_worker_raises_although_the_pool_tolerates_failures():
   with pool_lib.WorkerPool(
-      2, incidents=failure_budget.FailureBudget(9)) as workers:
+      2, failure_budget=failure_budget.FailureBudget(9)) as workers:
     envs = vector_env.VectorEnv([toy.Counter] * 4, workers)
     envs.reset()
     os.kill(workers.pids[0], signal.SIGKILL)
@@ -368,7 +368,7 @@ def test_death_is_told_also_where_other_batches_would_survive_it():
 
 
 @pytest.mark.parametrize("end", ["close", "del"])
-def test_nothing_is_left(end):
+def test_closing_leaves_no_process_and_no_file(end):
   gc.collect()
   before = len(os.listdir("/proc/self/fd"))
   envs = vector_env.VectorEnv([faulty_envs.Inside] * 4, 2)
@@ -385,11 +385,11 @@ def test_nothing_is_left(end):
   assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_nothing_is_left_of_a_script_that_does_not_close(tmp_path):
+def test_script_that_does_not_close_leaves_no_process(tmp_path):
   stdout, stderr = scripts.run("""
 from agents.environments.adapters import vector_env
-from tests.environments import faulty_envs as odd
-envs = vector_env.VectorEnv([odd.Inside] * 2, 2)
+from tests.environments import faulty_envs
+envs = vector_env.VectorEnv([faulty_envs.Inside] * 2, 2)
 envs.reset()
 print(*envs.call("pid"))
 """, tmp_path)
@@ -398,7 +398,7 @@ print(*envs.call("pid"))
 
 
 @pytest.mark.slow
-def test_closing_does_not_wait_for_who_hangs(deadline):
+def test_closing_does_not_wait_for_a_hanging_environment(deadline):
   deadline(30)
   class Hanging(toy.Faulty):
     def __init__(self):
@@ -424,7 +424,7 @@ def test_closing_does_not_wait_for_who_hangs(deadline):
   assert not scripts.wait_for_ends(pids, 1)
 
 
-def test_what_cannot_be_pickled_arrives_as_text(pool):
+def test_infos_that_cannot_be_pickled_arrive_as_text(pool):
   class Locked(toy.Counter):
     def step(self, action):
       *rest, info = super().step(action)
@@ -437,8 +437,9 @@ def test_what_cannot_be_pickled_arrives_as_text(pool):
   assert all("generator" in text for text in infos["made"])
 
 
-def test_workers_can_be_shared_and_outlive_a_vector(pool):
-  envs = [vector_env.VectorEnv([faulty_envs.Inside] * 2, pool) for _ in range(2)]
+def test_vectors_share_workers_that_outlive_them(pool):
+  envs = [vector_env.VectorEnv([faulty_envs.Inside] * 2, pool)
+          for _ in range(2)]
   assert _pids(envs[0]) == _pids(envs[1]) == pool.pids
   envs[0].close()
   envs[1].reset()
@@ -446,7 +447,7 @@ def test_workers_can_be_shared_and_outlive_a_vector(pool):
   assert pool.usable
 
 
-def test_more_processes_than_environments():
+def test_each_process_has_an_environment():
   envs = vector_env.VectorEnv([faulty_envs.Inside] * 2, 5)
   assert len(_pids(envs)) == 2
   envs.close()
@@ -459,7 +460,7 @@ def test_tensorflow_is_not_imported():
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_final_infos_survive_a_dictionary_that_is_used_again(workers):
+def test_final_infos_are_copies_of_a_reused_dictionary(workers):
   constructors = [faulty_envs.SameInfo] * 2
   with contextlib.closing(vector_env.VectorEnv(
       constructors, workers, _MODES.SAME_STEP)) as envs:

@@ -1,4 +1,6 @@
-"""EnvPool's environments are stepped like Gymnasium's."""
+"""EnvPool's environments step like Gymnasium's."""
+
+import functools
 
 import gymnasium
 import numpy as np
@@ -20,22 +22,26 @@ from agents.training.run_folder import run_folder
 pytest.importorskip("envpool")
 
 
-def _batch(env_id, amount=4, seed=0, **options):
-  constructors = [make.MakeEnv(config_lib.Env(
-      env_id, backend="envpool", **options))] * amount
-  return batch_env.BatchEnv(constructors, seed=seed, block=envpool_block.EnvPoolBlock)
+def _constructor(env_id, **options):
+  return make.MakeEnv(config_lib.Env(env_id, backend="envpool", **options))
+
+
+def _batch(env_id, size=4, seed=0, **options):
+  return batch_env.BatchEnv(
+      [_constructor(env_id, **options)] * size, seed=seed,
+      block_class=envpool_block.EnvPoolBlock)
 
 
 def _actions(batch, steps, seed=0):
   field = batch.action_layout.fields[0]
-  numbers = np.random.default_rng(seed)
+  random = np.random.default_rng(seed)
   shape = steps, len(batch), *field.shape[1:]
   if field.dtype == np.int64:
-    return numbers.integers(int(batch.action_space.n), size=shape)
-  return numbers.uniform(-1, 1, shape).astype(np.float32)
+    return random.integers(int(batch.action_space.n), size=shape)
+  return random.uniform(-1, 1, shape).astype(np.float32)
 
 
-def test_pendulum_swings_as_gymnasiums_does():
+def test_pendulum_equals_gymnasium():
   env = gymnasium.make("Pendulum-v1").unwrapped
   env.reset(seed=0)
   convert = action_scaling.action_converter(env.action_space)
@@ -54,13 +60,13 @@ def test_pendulum_swings_as_gymnasiums_does():
 
 @pytest.mark.parametrize("env_id, noise", [
     ("HalfCheetah-v5", 1e-3), ("Hopper-v5", 1e-3)])
-def test_physics_and_rewards_are_those_of_gymnasium(env_id, noise):
+def test_mujoco_physics_and_rewards_equal_gymnasium(env_id, noise):
   env = gymnasium.make(env_id).unwrapped
   env.reset(seed=0)
   with _batch(env_id, 1) as batch:
     observ = batch.reset()[0]
     for action in _actions(batch, 10):
-      # All but the way travelled so far, which nothing depends on.
+      # The unobserved x position does not affect the physics.
       state = np.concatenate([[0.0], observ.astype(np.float64)])
       env.set_state(state[:env.model.nq], state[env.model.nq:])
       after, reward, *_ = env.step(action[0])
@@ -70,7 +76,7 @@ def test_physics_and_rewards_are_those_of_gymnasium(env_id, noise):
       observ = step.observ[0]
 
 
-def test_terminations_have_their_true_last_observation():
+def test_terminated_steps_have_the_true_last_observation():
   with _batch("CartPole-v1", 8) as batch:
     batch.reset()
     ends = 0
@@ -81,15 +87,16 @@ def test_terminations_have_their_true_last_observation():
       fallen = (np.abs(step.next_observ[:, 0]) > 2.4) | (
           np.abs(step.next_observ[:, 2]) > 0.2095)
       np.testing.assert_array_equal(step.terminated, fallen)
-      # What there is to act on is the next episode's beginning.
+      # `observ` is the first observation of the next episode.
       assert (np.abs(step.observ[fallen]) <= 0.05).all()
       running = ~fallen
       np.testing.assert_array_equal(
           step.observ[running], step.next_observ[running])
       ends += fallen.sum()
-    assert len(batch.finished) == len(batch.final_observ) == ends > 10
-    lengths = [episode.length for episode in batch.finished]
-    assert [episode.score for episode in batch.finished] == lengths
+    finished = batch.take_finished()
+    assert len(finished) == len(batch.take_final_observ()) == ends > 10
+    lengths = [episode.length for episode in finished]
+    assert [episode.score for episode in finished] == lengths
     assert min(lengths) >= 8
 
 
@@ -101,30 +108,31 @@ def test_time_limits_truncate(env_id):
       step = batch.step(action)
       assert not step.terminated.any()
       assert step.truncated.all() == step.truncated.any() == (number % 7 == 0)
-    assert [episode.length for episode in batch.finished] == [7] * 9
+    assert [episode.length for episode in batch.take_finished()] == [7] * 9
 
 
-def test_limits_are_kept_that_envpool_ignores():
+def test_limits_that_envpool_ignores_truncate():
   with _batch("CliffWalking-v1", 3, max_length=7) as batch:
     batch.reset()
     for number in range(1, 22):
       step = batch.step(np.zeros(3, np.int64))  # Up, and never over the cliff.
       assert not step.terminated.any()
       assert step.truncated.all() == step.truncated.any() == (number % 7 == 0)
-    assert [episode.length for episode in batch.finished] == [7] * 9
-    assert not any("cut_short" in each.info for each in batch.finished)
+    finished = batch.take_finished()
+    assert [episode.length for episode in finished] == [7] * 9
+    assert not any("cut_short" in episode.info for episode in finished)
 
 
 def test_endless_episodes_are_truncated(monkeypatch):
-  monkeypatch.setattr(make, "_MOST_STEPS", 20)
+  monkeypatch.setattr(make, "DEFAULT_MAX_LENGTH", 20)
   with _batch("CliffWalking-v1", 2) as batch:
     batch.reset()
     for _ in range(40):
       batch.step(np.zeros(2, np.int64))
-    assert [episode.length for episode in batch.finished] == [20] * 4
+    assert [episode.length for episode in batch.take_finished()] == [20] * 4
 
 
-def test_hopper_falls_and_is_truncated():
+def test_hopper_terminates_and_is_truncated():
   with _batch("Hopper-v5", 4, max_length=15) as batch:
     batch.reset()
     ended = np.zeros(2, int)
@@ -133,19 +141,20 @@ def test_hopper_falls_and_is_truncated():
       assert not (step.terminated & step.truncated).any()
       height, angle = step.next_observ[:, 0], step.next_observ[:, 1]
       fallen = (height <= 0.7) | (np.abs(angle) >= 0.2)
-      # Of those that reach their limit, EnvPool does not tell.
+      # EnvPool does not report terminations at the time limit.
       np.testing.assert_array_equal(step.terminated, fallen & ~step.truncated)
       ended += step.terminated.sum(), step.truncated.sum()
     assert ended.all()
 
 
-def test_parts_of_the_reward_are_summed():
+def test_reward_parts_are_summed():
   with _batch("HalfCheetah-v5", 2, max_length=5) as batch:
     batch.reset()
     for action in _actions(batch, 10):
       batch.step(action)
-    assert len(batch.finished) == 4
-    for episode in batch.finished:
+    finished = batch.take_finished()
+    assert len(finished) == 4
+    for episode in finished:
       parts = episode.info["reward_parts"]
       assert sum(parts.values()) == pytest.approx(episode.score, abs=1e-4)
       assert episode.info["elapsed_step"] == 5
@@ -155,16 +164,17 @@ def test_first_episodes_are_cut_short():
   constructors = make.staggered(
       config_lib.Env("Pendulum-v1", backend="envpool"), 4, 7)
   with batch_env.BatchEnv(
-      constructors, seed=7, block=envpool_block.EnvPoolBlock) as batch:
+      constructors, seed=7, block_class=envpool_block.EnvPoolBlock) as batch:
     batch.reset()
     for action in _actions(batch, 400):
       batch.step(action)
-    lengths = [episode.length for episode in batch.finished]
+    finished = batch.take_finished()
+    lengths = [episode.length for episode in finished]
     assert sorted(lengths) == [50, 100, 150, *[200] * 5]
-    assert sum("cut_short" in each.info for each in batch.finished) == 3
+    assert sum("cut_short" in episode.info for episode in finished) == 3
 
 
-def test_some_wait():
+def test_inactive_environments_do_not_step():
   with _batch("CartPole-v1", 4) as batch:
     first = batch.reset()
     active = np.array([True, False, True, False])
@@ -176,34 +186,20 @@ def test_some_wait():
 
 
 def _play(seed, threads=1):
-  constructors = [make.MakeEnv(config_lib.Env(
-      "CartPole-v1", backend="envpool"))] * 4
+  block = functools.partial(envpool_block.EnvPoolBlock, threads=threads)
   with batch_env.BatchEnv(
-      constructors, seed=seed, block=lambda *args: envpool_block.EnvPoolBlock(
-          *args, threads=threads)) as batch:
+      [_constructor("CartPole-v1")] * 4, seed=seed, block_class=block) as batch:
     observs = [batch.reset()]
     observs += [batch.step(action).observ for action in _actions(batch, 60)]
     return np.array(observs)
 
 
-def test_the_seed_and_nothing_else_decides():
+def test_results_depend_on_the_seed_and_not_on_threads():
   np.testing.assert_array_equal(_play(0), _play(0, threads=3))
   assert (_play(0) != _play(1)).any()
 
 
-def test_groups_step_while_others_are_waited_for():
-  with batch_env.BatchEnv(
-      [make.MakeEnv(config_lib.Env("CartPole-v1", backend="envpool"))] * 4,
-      groups=2, block=envpool_block.EnvPoolBlock) as batch:
-    batch.reset()
-    for action in np.zeros((60, 2), int):
-      batch.exchange(action)
-    batch.drain()
-    assert len(batch.finished) > 8
-    assert max(episode.length for episode in batch.finished) < 15
-
-
-def test_going_on_from_a_snapshot_begins_other_episodes():
+def test_restored_snapshot_begins_new_episodes():
   with _batch("CartPole-v1") as batch:
     first = batch.reset()
     for action in _actions(batch, 30):
@@ -215,21 +211,21 @@ def test_going_on_from_a_snapshot_begins_other_episodes():
     assert now.length.max() == now.score.max() == 0
     assert (np.abs(now.observ) <= 0.05).all()
     assert (now.observ != first).any(1).all()
-    batch.finished.clear()
+    batch.take_finished()
     for action in _actions(batch, 30):
       batch.step(action)
-    assert all(episode.score == episode.length for episode in batch.finished)
+    finished = batch.take_finished()
+    assert all(episode.score == episode.length for episode in finished)
 
 
-def test_what_is_not_finite_is_broken_off(monkeypatch):
-  constructors = [make.MakeEnv(config_lib.Env(
-      "Pendulum-v1", backend="envpool"))] * 3
+def test_observations_that_are_not_finite_end_the_episode(monkeypatch):
+  constructors = [_constructor("Pendulum-v1")] * 3
   for most in (0, 1):
     with batch_env.BatchEnv(
-        constructors, block=envpool_block.EnvPoolBlock,
-        incidents=failure_budget.FailureBudget(most)) as batch:
+        constructors, block_class=envpool_block.EnvPoolBlock,
+        failure_budget=failure_budget.FailureBudget(most)) as batch:
       batch.reset()
-      pool = batch._turns.groups[0].block._pool
+      pool = batch._block._pool
       def recv(reset=False, receive=pool.recv, **kwargs):
         observ, *rest = receive(reset, **kwargs)
         if not reset:
@@ -244,19 +240,19 @@ def test_what_is_not_finite_is_broken_off(monkeypatch):
       step = batch.step(action)
       assert step.valid.tolist() == [True, False, True]
       assert np.isfinite(step.observ).all() and not step.reward[1]
-      assert not batch.finished
-      incident, = batch.incidents.take()
-      assert "Environment 1 ('Pendulum-v1' of EnvPool" in incident.text
+      assert not batch.take_finished()
+      failure, = batch.failure_budget.drain()
+      assert "Environment 1 ('Pendulum-v1' of EnvPool" in failure.text
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"id": "CartPole-v1", "action_repeat": 2}, "env.action_repeat wants"),
+    ({"id": "CartPole-v1", "action_repeat": 2}, "env.action_repeat needs"),
     ({"id": "CartPole-v1", "wrappers": ({"FlattenObservation": {}},)},
-     "env.wrappers wants env.backend=gymnasium"),
+     "env.wrappers needs env.backend=gymnasium"),
     ({"id": "Nothing-v0"}, "EnvPool has no Nothing-v0"),
     ({"id": "Pendulum-v1", "kwargs": {"g": 9.81}}, "does not take.*'g'"),
     ({"id": "Blackjack-v1"}, r"has the space Box\(.*in EnvPool, but Tuple")])
-def test_what_can_not_be_stepped_is_told(options, message, monkeypatch):
+def test_unsupported_settings_are_errors(options, message, monkeypatch):
   env = config_lib.Env(backend="envpool", **options)
   if env.id == "Nothing-v0":
     monkeypatch.setattr(make.MakeEnv, "__call__", lambda self: gymnasium.make(
@@ -265,19 +261,19 @@ def test_what_can_not_be_stepped_is_told(options, message, monkeypatch):
     envpool_block.check(config_lib.Config(env))
 
 
-def test_films_of_training_are_refused():
+def test_films_of_training_are_errors():
   with pytest.raises(config_lib.ConfigError, match="`visualize` films the pol"):
     envpool_block.check(config_lib.Config(
         config_lib.Env("CartPole-v1", backend="envpool"), video_every=3))
 
 
-def test_what_is_lost_is_told():
+def test_check_notes_the_limits_of_envpool():
   note, = envpool_block.check(config_lib.Config(
       config_lib.Env("CartPole-v1", backend="envpool")))
   assert "can't repeat an episode" in note
 
 
-def test_nobody_plays_an_episode_of_training_again(tmp_path, capsys):
+def test_commands_refuse_to_replay_an_episode_of_training(tmp_path, capsys):
   config = config_lib.Config(config_lib.Env("CartPole-v1", backend="envpool"))
   folder = run_folder.create(str(tmp_path), "mine", config)
   crash = crash_folder.save(
@@ -291,7 +287,7 @@ def test_nobody_plays_an_episode_of_training_again(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_cartpole_is_learned_and_goes_on():
+def test_cartpole_is_learned_and_training_continues():
   config = config_lib.Config().override({
       "env.id": "CartPole-v1", "env.backend": "envpool", "num_envs": 8,
       "algorithm.segment_length": 64, "algorithm.learning_rate": 1e-3})

@@ -16,9 +16,9 @@ def _assert_same(policy_and_value, actions):
     assert together == alone
 
 
-@pytest.mark.parametrize("kind", mujoco_pairs.KINDS)
+@pytest.mark.parametrize("kind", mujoco_pairs.TASKS)
 def test_running_episodes_are_rebuilt(kind, monkeypatch):
-  policy_and_value = mujoco_pairs.policy_and_value(kind, monkeypatch)
+  policy_and_value = mujoco_pairs.pair(kind, monkeypatch)
   actions = mujoco_pairs.actions(policy_and_value[0][1], 60) * 0.1
   for made, _ in policy_and_value:
     made.replay([0] * mujoco_pairs.SIZE, mujoco_pairs.SEEDS,
@@ -33,7 +33,7 @@ def test_running_episodes_are_rebuilt(kind, monkeypatch):
         "_forward_reward_weight", [1.0, 2.0, 3.0, 4.0], chosen)])
 def test_who_reaches_into_environments_finds_them_as_they_are(
     reach, monkeypatch):
-  policy_and_value = mujoco_pairs.policy_and_value("Hopper", monkeypatch)
+  policy_and_value = mujoco_pairs.pair("Hopper", monkeypatch)
   actions = mujoco_pairs.actions(policy_and_value[0][1], 60) * 0.1
   _assert_same(policy_and_value, actions[:5])
   for made, _ in policy_and_value:
@@ -42,7 +42,7 @@ def test_who_reaches_into_environments_finds_them_as_they_are(
 
 
 def test_a_robot_that_fails_is_replaced(monkeypatch):
-  policy_and_value = mujoco_pairs.policy_and_value("Ant", monkeypatch, tolerant=True)
+  policy_and_value = mujoco_pairs.pair("Ant", monkeypatch, tolerant=True)
   actions = mujoco_pairs.actions(policy_and_value[0][1], 40)
   _assert_same(policy_and_value, actions[:6])
   for made, _ in policy_and_value:
@@ -100,7 +100,7 @@ def test_other_classes_step_for_themselves():
     assert mujoco_block.of([plain, other]) is None
 
 
-@pytest.mark.parametrize("kind", mujoco_pairs.KINDS)
+@pytest.mark.parametrize("kind", mujoco_pairs.TASKS)
 def test_formulas_that_are_not_gymnasiums_are_found_out(kind, monkeypatch):
   env = mujoco_pairs.constructor(kind)()
   assert mujoco_block.of([env])

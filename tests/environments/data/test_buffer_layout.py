@@ -1,52 +1,64 @@
-"""Fields lie in one buffer without touching, and hold what spaces promise."""
+"""Fields share one buffer without overlap and have the types of the spaces."""
 
 import gymnasium
 import numpy as np
 import pytest
 
+from agents import spaces
 from agents.environments.data import buffer_layout
 
 _BOX = gymnasium.spaces.Box(-1, 1, (2, 3), np.float32)
+_CACHE_LINE = 64
+_SPECS = [("byte", np.uint8, (5,)), ("flag", np.bool_, (3,)),
+          ("number", np.float32, (7, 2)), ("none", np.int64, (0,)),
+          ("scalar", np.int64, ()), ("large", np.float64, (9, 1))]
 
 
-def _field(name, dtype, *shape):
-  return buffer_layout.Field(name, np.dtype(dtype), shape)
+def _specs(layout):
+  return [field[:3] for field in layout.fields]
 
 
-_FIELDS = [_field("byte", np.uint8, 5), _field("flag", np.bool_, 3),
-           _field("number", np.float32, 7, 2), _field("none", np.int64, 0),
-           _field("scalar", np.int64), _field("large", np.float64, 9, 1)]
-
-
-def test_views_are_the_buffers_own_memory():
-  fields = buffer_layout.Layout(_FIELDS)
-  buffer = np.zeros(fields.num_bytes, np.uint8)
+def test_views_share_the_buffer_without_overlap():
+  layout = buffer_layout.Layout(_SPECS)
+  buffer = np.zeros(layout.num_bytes, np.uint8)
   for number, (field, view) in enumerate(
-      zip(_FIELDS, fields.views(buffer).values())):
+      zip(layout.fields, layout.views(buffer).values())):
     assert view.shape == field.shape and view.dtype == field.dtype
     view[...] = number % 2 + 1
-  # None has written over another.
   for number, (field, view) in enumerate(
-      zip(_FIELDS, fields.views(buffer.copy()).values())):
+      zip(layout.fields, layout.views(buffer.copy()).values())):
     assert (view == np.array(number % 2 + 1).astype(field.dtype)).all()
 
 
 def test_fields_are_aligned_and_in_order():
-  fields = buffer_layout.Layout(_FIELDS)
+  layout = buffer_layout.Layout(_SPECS)
+  assert _specs(layout) == _SPECS
   end = 0
-  for field, offset in zip(fields.fields, fields.offsets):
-    assert offset % fields.ALIGNMENT == 0
-    assert end <= offset < end + fields.ALIGNMENT
-    end = offset + field.num_bytes
-  assert end <= fields.num_bytes < end + fields.ALIGNMENT
+  for field in layout.fields:
+    start, stop = field.byte_slice.start, field.byte_slice.stop
+    assert start % _CACHE_LINE == 0
+    assert end <= start < end + _CACHE_LINE
+    assert stop - start == np.zeros(field.shape, field.dtype).nbytes
+    end = stop
+  assert end <= layout.num_bytes < end + _CACHE_LINE
+
+
+def test_structured_elements_are_vectors_of_bytes_in_the_graph():
+  space = gymnasium.spaces.Dict(a=_BOX, b=gymnasium.spaces.Discrete(3))
+  dtype, _ = spaces.dtype(space)
+  observ, reward, *_ = buffer_layout.step_layout(4, space).fields
+  assert (observ.dtype, observ.shape) == (dtype, (4,))
+  assert observ.graph_dtype == np.uint8
+  assert observ.graph_shape == (4, dtype.itemsize)
+  assert (reward.graph_dtype, reward.graph_shape) == (np.float32, (4,))
 
 
 @pytest.mark.parametrize("space, dtype, shape", [
     (_BOX, np.float32, (4, 2, 3)),
     (gymnasium.spaces.Box(-1, 1, (), np.float64), np.float32, (4,)),
     (gymnasium.spaces.Discrete(7, start=3), np.int64, (4,))])
-def test_actions(space, dtype, shape):
-  assert buffer_layout.action_layout(4, space).fields == [
+def test_action_layout_holds_actions_and_active(space, dtype, shape):
+  assert _specs(buffer_layout.action_layout(4, space)) == [
       ("action", dtype, shape), ("active", np.bool_, (4,))]
 
 
@@ -60,44 +72,44 @@ _observations = pytest.mark.parametrize("space, dtype, shape", [
 
 
 @_observations
-def test_answers(space, dtype, shape):
-  assert buffer_layout.step_layout(4, space).fields == [
+def test_step_layout_holds_the_result_of_a_step(space, dtype, shape):
+  assert _specs(buffer_layout.step_layout(4, space)) == [
       ("observ", dtype, shape), ("reward", np.float32, (4,)),
       ("terminated", np.bool_, (4,)), ("truncated", np.bool_, (4,)),
       ("valid", np.bool_, (4,))]
 
 
 @_observations
-def test_what_is_left_beside_the_answers(space, dtype, shape):
-  assert buffer_layout.final_layout(4, space).fields == [
-      ("final_observ", dtype, shape), ("seconds", np.float64, (4,))]
+def test_step_layout_holds_the_observation_once(space, dtype, shape):
+  once = np.zeros(shape, dtype).nbytes
+  # Reward and three flags take one cache line each.
+  assert buffer_layout.step_layout(4, space).num_bytes == (
+      -(-once // _CACHE_LINE) * _CACHE_LINE + 4 * _CACHE_LINE)
 
 
 @_observations
-def test_answers_hold_the_observation_once(space, dtype, shape):
-  once = np.zeros(shape, dtype).nbytes
-  line = buffer_layout.Layout.ALIGNMENT
-  # Reward and three flags take a line each.
-  assert buffer_layout.step_layout(4, space).num_bytes == (
-      -(-once // line) * line + 4 * line)
+def test_batch_layout_adds_last_observations_and_seconds(space, dtype, shape):
+  action = gymnasium.spaces.Discrete(3)
+  assert _specs(buffer_layout.batch_layout(4, space, action)) == [
+      *_specs(buffer_layout.action_layout(4, action)),
+      *_specs(buffer_layout.step_layout(4, space)),
+      ("final_observ", dtype, shape), ("seconds", np.float64, (4,))]
 
 
-def test_batch_is_actions_answers_and_what_is_beside_them():
-  spaces = _BOX, gymnasium.spaces.Discrete(3)
-  layouts = [buffer_layout.action_layout(5, spaces[1]),
-             buffer_layout.step_layout(5, spaces[0]),
-             buffer_layout.final_layout(5, spaces[0])]
-  sizes = [part.num_bytes for part in layouts]
-  assert buffer_layout.batch_bytes(5, *spaces) == sum(sizes)
-  buffer = np.random.default_rng(0).integers(0, 256, sum(sizes), np.uint8)
-  views = buffer_layout.batch_views(buffer, 5, *spaces)
+def test_action_and_step_layout_are_slices_of_the_batch_layout():
+  box_discrete = _BOX, gymnasium.spaces.Discrete(3)
+  size = buffer_layout.batch_bytes(5, *box_discrete)
+  buffer = np.random.default_rng(0).integers(0, 256, size, np.uint8)
+  views = buffer_layout.batch_views(buffer, 5, *box_discrete)
   assert list(views) == ["action", "active", "observ", "reward", "terminated",
                          "truncated", "valid", "final_observ", "seconds"]
   assert views["action"].tobytes() == buffer[:5 * 8].tobytes()
-  for number, part in enumerate(layouts):
-    begin = sum(sizes[:number])
-    alone = part.views(buffer[begin:begin + sizes[number]])
-    for name, array in alone.items():
+  start = 0
+  for layout in (buffer_layout.action_layout(5, box_discrete[1]),
+                 buffer_layout.step_layout(5, box_discrete[0])):
+    separate = layout.views(buffer[start:start + layout.num_bytes])
+    start += layout.num_bytes
+    for name, array in separate.items():
       assert np.shares_memory(array, views[name])
       assert array.shape == views[name].shape
       assert array.tobytes() == views[name].tobytes()

@@ -1,4 +1,4 @@
-"""Columns become what Gymnasium makes of infos, however they are shared out."""
+"""Batched columns equal Gymnasium's infos for every split of the batch."""
 
 import numpy as np
 import pytest
@@ -8,23 +8,24 @@ from agents.environments.data import infos
 
 _INFOS = {
     "numbers": [{"a": 1.5, "b": 2}, {"a": 2.5, "b": 3}, {"a": 0.5, "b": 4}],
-    "of some": [{}, {"a": 1.0}, {}],
-    "of others": [{"a": 1}, {"b": True}, {"a": 2, "c": np.float32(3)}],
+    "in one environment": [{}, {"a": 1.0}, {}],
+    "different keys": [{"a": 1}, {"b": True}, {"a": 2, "c": np.float32(3)}],
     "flags": [{"a": True}, {"a": False}, {"a": np.bool_(True)}],
-    "first a whole number": [{"a": 1}, {"a": 2.5}, {"a": np.int8(3)}],
-    "first a fraction": [{"a": 1.5}, {"a": 2}, {"a": None}],
+    "first value is an integer": [{"a": 1}, {"a": 2.5}, {"a": np.int8(3)}],
+    "first value is a float": [{"a": 1.5}, {"a": 2}, {"a": None}],
     "text": [{"a": "x"}, {"a": 1}, {"b": "y"}],
     "arrays": [{"a": np.ones(2)}, {}, {"a": np.zeros(2)}],
     "nested": [{"a": {"b": 1, "c": {"d": 2.0}}}, {"a": {"b": 3}}, {}],
-    "final": [{"final_obs": 3, "final_info": {"a": 1.0}}, {"b": 2},
-              {"final_obs": np.int64(4), "final_info": {"a": 2.0}}],
+    "final observation and info": [
+        {"final_obs": 3, "final_info": {"a": 1.0}}, {"b": 2},
+        {"final_obs": np.int64(4), "final_info": {"a": 2.0}}],
     "none": [{}, {}, {}],
 }
 
 
 @pytest.mark.parametrize("bounds", [[0, 3], [0, 1, 3], [0, 2, 3], [0, 1, 2, 3]])
 @pytest.mark.parametrize("name", _INFOS)
-def test_equals_gymnasium(name, bounds):
+def test_batched_infos_equal_gymnasium(name, bounds):
   envs = vector.VectorEnv()
   envs.num_envs = 3
   expected = {}

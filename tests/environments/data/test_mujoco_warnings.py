@@ -1,4 +1,4 @@
-"""MuJoCo's warnings are shown once, and never written to a file."""
+"""Each MuJoCo warning is shown once and none is written to a file."""
 
 import re
 
@@ -6,25 +6,25 @@ import pytest
 
 from tests.environments import scripts
 
-# Numbers that are none make the simulation unstable, whatever its version.
+# NaN actions make the simulation of every MuJoCo version unstable.
 _UNSTABLE = """
 import contextlib
 import numpy as np
 from agents import config
 from agents.environments import batch_env
 from agents.environments.making import make
-from agents.environments.workers import pool as workers_lib
+from agents.environments.workers import pool
 
 def play(workers):
   constructor = make.MakeEnv(config.Env({env_id!r}))
   with batch_env.BatchEnv([constructor] * 4, workers) as batch:
     batch.reset()
     for _ in range(20):
-      with contextlib.suppress(ValueError):  # The rewards are none, either.
+      with contextlib.suppress(ValueError):  # Rewards are NaN, too.
         batch.step(np.full((4, 6), np.nan))
 
 if {processes}:
-  with workers_lib.WorkerPool(2) as workers:
+  with pool.WorkerPool(2) as workers:
     play(workers)
     play(workers)
 else:
@@ -37,7 +37,8 @@ else:
 @pytest.mark.parametrize("env_id", [
     "HalfCheetah-v5", "tests.environments.faulty_envs:make_cheetah",
     "tests.environments.faulty_envs:make_cheetah_if_possible"])
-def test_each_warning_once_and_no_file(processes, env_id, tmp_path):
+def test_each_warning_is_shown_once_and_in_no_file(
+    processes, env_id, tmp_path):
   _, stderr = scripts.run(
       _UNSTABLE.format(processes=processes, env_id=env_id), tmp_path)
   shown = re.findall("MuJoCo: (.{30})", stderr)
@@ -47,18 +48,18 @@ def test_each_warning_once_and_no_file(processes, env_id, tmp_path):
   assert not list((tmp_path / "cwd").iterdir())
 
 
-def test_only_new_kinds_are_shown(tmp_path):
+def test_warnings_that_differ_in_numbers_are_shown_once(tmp_path):
   stdout, stderr = scripts.run("""
-from agents.environments.data import mujoco_warnings as mujoco_log
-mujoco_log.warn("Huge value 1.5 at DOF 3.\\n")
-mujoco_log.warn("Huge value 2.75 at DOF 12.")
-mujoco_log.warn("Contact buffer is full.")
+from agents.environments.data import mujoco_warnings
+mujoco_warnings.warn("Huge value 1.5 at DOF 3.\\n")
+mujoco_warnings.warn("Huge value 2.75 at DOF 12.")
+mujoco_warnings.warn("Contact buffer is full.")
 shown = []
-mujoco_log.capture(shown.append)
-mujoco_log.warn("Contact buffer is full.")
-mujoco_log.warn("Something new.")
-mujoco_log.capture()
-mujoco_log.warn("Something newer.")
+mujoco_warnings.capture(shown.append)
+mujoco_warnings.warn("Contact buffer is full.")
+mujoco_warnings.warn("Something new.")
+mujoco_warnings.capture()
+mujoco_warnings.warn("Something newer.")
 print(shown)
 """, tmp_path)
   assert stderr.splitlines() == [
@@ -66,12 +67,12 @@ print(shown)
   assert stdout.strip() == "['Something new.', 'Something newer.']"
 
 
-def test_mujoco_is_not_imported_for_it(tmp_path):
+def test_capture_does_not_import_mujoco(tmp_path):
   stdout, _ = scripts.run("""
 import sys
-from agents.environments.data import mujoco_warnings as mujoco_log
-from agents.environments.workers import worker_main as worker
-mujoco_log.capture()
+from agents.environments.data import mujoco_warnings
+from agents.environments.workers import worker_main
+mujoco_warnings.capture()
 print("mujoco" in sys.modules)
 """, tmp_path)
   assert stdout.strip() == "False"

@@ -1,4 +1,4 @@
-"""Actions fit the space that they are for."""
+"""Converted actions lie in the action space."""
 
 import functools
 
@@ -28,7 +28,7 @@ _BOXES = [gymnasium.spaces.Box(
 
 
 def _naive(space, action):
-  """One number after the other, in the precision of Python."""
+  """Convert each number separately, in double precision."""
   result = np.zeros(action.shape)
   for place in np.ndindex(action.shape):
     low = float(space.low[place[1:]])
@@ -58,7 +58,7 @@ def test_actions_span_the_bounds_and_stay_within(space):
 
 
 @pytest.mark.parametrize("space", _BOXES, ids=str)
-def test_bounds_are_reached(space):
+def test_actions_of_one_reach_the_bounds(space):
   convert = action_scaling.action_converter(space)
   ones = np.ones((1, *space.shape), np.float32)
   low, high = convert(-ones)[0], convert(ones)[0]
@@ -78,7 +78,7 @@ def test_rounding_does_not_leave_the_space(dtype):
   assert all(space.contains(row) for row in converted)
 
 
-def test_unbounded_actions_are_left_alone():
+def test_unbounded_actions_do_not_change():
   space = gymnasium.spaces.Box(-_INF, _INF, (2,), np.float32)
   action = np.array([[-1e30, 3], [0.1, 7]], np.float32)
   converted = action_scaling.action_converter(space)(action)
@@ -93,7 +93,7 @@ def test_one_bound_clips_without_scaling():
       [0, -3], [0.25, 0.25], [3, 0.5]]
 
 
-def test_discrete_actions_count_from_the_start():
+def test_discrete_actions_start_at_the_space_start():
   space = gymnasium.spaces.Discrete(3, start=-1)
   converted = action_scaling.action_converter(space)(np.arange(3))
   assert converted == [-1, 0, 1]
@@ -102,8 +102,8 @@ def test_discrete_actions_count_from_the_start():
 
 @pytest.mark.parametrize(
     "space", [*_BOXES, gymnasium.spaces.Discrete(3, start=5)], ids=str)
-def test_environments_receive_what_their_space_contains(mode, space):
-  # The environment itself raises if they do not.
+def test_environments_receive_actions_of_their_space(mode, space):
+  # The environment raises for any other action.
   with batch_env.BatchEnv(
       [functools.partial(faulty_envs.Strict, space)] * 3, mode) as batch:
     batch.reset()

@@ -1,4 +1,4 @@
-"""Ids that were registered here are known in workers, too."""
+"""Workers know the ids that the trainer's process registered."""
 
 import gymnasium
 import numpy as np
@@ -10,8 +10,8 @@ from tests import toy
 
 
 @pytest.fixture
-def local():
-  """Register a class that no other process can import, and what can't be sent.
+def local_id():
+  """Register a class that workers can't import, and one that can't be pickled.
   """
   class Local(toy.Counter):
     pass
@@ -23,21 +23,22 @@ def local():
     del gymnasium.registry[name]
 
 
-def test_workers_make_what_is_registered_here(local, mode):
-  with batch_env.BatchEnv([lambda: gymnasium.make(local)] * 2, mode) as batch:
+def test_workers_make_ids_of_the_trainer(local_id, mode):
+  constructors = [lambda: gymnasium.make(local_id)] * 2
+  with batch_env.BatchEnv(constructors, mode) as batch:
     batch.reset()
     for _ in range(2):
       step = batch.step(np.zeros((2, 1)))
   assert step.truncated.tolist() == [True, True]
 
 
-def test_what_is_known_stays_as_it_is(local):
+def test_known_ids_are_not_overwritten(local_id):
   packed = gym_registry.packed()
-  assert local in packed and "CartPole-v1" not in packed
-  before = gymnasium.registry[local]
+  assert local_id in packed and "CartPole-v1" not in packed
+  before = gymnasium.registry[local_id]
   gym_registry.add(packed)
-  assert gymnasium.registry[local] is before
-  del gymnasium.registry[local]
+  assert gymnasium.registry[local_id] is before
+  del gymnasium.registry[local_id]
   gym_registry.add({**packed, "Nonsense-v0": b"nonsense"})
-  assert gymnasium.registry[local].max_episode_steps == 2
+  assert gymnasium.registry[local_id].max_episode_steps == 2
   assert "Nonsense-v0" not in gymnasium.registry

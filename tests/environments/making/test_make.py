@@ -1,4 +1,4 @@
-"""Environments are built by name, or it is said why they can't be."""
+"""Environments are built by name, or an error states the reason."""
 
 import cloudpickle
 import gymnasium
@@ -10,6 +10,8 @@ from agents.environments.data import episodes
 from agents.environments.making import make
 from tests import toy
 from tests.environments import faulty_envs
+
+_FAULTY = faulty_envs.__name__
 
 
 def _make(env_id, render_mode=None, **options):
@@ -28,29 +30,29 @@ def _play(env, action=None, seed=0):
   return rewards, terminated, truncated
 
 
-def test_gymnasium_id():
+def test_gymnasium_id_is_built():
   env = _make("CartPole-v1")
   assert env.spec.id == "CartPole-v1"
-  # Its checks of every step would cost time.
+  # Gymnasium's checker would slow down every step.
   assert "PassiveEnvChecker" not in str(env)
   assert len(_play(env)[0]) > 5
 
 
-def test_module_and_class():
+def test_class_of_a_module_is_built():
   env = _make("tests.toy:Counter", kwargs={"length": 7, "truncates": True})
   assert type(env.unwrapped) is toy.Counter
   assert _play(env, 0) == ([1, 2, 3, 4, 5, 6, 7], False, True)
 
 
-def test_module_and_id():
-  env = _make("tests.environments.faulty_envs:Odd-v0", kwargs={"length": 7})
+def test_module_that_registers_an_id_is_imported():
+  env = _make(f"{_FAULTY}:Odd-v0", kwargs={"length": 7})
   assert type(env.unwrapped) is toy.Counter
   # The module registers it with a limit of two steps.
   assert _play(env, 0) == ([1, 2], False, True)
 
 
-def test_module_and_function():
-  env = _make("tests.environments.faulty_envs:make_cheetah")
+def test_function_of_a_module_is_called():
+  env = _make(f"{_FAULTY}:make_cheetah")
   assert env.spec.id == "HalfCheetah-v5"
   env.close()
 
@@ -64,40 +66,40 @@ def test_arguments_reach_the_environment():
 
 
 @pytest.mark.parametrize("max_length", [5, 250])
-def test_max_length_replaces_the_limit_of_the_task(max_length):
+def test_max_length_replaces_the_time_limit_of_the_task(max_length):
   rewards, terminated, truncated = _play(
       _make("Pendulum-v1", max_length=max_length))
   assert (len(rewards), terminated, truncated) == (max_length, False, True)
   assert len(_play(_make("Pendulum-v1"))[0]) == 200
 
 
-def test_max_length_leaves_termination():
+def test_max_length_does_not_change_termination():
   env = _make("tests.toy:Counter", max_length=4)
   assert _play(env, 0) == ([1, 2, 3], True, False)
 
 
-def test_max_length_counts_decisions_of_the_agent():
+def test_max_length_counts_steps_of_the_agent():
   env = _make("tests.toy:Counter", kwargs={"length": 100}, max_length=2,
               action_repeat=3, random_start=4)
   for seed in range(5):
     start = int(env.reset(seed=seed)[0][1])
-    # A random action is repeated, too.
+    # Random actions are repeated as well.
     assert start % 3 == 0
     expected = [sum(range(start + first, start + first + 3))
                 for first in (1, 4)]
     assert _play(env, 0, seed) == (expected, False, True)
 
 
-def test_all_wrappers_together():
+def test_wrappers_of_all_settings_combine():
   env = _make("Hopper-v5", max_length=5, action_repeat=2, random_start=3,
               frame_delta=True)
   rewards = _play(env)[0]
   assert 1 <= len(rewards) <= 5
 
 
-def test_wrappers_by_name():
+def test_wrappers_are_applied_by_name():
   env = _make("Pendulum-v1", wrappers=(
-      {"tests.environments.faulty_envs:Doubled": {"by": 3}},
+      {f"{_FAULTY}:Doubled": {"by": 3}},
       {"DelayObservation": {"delay": 1}},
       {"TransformReward": {"func": float}}), max_length=5)
   plain = _make("Pendulum-v1")
@@ -112,7 +114,7 @@ def test_wrappers_by_name():
   plain.close()
 
 
-def test_pixels_of_a_control_task():
+def test_wrappers_turn_a_control_task_into_images():
   pytest.importorskip("cv2")
   env = _make("CartPole-v1", kwargs={"render_mode": "rgb_array"}, wrappers=(
       {"AddRenderObservation": {"render_only": True}},
@@ -123,7 +125,7 @@ def test_pixels_of_a_control_task():
   assert observ.dtype == np.uint8 and observ.min() < 100 < observ.max()
 
 
-def test_constructor_travels_to_workers():
+def test_constructor_can_be_pickled():
   constructor = make.MakeEnv(config_lib.Env(
       "tests.toy:Counter", {"length": 7}, max_length=5))
   assert str(constructor) == "tests.toy:Counter"
@@ -139,11 +141,11 @@ def test_constructor_travels_to_workers():
     (config_lib.Env("no_such_module:Env-v0"), "no_such_module"),
     (config_lib.Env("tests.toy:Countre"), "Countre"),
     (config_lib.Env("tests.toy:Countre-v0"), "Countre"),
-    (config_lib.Env("tests.environments.faulty_envs:make_nothing"), "NoneType"),
-    (config_lib.Env("tests.toy:os"), "neither a class of env"),
-    (config_lib.Env("os:getcwd"), "neither a class of env"),
-    (config_lib.Env("fractions:Fraction"), "neither a class of env"),
-    (config_lib.Env("tests.environments.faulty_envs:Empty"), "neither a class of env"),
+    (config_lib.Env(f"{_FAULTY}:make_nothing"), "NoneType"),
+    (config_lib.Env("tests.toy:os"), "must be an environment class"),
+    (config_lib.Env("os:getcwd"), "must be an environment class"),
+    (config_lib.Env("fractions:Fraction"), "must be an environment class"),
+    (config_lib.Env(f"{_FAULTY}:Empty"), "must be an environment class"),
     (config_lib.Env("HalfCheetah-v5", {"speed": 3}), "speed"),
     (config_lib.Env("tests.toy:Counter", {"speed": 3}), "speed"),
     (config_lib.Env("tests.toy:Counter", {3: 3}), "3"),
@@ -158,31 +160,31 @@ def test_constructor_travels_to_workers():
         "speed": 3}},)), "speed"),
     (config_lib.Env("CartPole-v1", wrappers=({"AddRenderObservation": {}},)),
      "render_mode"),
-    (config_lib.Env("tests.commands.test_environment_checker:Wordy"),
+    (config_lib.Env("tests.commands.test_environment_checker:TextObservation"),
      "Observation space Text"),
     (config_lib.Env("FrozenLake-v1", frame_delta=True), "frame_delta")])
-def test_check_names_what_does_not_work(env, message):
+def test_check_names_the_mistake(env, message):
   with pytest.raises(config_lib.ConfigError, match=message):
     make.check(env)
 
 
-def test_check_notes_endless_episodes():
+def test_check_notes_missing_time_limit():
   note, = make.check(config_lib.Env("tests.toy:Counter"))
   assert "tests.toy:Counter declares no time limit" in note
   assert "env.max_length" in note
   assert make.check(config_lib.Env("tests.toy:Counter", max_length=9)) == []
   assert make.check(config_lib.Env("CartPole-v1")) == []
-  assert make.check(config_lib.Env("tests.environments.faulty_envs:Odd-v0")) == []
+  assert make.check(config_lib.Env(f"{_FAULTY}:Odd-v0")) == []
 
 
-def test_check_notes_what_is_no_image():
+def test_check_notes_observations_that_only_look_like_images():
   note, = make.check(config_lib.Env(
-      "Blackjack-v1", wrappers=({"tests.environments.making.test_make:Float": {}},)))
-  assert "(40, 36, 3) of float32, which networks see as a vector" in note
+      "Blackjack-v1", wrappers=({f"{__name__}:FloatImage": {}},)))
+  assert "(40, 36, 3) of float32, which networks treat as a vector" in note
 
 
-class Float(gymnasium.ObservationWrapper):
-  """Shows pictures in floats."""
+class FloatImage(gymnasium.ObservationWrapper):
+  """Observes images of floats."""
 
   def __init__(self, env):
     super().__init__(gymnasium.wrappers.TimeLimit(env, 9))
@@ -192,7 +194,7 @@ class Float(gymnasium.ObservationWrapper):
     return np.zeros((40, 36, 3), np.float32)
 
 
-def test_what_does_not_end_is_truncated():
+def test_endless_episodes_are_truncated():
   env = make.MakeEnv(config_lib.Env("CliffWalking-v1"))()
   env.reset(seed=0)
   up, steps, truncated = 0, 0, False
@@ -208,7 +210,7 @@ def test_what_does_not_end_is_truncated():
     (config_lib.Env("CliffWalking-v1", max_length=7), 7),
     (config_lib.Env("HalfCheetah-v5", action_repeat=3), 334),
     (config_lib.Env("tests.toy:Counter"), None)])
-def test_time_limits_are_known_without_an_environment(env, expected):
+def test_stated_length_needs_no_environment(env, expected):
   assert make.stated_length(env) == expected
 
 
@@ -217,19 +219,19 @@ def test_time_limits_are_known_without_an_environment(env, expected):
     (config_lib.Env("HalfCheetah-v5", action_repeat=4), 250),
     (config_lib.Env("HalfCheetah-v5", action_repeat=3), 334),
     (config_lib.Env("Pendulum-v1", action_repeat=300), 1),
-    # That limit counts the agent's own steps.
+    # `max_length` counts steps of the agent.
     (config_lib.Env("HalfCheetah-v5", max_length=7, action_repeat=3), 7),
     (config_lib.Env("Pendulum-v1", max_length=900), 900),
     (config_lib.Env("Pendulum-v1", frame_delta=True, random_start=9), 200),
     (config_lib.Env("tests.toy:Counter", max_length=9), 9),
-    (config_lib.Env("tests.environments.faulty_envs:Odd-v0"), 2),
-    (config_lib.Env("tests.environments.faulty_envs:make_cheetah"), 1000)], ids=str)
-def test_longest_episode(env, expected):
+    (config_lib.Env(f"{_FAULTY}:Odd-v0"), 2),
+    (config_lib.Env(f"{_FAULTY}:make_cheetah"), 1000)], ids=str)
+def test_max_length_of_an_episode(env, expected):
   assert make.max_length(env) == expected
 
 
 @pytest.mark.parametrize("action_repeat", [3, 7, 250])
-def test_no_episode_is_longer_than_that(action_repeat):
+def test_no_episode_is_longer_than_max_length(action_repeat):
   config = config_lib.Env(
       "Pendulum-v1", action_repeat=action_repeat, random_start=2)
   env = make.MakeEnv(config)()
@@ -237,35 +239,35 @@ def test_no_episode_is_longer_than_that(action_repeat):
   assert max(lengths) == make.max_length(config)
 
 
-def test_longest_episode_that_nobody_knows():
+def test_unknown_max_length_is_an_error():
   with pytest.raises(
       config_lib.ConfigError,
       match="tests.toy:Counter registers no time limit.*set env.max_length"):
     make.max_length(config_lib.Env("tests.toy:Counter"))
 
 
-def test_looking_for_the_limit_closes_what_it_builds(tmp_path):
+def test_max_length_closes_the_environment(tmp_path):
   path = tmp_path / "diary"
-  env = config_lib.Env("tests.environments.faulty_envs:Diary", {"path": str(path)})
+  env = config_lib.Env(f"{_FAULTY}:Diary", {"path": str(path)})
   with pytest.raises(config_lib.ConfigError, match="no time limit"):
     make.max_length(env)
   assert path.read_text().split() == ["built", "closed"]
 
 
-def test_check_finds_what_can_be_filmed():
+def test_check_requires_a_render_mode_for_films():
   assert make.check(config_lib.Env("HalfCheetah-v5"), filmed=True) == []
   with pytest.raises(config_lib.ConfigError, match="rgb_array"):
     make.check(config_lib.Env("tests.toy:Counter", max_length=9), filmed=True)
 
 
-def test_check_closes_what_it_builds(tmp_path):
+def test_check_closes_the_environment(tmp_path):
   path = tmp_path / "diary"
   kwargs = {"path": str(path)}
-  make.check(config_lib.Env("tests.environments.faulty_envs:Diary", kwargs))
+  make.check(config_lib.Env(f"{_FAULTY}:Diary", kwargs))
   assert path.read_text().split() == ["built", "closed"]
 
 
-def test_registered_environments_keep_their_spaces():
+def test_made_environment_has_the_spaces_of_the_task():
   env = _make("HalfCheetah-v5")
   assert isinstance(env.observation_space, gymnasium.spaces.Box)
   assert env.observation_space.shape == (17,)
@@ -285,7 +287,7 @@ def _first_lengths(constructors, seed):
   return lengths
 
 
-def test_first_episodes_of_a_staggered_batch_end_one_after_the_other():
+def test_first_episodes_of_a_staggered_batch_end_at_different_times():
   constructors = make.staggered(
       config_lib.Env("Pendulum-v1", action_repeat=2), 4, 7)
   assert _first_lengths(constructors, 7) == [
@@ -296,6 +298,6 @@ def test_first_episodes_of_a_staggered_batch_end_one_after_the_other():
       1, 2, 2, 3, 3]
 
 
-def test_what_has_no_limit_is_not_staggered():
+def test_tasks_without_time_limit_are_not_staggered():
   config = config_lib.Env("tests.toy:Counter")
   assert make.staggered(config, 3, 7) == [make.MakeEnv(config)] * 3

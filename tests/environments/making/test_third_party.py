@@ -1,4 +1,4 @@
-"""Environments of other packages are found, or it is said what brings them."""
+"""Ids of other packages are registered, or an error names their extra."""
 
 import importlib
 import pathlib
@@ -30,24 +30,24 @@ def test_each_id_belongs_to_an_extra(env_id):
 @pytest.mark.parametrize("env_id", [
     "HalfCheetah-v5", "CartPole-v1", "Handy-v0", "my.ALE/Pong-v5",
     "tests.toy:HandReach", "FetchTasks:Arm"])
-def test_others_need_no_other_package(env_id):
+def test_other_ids_need_no_package(env_id):
   assert third_party.find(env_id) is None
   third_party.register(env_id)
 
 
 @pytest.mark.parametrize("env_id", _IDS)
-def test_what_is_missing_is_told(env_id, monkeypatch):
+def test_error_names_the_missing_extra(env_id, monkeypatch):
   for module in third_party.find(env_id).modules:
-    monkeypatch.setitem(sys.modules, module, None)  # As if not installed.
+    monkeypatch.setitem(sys.modules, module, None)  # Hides the module.
   with pytest.raises(config_lib.ConfigError) as caught:
     make.check(config_lib.Env(env_id))
   assert f"`pip install 'batch-ppo[{_IDS[env_id]}]'`" in str(caught.value)
   assert f"env.id={env_id} needs " in str(caught.value)
 
 
-def test_packages_that_do_not_fit_each_other_are_told(monkeypatch):
+def test_error_names_the_extra_of_incompatible_packages(monkeypatch):
   def fail(name):
-    raise AttributeError(f"{name} wants an older MuJoCo.")
+    raise AttributeError(f"{name} needs an older MuJoCo.")
   monkeypatch.setattr(importlib, "import_module", fail)
   with pytest.raises(
       config_lib.ConfigError, match=r"batch-ppo\[dm-control\].*an older Mu"):
@@ -58,7 +58,7 @@ def test_packages_that_do_not_fit_each_other_are_told(monkeypatch):
     ("ALE/Pong-v5", "ale_py"), ("dm_control/cheetah-run-v0", "shimmy"),
     ("PointMaze_UMazeDense-v3", "gymnasium_robotics"),
     ("LunarLander-v3", "Box2D")])
-def test_they_are_built(env_id, module):
+def test_environments_of_other_packages_are_built(env_id, module):
   pytest.importorskip(module)
   env = make.MakeEnv(config_lib.Env(
       env_id, wrappers=({"FlattenObservation": {}},)))()
