@@ -27,6 +27,7 @@ from agents.networks import convolutional
 from agents.networks import feed_forward
 from agents.networks import torso
 from agents.ops import random
+from agents.simulation import evaluator
 from agents.simulation import in_graph_batch_env
 from agents.simulation import rollout
 from agents.training import cost_model
@@ -276,10 +277,11 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None
     workers: Processes that step environments; None steps them in this one.
   """
   env = train_env(config, workers)
+  algorithm = learner(config, env)
   return trainer_lib.Trainer(
-      learner(config, env), in_graph_batch_env.InGraphBatchEnv(env),
-      in_graph_batch_env.InGraphBatchEnv(eval_env(config, workers)),
-      memory(config))
+      algorithm, in_graph_batch_env.InGraphBatchEnv(env), evaluator.Evaluator(
+          in_graph_batch_env.InGraphBatchEnv(eval_env(config, workers)),
+          algorithm, explore=False), memory(config))
 
 
 def memory(config: config_lib.Config) -> rollout.Memory:

@@ -11,6 +11,7 @@ from agents import config as config_lib
 from agents.distributed import cluster as cluster_lib
 from agents.distributed import collectives
 from agents.distributed import coordinator
+from agents.distributed import evaluator
 from agents.distributed import shared_updates
 from agents.distributed import trainer as trainer_lib
 from agents.environments.workers import pool
@@ -70,10 +71,12 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None,
       ) if config.data_parallel else None
   trainer_type = (trainer_lib.DistributedTrainer if communicator.rank
                   else coordinator.Coordinator)
+  algorithm = build.algorithm(
+      config, train_env.observation_space, train_env.action_space,
+      algorithm_type)
   return trainer_type(
-      build.algorithm(config, train_env.observation_space,
-                      train_env.action_space, algorithm_type),
-      in_graph_batch_env.InGraphBatchEnv(train_env), eval_env,
+      algorithm, in_graph_batch_env.InGraphBatchEnv(train_env),
+      evaluator.DistributedEvaluator(
+          eval_env, algorithm, communicator, num_eval_envs),
       build.memory(config), trainer_lib.Share(
-          communicator, rows, config.num_envs, num_eval_envs,
-          config.data_parallel))
+          communicator, rows, config.num_envs, config.data_parallel))

@@ -13,7 +13,7 @@ from agents.simulation import rollout
 from agents.simulation import simulate
 
 
-class DistributedEvaluator(evaluator.Evaluator):
+class DistributedEvaluator:
   """Plays this machine's share of the episodes.
 
   Args:
@@ -29,28 +29,37 @@ class DistributedEvaluator(evaluator.Evaluator):
     self._rows = communicator.local_rows(num_envs)
     self._num_envs = num_envs
     self._communicator = communicator
-    if env:
-      algorithm = actor.PaddedActor(algorithm, self._rows, num_envs)
-    super().__init__(env, algorithm, explore=False)
+    self._local = evaluator.Evaluator(
+        env, actor.PaddedActor(algorithm, self._rows, num_envs), explore=False
+        ) if env else None
 
   def play(self, num_episodes: int, stop: Callable[[], bool] = lambda: False
            ) -> list[episodes.Episode] | None:
     """See `Evaluator.play`; aborts if any machine does.
 
+    Args:
+      num_episodes: Number of episodes of all machines.
+      stop: Called now and then; returns whether to abort.
+
     Returns:
       The episodes of this machine, or None if aborted.
     """
     unfinished = False
-    if self._env:
+    if self._local:
       shares = rollout.shares(num_episodes, self._num_envs)
-      carry, left = self._begin(shares[self._rows])
+      carry, left = self._local.begin(shares[self._rows])
       unfinished = bool(left.numpy().any())
     while True:
       gathered = self._communicator.all_gather_object((unfinished, stop()))
       if not any(others_unfinished for others_unfinished, _ in gathered):
-        return self._env.batch_env.take_finished() if self._env else []
+        return self._local.take_finished() if self._local else []
       if any(stopped for _, stopped in gathered):
         return None
-      if unfinished:
-        carry, left = self._advance(carry, left)
+      if self._local and unfinished:
+        carry, left = self._local.advance(carry, left)
         unfinished = bool(left.numpy().any())
+
+  def close(self):
+    """Closes the environments of this machine. Can be repeated."""
+    if self._local:
+      self._local.close()

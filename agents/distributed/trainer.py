@@ -16,7 +16,7 @@ from agents import spaces
 from agents import types
 from agents.distributed import actor as actor_lib
 from agents.distributed import collectives
-from agents.distributed import evaluator
+from agents.distributed import evaluator as evaluator_lib
 from agents.distributed import gather
 from agents.distributed import rollout_status
 from agents.environments.data import episodes as episodes_lib
@@ -33,7 +33,6 @@ class Share(NamedTuple):
   communicator: collectives.Communicator
   rows: slice  # Training environments that this machine steps.
   num_envs: int  # Training environments of all machines.
-  num_eval_envs: int  # Evaluation environments of all machines.
   shared_updates: bool  # Whether machines share the work of gradient steps.
 
 
@@ -43,8 +42,7 @@ class DistributedTrainer(trainer.Trainer):
   Args:
     algorithm: Acts and learns.
     train_env: Environments of this machine to learn from.
-    eval_env: Environments of this machine for evaluations; None if others
-      evaluate.
+    evaluator: Plays this machine's share of the evaluations.
     memory: Size and layout of the batch of all machines.
     share: This machine's part of the run.
 
@@ -53,18 +51,16 @@ class DistributedTrainer(trainer.Trainer):
 
   def __init__(self, algorithm: trainer.Algorithm,
                train_env: in_graph_batch_env.InGraphBatchEnv,
-               eval_env: in_graph_batch_env.InGraphBatchEnv | None,
+               evaluator: evaluator_lib.DistributedEvaluator,
                memory: rollout.Memory, share: Share):
-    super().__init__(algorithm, train_env, eval_env, memory)
-    self.fingerprint = b""  # Metrics of the latest epoch, equal on all machines.
+    super().__init__(algorithm, train_env, evaluator, memory)
+    self.fingerprint = b""  # Metrics of the latest epoch.
     self.collecting_seconds: list[float] = []  # One number per machine.
     self.stop_elsewhere = False
     self.stop: Callable[[], bool] = bool  # Whether this machine shall stop.
     self._share = share
     self._communicator = share.communicator
     self._actor = actor_lib.PaddedActor(algorithm, share.rows, share.num_envs)
-    self._evaluator = evaluator.DistributedEvaluator(
-        eval_env, algorithm, share.communicator, share.num_eval_envs)
     self._action_dtype = train_env.batch_env.action_layout.fields[0].dtype
     self._epoch_start = 0.0
 
@@ -126,12 +122,6 @@ class DistributedTrainer(trainer.Trainer):
     for variable in self.algorithm.variables().values():
       value = zlib.crc32(np.asarray(variable).tobytes(), value)
     return value
-
-  def close(self):
-    """See `Trainer.close`."""
-    self.train_env.batch_env.close()
-    if self._eval_env:
-      self._eval_env.batch_env.close()
 
   def _collected(self, samples: epoch_result.Samples) -> tuple[
       list[episodes_lib.Episode], episodes_lib.EpisodeState]:

@@ -95,7 +95,7 @@ class BatchEnv:
     try:
       self.observation_space = probe.observation_space
       self.action_space = probe.action_space
-      self._block_class = block_class or self._select_block_class(probe)
+      self._block_class: Any = block_class or self._select_block_class(probe)
     finally:
       probe.close()
     spaces.check(self.observation_space, self.action_space)
@@ -117,6 +117,7 @@ class BatchEnv:
     self._statistics = self._statistics_class(
         self._log, self.failure_budget, first, self.parallel)
     self._consistent = True  # False if only some environments have stepped.
+    self._block: Any
     self._open()
 
   def __len__(self) -> int:
@@ -373,10 +374,9 @@ class BatchEnv:
 
   def close(self):
     """Closes every environment. Can be repeated."""
-    self.is_closed = True
-    block, self._block = self._block, None
-    if block is not None:
-      block.close()
+    if not self.is_closed:
+      self.is_closed = True
+      self._block.close()
 
   def __enter__(self) -> BatchEnv:
     return self
@@ -395,7 +395,6 @@ class BatchEnv:
     size = len(self)
     both_spaces = self.observation_space, self.action_space
     start = self.action_layout.num_bytes
-    self._block: Any = None
     descriptor = shared_memory.create(
         buffer_layout.batch_bytes(size, *both_spaces))
     with contextlib.ExitStack() as stack:

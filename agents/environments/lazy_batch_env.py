@@ -14,7 +14,6 @@ class LazyBatchEnv(batch_env.BatchEnv):
   """
 
   _opened = False
-  _block = None
 
   def _open(self):
     """Does nothing, because the constructor calls it too early."""
@@ -24,3 +23,9 @@ class LazyBatchEnv(batch_env.BatchEnv):
     if not self._opened:
       super()._open()
       self._opened = True
+
+  def close(self):
+    """See `BatchEnv.close`."""
+    if self._opened:
+      super().close()
+    self.is_closed = True

@@ -43,25 +43,48 @@ class Evaluator:
     Returns:
       The episodes in order of their ends, or None if aborted.
     """
-    carry, left = self._begin(
-        rollout.shares(num_episodes, len(self._env)))
+    carry, left = self.begin(rollout.shares(num_episodes, len(self._env)))
     while left.numpy().any():
       if stop():
         return None
-      carry, left = self._advance(carry, left)
+      carry, left = self.advance(carry, left)
+    return self.take_finished()
+
+  def take_finished(self) -> list[episodes.Episode]:
+    """Returns the episodes that ended since `begin`, in order of time."""
     return self._env.batch_env.take_finished()
 
-  def _begin(self, episodes_left: tuple[int, ...]
-             ) -> tuple[types.Carry, tf.Tensor]:
-    """Resets all environments."""
+  def close(self):
+    """Closes the environments. Can be repeated."""
+    self._env.batch_env.close()
+
+  def begin(self, episodes_left: tuple[int, ...]
+            ) -> tuple[types.Carry, tf.Tensor]:
+    """Resets all environments.
+
+    Args:
+      episodes_left: Number of episodes that each environment plays.
+
+    Returns:
+      Carry and episodes to pass to `advance`.
+    """
     batch_env = self._env.batch_env
     batch_env.take_finished()
     carry = simulate.initial_carry(
         batch_env.reset(), state=self._actor.initial_state(len(batch_env)))
     return carry, tf.constant(episodes_left)
 
-  def _advance(self, carry: types.Carry, episodes_left: tf.Tensor
-               ) -> tuple[types.Carry, tf.Tensor]:
+  def advance(self, carry: types.Carry, episodes_left: tf.Tensor
+              ) -> tuple[types.Carry, tf.Tensor]:
+    """Steps the environments for a while.
+
+    Args:
+      carry: Carry of the previous steps.
+      episodes_left: Number of episodes that each environment still plays, [B].
+
+    Returns:
+      Carry and episodes to pass to the next call.
+    """
     with self._env.original_errors():
       return self._chunk(carry, episodes_left)
 

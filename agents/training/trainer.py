@@ -58,20 +58,18 @@ class Trainer:
   Args:
     algorithm: Acts and learns.
     train_env: Environments to learn from, B.
-    eval_env: Environments for evaluations.
+    evaluator: Plays the evaluations.
     memory: Size and layout of the batch that one update learns from.
   """
 
   def __init__(self, algorithm: Algorithm,
                train_env: in_graph_batch_env.InGraphBatchEnv,
-               eval_env: in_graph_batch_env.InGraphBatchEnv,
+               evaluator: evaluator_lib.Evaluator | Any,
                memory: rollout.Memory):
     self.algorithm = algorithm
     self.train_env = train_env
     self.memory = memory
-    self._eval_env = eval_env
-    self._evaluator = evaluator_lib.Evaluator(
-        eval_env, algorithm, explore=False)
+    self._evaluator = evaluator
     self._carry: types.Carry | None = None
     self._episodes: episodes_lib.EpisodeState | None = None
 
@@ -287,7 +285,7 @@ class Trainer:
   def close(self):
     """Closes all environments. Can be repeated."""
     self.train_env.batch_env.close()
-    self._eval_env.batch_env.close()
+    self._evaluator.close()
 
   def _begin(self, episodes: episodes_lib.EpisodeState, step_counter: Any = 0,
              state: Any = None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pickle
 import select
@@ -128,8 +129,8 @@ class WorkerProcess:
         socket.send_fds(self.connection, [b"\0"], [descriptor])
       data = memoryview(protocol.encode(protocol.REQUEST, message))
       while data:
-        data = data[self._retry(
-            select.POLLOUT, lambda rest=data: self.connection.send(rest)):]
+        data = data[self._retry(select.POLLOUT, functools.partial(
+            self.connection.send, data)):]
     except WorkerDied as death:
       self._unreachable = death
     except OSError as error:
@@ -216,7 +217,7 @@ class WorkerProcess:
     while len(data) < size:
       missing = min(size - len(data), 1 << 20)
       part = self._retry(
-          select.POLLIN, lambda count=missing: self.connection.recv(count))
+          select.POLLIN, functools.partial(self.connection.recv, missing))
       if not part:
         raise EOFError
       data += part
