@@ -22,6 +22,13 @@ examples:
 
 
 def main(argv: list[str] | None = None) -> int:
+  """Run the command `check`.
+
+  Args:
+    argv: Arguments of the command; those of the process by default.
+  Returns:
+    Exit code: 1 if there are problems to fix, else 0.
+  """
   name = cli.command("check")
   parser = argparse.ArgumentParser(
       prog=name, allow_abbrev=False, epilog=_EXAMPLES.format(name),

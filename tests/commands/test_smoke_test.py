@@ -1,0 +1,46 @@
+"""The smoke test finds variables that checkpoints forget or that diverge."""
+
+import numpy as np
+import pytest
+
+from agents import build
+from agents import config as config_lib
+from agents.commands import smoke_test
+
+
+class _Trainer:
+  """Adds one to its variables in every epoch."""
+
+  def __init__(self, forgets: str = "", diverges: bool = False):
+    self._forgets = forgets
+    self._variables = {"a": np.zeros(2), "b": np.zeros(2)}
+    if diverges:
+      self._variables["b"] += np.inf
+
+  def start(self):
+    pass
+
+  def epoch(self, progress):
+    self._variables = {
+        name: value + 1 for name, value in self._variables.items()}
+
+  def state(self):
+    return dict(self._variables)
+
+  def load(self, arrays):
+    for name in self._variables.keys() - {self._forgets}:
+      self._variables[name] = arrays[name]
+
+  def close(self):
+    pass
+
+
+@pytest.mark.parametrize("trainer, problem", [
+    (_Trainer(), ""), (_Trainer(forgets="b"), "gives other values of b."),
+    (_Trainer(diverges=True), "is not finite.")],
+    ids=["sound", "forgetful", "diverging"])
+def test_problems_of_a_trainer_are_found(trainer, problem, monkeypatch):
+  monkeypatch.setattr(build, "trainer", lambda config, workers: trainer)
+  config = config_lib.Config().override({"env.id": "CartPole-v1"})
+  text = smoke_test.run_smoke_test(config)
+  assert text.endswith(problem) and bool(text) == bool(problem)
