@@ -2,7 +2,7 @@
 
 Part of a robot's step is what Python computes around the simulator:
 observation, reward, info. For all robots at once that takes next to nothing,
-see `benchmarks.robots`. The formulas are those of Gymnasium's v5 tasks, in the
+see docs/performance.md. The formulas are those of Gymnasium's v5 tasks, in the
 same order of operations.
 """
 
