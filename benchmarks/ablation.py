@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks import learning
-from benchmarks import runs
-from benchmarks import tables
+from benchmarks.common import scored_runs
+from benchmarks.common import tables
 
 # What is different, by its name in the table.
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -37,7 +37,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 PAPER = "--preset paper"
 
 
-def jobs(base: list[runs.Job]) -> list[runs.Job]:
+def jobs(base: list[scored_runs.Job]) -> list[scored_runs.Job]:
   """Return the jobs of all variants, those that change nothing left out."""
   found = []
   for job in base:
@@ -58,7 +58,7 @@ def table(rows: list[dict[str, str]]) -> str:
     for name in names:
       values = [float(row["mean_action"]) for row in rows
                 if (row["config"], row["variant"]) == (name, variant)]
-      cells.append(runs.spread(values) if values else "as is")
+      cells.append(scored_runs.spread(values) if values else "as is")
     if set(cells) != {"as is"}:
       lines.append([variant or "the config", *cells])
   return tables.markdown(["mean action", *names], lines)

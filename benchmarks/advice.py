@@ -8,19 +8,19 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from benchmarks import points as points_lib
+from benchmarks import scaling_points
 
 
 class Advice(NamedTuple):
   """What to set for speed."""
 
-  best: points_lib.Point
+  best: scaling_points.Point
   share: float  # Speed of the defaults in units of the best one's.
   sure: bool  # Whether the best was ahead of the defaults in every round.
 
 
-def choose(speeds: Mapping[points_lib.Point, Sequence[float]],
-           default: points_lib.Point) -> Advice:
+def choose(speeds: Mapping[scaling_points.Point, Sequence[float]],
+           default: scaling_points.Point) -> Advice:
   """Choose the point of the highest median speed.
 
   Args:
@@ -46,7 +46,7 @@ def describe(advice: Advice, config: str) -> str:
   return f"{text}\n\n    {command(advice.best, config)}"
 
 
-def command(point: points_lib.Point, config: str) -> str:
+def command(point: scaling_points.Point, config: str) -> str:
   """Return the command line that trains with these settings."""
   variables = [f"{key}={value}" for key, value in point.variables.items()]
   return " ".join([*variables, shlex.join(

@@ -27,9 +27,9 @@ from agents.environments.making import make
 from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import checkpoint
 from agents.training.run_folder import run_folder
-from benchmarks import machine
-from benchmarks import runs
-from benchmarks import tables
+from benchmarks.common import machine
+from benchmarks.common import scored_runs
+from benchmarks.common import tables
 
 _ROOT = pathlib.Path(__file__).parent.parent
 _FIELDS = ["family", "task", "config", "steps", "untrained", "untrained_std",
@@ -50,12 +50,12 @@ class Task(NamedTuple):
   episodes: int = 20  # That each policy plays.
 
   @property
-  def job(self) -> runs.Job:
+  def job(self) -> scored_runs.Job:
     """The run; few environments, as budgets are short."""
     quick = {"num_envs": 16, "algorithm.segment_length": 64,
              "algorithm.learning_rate": 1e-3} if self.config in (
                  "default", "dm_control") else {}
-    return runs.Job(self.config, self.steps, 0, changes={
+    return scored_runs.Job(self.config, self.steps, 0, changes={
         **quick, "env.id": self.env_id,
         "report_every": -(-self.steps // 5), "checkpoint_every": self.steps,
         "eval_every": self.steps, "eval_episodes": 5, **self.changes})
@@ -67,7 +67,7 @@ class Task(NamedTuple):
 
 
 def _echo(space: str, steps: int = 30_000) -> Task:
-  return Task("spaces", "benchmarks.echo:Echo", steps, changes={
+  return Task("spaces", "benchmarks.envs.echo:Echo", steps, changes={
       "env.kwargs": {"space": space}, "env.max_length": 20}, label=space)
 
 
@@ -134,7 +134,7 @@ def measure(task: Task, logdir: pathlib.Path) -> dict[str, Any]:
             if row["phase"] == "train" and row["steps_per_second"]]
   return {**scores, "steps_per_second": round(statistics.median(speeds)),
           "seconds": round(rows[-1]["seconds"]),
-          "versions": runs.versions(folder)}
+          "versions": scored_runs.versions(folder)}
 
 
 def evaluate(folder: run_folder.RunFolder, episodes: int) -> dict[str, Any]:
@@ -200,16 +200,16 @@ def main(argv: list[str] | None = None):
     about = {"family": task.family, "task": task.name, "config": task.config,
              "steps": str(task.steps)}
     if only and not only & {task.family, task.env_id, task.name} or any(
-        row.items() >= about.items() for row in runs.read(args.results)):
+        row.items() >= about.items() for row in scored_runs.read(args.results)):
       continue
     try:
       make.check(task.job.config.env)
       row = {**about, **measure(task, args.logdir.expanduser()),
-             "commit": runs.commit()}
+             "commit": scored_runs.commit()}
     except (config_lib.ConfigError, machine.Failed) as error:
       print(f"{task.name}: left out. {error}", flush=True)
       continue
-    runs.append(args.results, row, _FIELDS)
+    scored_runs.append(args.results, row, _FIELDS)
     print(f"{task.name}: {row['untrained']} -> {row['trained']}", flush=True)
     write(args.results)
 
@@ -217,7 +217,7 @@ def main(argv: list[str] | None = None):
 def write(results: pathlib.Path):
   """Sort the rows as the tasks are, and write the table beside them."""
   order = [task.name for task in TASKS]
-  rows = sorted(runs.read(results), key=lambda row: (
+  rows = sorted(scored_runs.read(results), key=lambda row: (
       order.index(row["task"]) if row["task"] in order else len(order)))
   with open(results, "w", newline="") as file:
     writer = csv.DictWriter(file, _FIELDS, lineterminator="\n")

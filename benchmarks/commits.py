@@ -23,8 +23,8 @@ import time
 from typing import Any
 
 from agents import configs
-from benchmarks import machine
-from benchmarks import tables
+from benchmarks.common import machine
+from benchmarks.common import tables
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _SECONDS = "total", "stepping", "crossing", "inference", "learning"

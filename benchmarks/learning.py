@@ -16,7 +16,7 @@ import pathlib
 from agents import config as config_lib
 from agents import configs
 from agents.environments.workers import pool
-from benchmarks import runs
+from benchmarks.common import scored_runs
 
 _RESULTS = pathlib.Path(__file__).parent.parent / "docs" / "results"
 
@@ -44,20 +44,20 @@ def options(description: str, configs_default: str, results: str
   return parser
 
 
-def jobs(args: argparse.Namespace) -> list[runs.Job]:
+def jobs(args: argparse.Namespace) -> list[scored_runs.Job]:
   """Return a job for each config and seed."""
   found = []
-  for seed in runs.seeds(args.seeds):
+  for seed in scored_runs.seeds(args.seeds):
     for name in args.configs.split(","):
       _, config = configs.load(name)
-      found.append(runs.Job(name, int(args.steps or config.steps), seed))
+      found.append(scored_runs.Job(name, int(args.steps or config.steps), seed))
   return found
 
 
-def finish(args: argparse.Namespace, wanted: list[runs.Job]
+def finish(args: argparse.Namespace, wanted: list[scored_runs.Job]
            ) -> list[dict[str, str]]:
   """Run the jobs and return their rows."""
-  return runs.run(wanted, args.logdir.expanduser(), args.results,
+  return scored_runs.run(wanted, args.logdir.expanduser(), args.results,
                   args.at_once, args.episodes)
 
 
@@ -69,7 +69,7 @@ def main(argv: list[str] | None = None):
   changes = dict(config_lib.parse_setting(text) for text in args.set)
   rows = finish(args, [job._replace(
       changes=changes, variant=" ".join(args.set)) for job in jobs(args)])
-  print(f"\n{runs.summary(rows)}")
+  print(f"\n{scored_runs.summary(rows)}")
 
 
 if __name__ == "__main__":

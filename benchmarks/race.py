@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 from agents import configs
 from agents.environments.workers import pool
-from benchmarks import machine
-from benchmarks import pictures
-from benchmarks import tables
+from benchmarks.common import machine
+from benchmarks.common import plots
+from benchmarks.common import tables
 
 TRAIN = pathlib.Path(__file__).parent.parent / "train.py"
 CAPTION = (
@@ -66,7 +66,7 @@ def main(argv: list[str] | None = None):
   write_csv(curves, out.with_suffix(".csv"))
   caption = CAPTION.format(
       steps=config.steps, seed=config.seed, cores=pool.cores())
-  pictures.race({name: curve.points for name, curve in curves.items()},
+  plots.race({name: curve.points for name, curve in curves.items()},
                 f"{config.env.id} ({name})", caption, out)
   print(f"Written: {out}, {out.with_suffix('.csv')}")
 
@@ -81,7 +81,7 @@ def ours(*args: str) -> Curve:
 
 def sb3(*args: str) -> Curve:
   """Train by Stable-Baselines3."""
-  output = machine.python("-m", "benchmarks.sb3", *args)
+  output = machine.python("-m", "benchmarks.peers.sb3", *args)
   return Curve(**json.loads(output.splitlines()[-1]))
 
 

@@ -22,10 +22,10 @@ import tqdm
 
 from agents import configs
 from agents.environments.workers import pool
-from benchmarks import findings
-from benchmarks import machine
-from benchmarks import pictures
-from benchmarks import points as points_lib
+from benchmarks import scaling_report
+from benchmarks.common import machine
+from benchmarks.common import plots
+from benchmarks import scaling_points
 from benchmarks import speed as speed_lib
 
 PARTS = ("envs", "workers", "width", "minibatch", "memory", "advice")
@@ -36,15 +36,15 @@ def main(argv: list[str] | None = None):
   machine.warn_if_busy()
   _, config = configs.load(args.config)
   cores = pool.cores()
-  sweeps = {name: points for name, points in points_lib.sweeps(
+  sweeps = {name: points for name, points in scaling_points.sweeps(
       config, cores, args.quick).items() if name in args.only}
-  pairs = points_lib.memory(config, cores) if "memory" in args.only else {}
+  pairs = scaling_points.memory(config, cores) if "memory" in args.only else {}
   choices = others = []
   if "advice" in args.only:
-    choices = points_lib.combinations(config, cores)
-    others = points_lib.other_envs(config, cores)
+    choices = scaling_points.combinations(config, cores)
+    others = scaling_points.other_envs(config, cores)
 
-  def measure(point: points_lib.Point) -> speed_lib.Speed:
+  def measure(point: scaling_points.Point) -> speed_lib.Speed:
     output = machine.python(
         "-m", "benchmarks.speed", "--config", args.config, "--seconds",
         str(args.seconds), *point.args, variables=point.variables)
@@ -54,25 +54,25 @@ def main(argv: list[str] | None = None):
       *(point for points in sweeps.values() for point in points.values()),
       *(point for pair in pairs.values() for point in pair),
       *choices, *others], measure, args.repeats)
-  own = points_lib.own_values(config, cores)
+  own = scaling_points.own_values(config, cores)
   data = {
       "config": args.config, "cores": cores, "repeats": args.repeats,
       "panels": {name: {"own": own[name],
-                        "points": findings.panel(points, results)}
+                        "points": scaling_report.panel(points, results)}
                  for name, points in sweeps.items()},
-      "memory": findings.added_memory(pairs, results),
-      "advice": findings.recommendation(choices, others, results)}
+      "memory": scaling_report.added_memory(pairs, results),
+      "advice": scaling_report.recommendation(choices, others, results)}
   _write(data, args.out)
 
 
-def take_turns(points: Iterable[points_lib.Point],
-               measure: Callable[[points_lib.Point], speed_lib.Speed],
-               repeats: int) -> findings.Results:
+def take_turns(points: Iterable[scaling_points.Point],
+               measure: Callable[[scaling_points.Point], speed_lib.Speed],
+               repeats: int) -> scaling_report.Results:
   """Measure all points once, then again; so noise falls on all alike.
 
   What fails, such as for lack of memory, is told and left out.
   """
-  results: findings.Results = {point: [] for point in points}
+  results: scaling_report.Results = {point: [] for point in points}
   with tqdm.tqdm(total=repeats * len(results), unit="point") as progress:
     for _ in range(repeats):
       for point in list(results):
@@ -87,7 +87,7 @@ def take_turns(points: Iterable[points_lib.Point],
 
 def _write(data: dict, out: str):
   """Print the report and write all files."""
-  text = findings.report(data)
+  text = scaling_report.report(data)
   print(f"\n{text}")
   stem = pathlib.Path(out)
   written = [stem.with_name(stem.name + ending)
@@ -95,7 +95,7 @@ def _write(data: dict, out: str):
   written[0].write_text(text)
   written[1].write_text(json.dumps(data, indent=2) + "\n")
   if data["panels"]:
-    pictures.scaling(data, written[2])
+    plots.scaling(data, written[2])
   else:
     written.pop()
   print(f"Written: {', '.join(map(str, written))}")

@@ -15,7 +15,7 @@ from typing import Any
 
 from agents.commands import settings
 from agents.training.run_folder import checkpoint
-from benchmarks import machine
+from benchmarks.common import machine
 
 _ROOT = pathlib.Path(__file__).parent.parent
 _MARK = "AGENTS_SOAK"  # Environment variable of all processes of a run.
@@ -39,7 +39,7 @@ class Run:
     self._args = ["--config", config, "--steps", str(_STEPS)]
     self._args += ["--preset", preset] if preset else []
     for setting in (
-        "env.id=benchmarks.faulty:Faulty",
+        "env.id=benchmarks.envs.faulty:Faulty",
         f"env.kwargs={{env_id: {env.id}, path: {self.fault}}}",
         "checkpoint_every=20000", "report_every=20000", "eval_every=100000",
         "eval_episodes=4", "env_timeout=5", "max_env_restarts=1000"):

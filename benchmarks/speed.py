@@ -21,7 +21,7 @@ from agents.environments.data import failure_budget
 from agents.environments.making import make
 from agents.environments.workers import pool
 from benchmarks import changed
-from benchmarks import machine
+from benchmarks.common import machine
 
 
 class Speed(NamedTuple):

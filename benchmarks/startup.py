@@ -17,8 +17,8 @@ import time
 
 from agents import configs
 from agents.environments.workers import pool
-from benchmarks import machine
-from benchmarks import tables
+from benchmarks.common import machine
+from benchmarks.common import tables
 
 COLUMNS = {
     "imports": "imports", "built": "environments and networks",

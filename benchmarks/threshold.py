@@ -26,9 +26,9 @@ import gymnasium
 
 from agents import config as config_lib
 from agents import configs
-from benchmarks import machine
-from benchmarks import runs
-from benchmarks import tables
+from benchmarks.common import machine
+from benchmarks.common import scored_runs
+from benchmarks.common import tables
 
 PHASES = {"train": "training episodes", "eval": "evaluation"}
 _ROOT = pathlib.Path(__file__).parent.parent
@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None):
   machine.warn_if_busy()
   settings = [part for text in args.set for part in ("--set", text)]
   found = []
-  for seed in runs.seeds(args.seeds):
+  for seed in scored_runs.seeds(args.seeds):
     found.append(seconds_to(
         goal, "--config", args.config, "--seed", str(seed), *settings))
     print(f"seed {seed}: {json.dumps(found[-1])}", flush=True)

@@ -36,10 +36,10 @@ import numpy as np
 from agents import config as config_lib
 from agents.environments.workers import pool
 from benchmarks import changed
-from benchmarks import machine
-from benchmarks import peers as peers_lib
-from benchmarks import stretch as stretch_lib
-from benchmarks import tables
+from benchmarks.common import machine
+from benchmarks.peers import libraries
+from benchmarks.peers import action_replay
+from benchmarks.common import tables
 
 STEPS = 500
 OURS = ("stepping", "inference", "learning", "training", "new")
@@ -56,7 +56,7 @@ def main():
       "--set", metavar="KEY=VALUE", action="append", default=[],
       help="change a setting of all configs, for peers, too; as for train.py")
   parser.add_argument(
-      "--peers", default="", help=f"any of {','.join(peers_lib.PEERS)}")
+      "--peers", default="", help=f"any of {','.join(libraries.PEERS)}")
   parser.add_argument(
       "--rounds", type=int, default=5, help="of everything in turns")
   parser.add_argument(
@@ -68,10 +68,10 @@ def main():
   args = parser.parse_args()
   peers = [name for name in args.peers.split(",") if name]
   for name in peers:
-    if name not in peers_lib.PEERS:
-      parser.error(f"--peers {name}: choose from {', '.join(peers_lib.PEERS)}.")
-    if not peers_lib.installed(name):
-      parser.error(f"--peers {name}: {peers_lib.PEERS[name][0]} is not "
+    if name not in libraries.PEERS:
+      parser.error(f"--peers {name}: choose from {', '.join(libraries.PEERS)}.")
+    if not libraries.installed(name):
+      parser.error(f"--peers {name}: {libraries.PEERS[name][0]} is not "
                    "installed; see `pip install -e '.[benchmarks]'`.")
   names = args.configs.split(",")
   try:
@@ -114,15 +114,15 @@ def measure(name: str, settings: list[str], peers: list[str], rounds: int,
     ours.train(steps)
     with tempfile.TemporaryDirectory() as folder:
       path = os.path.join(folder, "stretch")
-      stretch_lib.save(ours.record(), path)
+      action_replay.save(ours.record(), path)
       raw = [
-          stretch_lib.Child("benchmarks.stretch", path, str(first), str(last))
+          action_replay.Child("benchmarks.peers.action_replay", path, str(first), str(last))
           for first, last in pool.shares(config.num_envs, len(workers))]
       children = {"raw": raw}
       for peer in peers:
-        for what in peers_lib.PEERS[peer][1]:
+        for what in libraries.PEERS[peer][1]:
           children[what] = [
-              stretch_lib.Child("benchmarks.peers", what, path, name,
+              action_replay.Child("benchmarks.peers.libraries", what, path, name,
                                 *settings)]
       results = []
       for number in range(rounds + 1):
@@ -170,12 +170,12 @@ class Ours:
       done += self._trainer.epoch(0.0).steps
     self._trained = self._variables()
 
-  def record(self) -> stretch_lib.Stretch:
+  def record(self) -> action_replay.Stretch:
     """Play from seeded resets."""
     played = self._collect(self._reset())
     self._experience = played.transitions
     self._actions = played.transitions.action.numpy()
-    return stretch_lib.Stretch(
+    return action_replay.Stretch(
         self._config.env, self._config.seed, self._actions)
 
   def stepping(self) -> float:

@@ -2,12 +2,12 @@ import pytest
 
 from benchmarks import ablation
 from benchmarks import learning
-from benchmarks import runs
+from benchmarks.common import scored_runs
 
 
 @pytest.mark.parametrize("name", ["cheetah", "hopper", "ant"])
 def test_every_variant_is_one_change_that_can_be_trained(name):
-  base = runs.Job(name, 1_000_000, 5)
+  base = scored_runs.Job(name, 1_000_000, 5)
   jobs = {job.variant: job for job in ablation.jobs([base])}
   assert jobs.pop("") == base
   paper = jobs.pop(ablation.PAPER)
@@ -20,7 +20,7 @@ def test_every_variant_is_one_change_that_can_be_trained(name):
 
 def test_variants_that_change_nothing_are_left_out():
   def variants(name):
-    return {job.variant for job in ablation.jobs([runs.Job(name, 1_000, 0)])}
+    return {job.variant for job in ablation.jobs([scored_runs.Job(name, 1_000, 0)])}
   # Ant's step size is held by the KL, and its advantages are normalized.
   assert variants("cheetah") - variants("ant") == {
       "step size held by the KL", "advantages normalized in each minibatch"}
@@ -46,5 +46,5 @@ def test_jobs_are_each_config_with_each_seed():
   args = learning.options("", "cheetah,pendulum", "x.csv").parse_args(
       ["--seeds", "5-6"])
   assert learning.jobs(args) == [
-      runs.Job("cheetah", 1_000_000, 5), runs.Job("pendulum", 300_000, 5),
-      runs.Job("cheetah", 1_000_000, 6), runs.Job("pendulum", 300_000, 6)]
+      scored_runs.Job("cheetah", 1_000_000, 5), scored_runs.Job("pendulum", 300_000, 5),
+      scored_runs.Job("cheetah", 1_000_000, 6), scored_runs.Job("pendulum", 300_000, 6)]

@@ -1,9 +1,9 @@
 from benchmarks import advice
-from benchmarks import points
+from benchmarks import scaling_points
 
-DEFAULT = points.Point()
-TWO = points.Point(("num_workers=2",), threads=1)
-THREE = points.Point(("num_workers=3",))
+DEFAULT = scaling_points.Point()
+TWO = scaling_points.Point(("num_workers=2",), threads=1)
+THREE = scaling_points.Point(("num_workers=3",))
 
 
 def test_the_highest_median_is_chosen():
@@ -30,7 +30,7 @@ def test_the_defaults_may_be_the_fastest():
 
 
 def test_the_command_can_be_pasted_whatever_it_holds():
-  point = points.Point(("network.policy_layers=[64,64]",))
+  point = scaling_points.Point(("network.policy_layers=[64,64]",))
   assert advice.command(point, "my robot.py") == (
       "python train.py --config 'my robot.py' --set "
       "'network.policy_layers=[64,64]'")

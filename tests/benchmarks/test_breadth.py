@@ -8,9 +8,9 @@ import pytest
 from agents import build
 from agents.environments.making import third_party
 from benchmarks import breadth
-from benchmarks import echo
+from benchmarks.envs import echo
 
-_QUICK = ("benchmarks.echo:Echo discrete", "benchmarks.echo:Echo tuple",
+_QUICK = ("benchmarks.envs.echo:Echo discrete", "benchmarks.envs.echo:Echo tuple",
           "CartPole-v1")
 
 
@@ -67,7 +67,7 @@ def test_tasks_that_are_done_or_not_installed_are_left_out(
     raise breadth.machine.Failed("it failed")
   monkeypatch.setattr(breadth, "measure", measure)
   path = tmp_path / "breadth.csv"
-  breadth.runs.append(path, _row(), list(_row()))
+  breadth.scored_runs.append(path, _row(), list(_row()))
   breadth.main(["--results", str(path)])
   assert played == [failing]
   output = capsys.readouterr().out

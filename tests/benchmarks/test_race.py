@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from benchmarks import machine
+from benchmarks.common import machine
 from benchmarks import race
 
 

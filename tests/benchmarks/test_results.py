@@ -8,12 +8,12 @@ import pytest
 
 from agents import configs
 from benchmarks import ablation
-from benchmarks import runs
+from benchmarks.common import scored_runs
 
 _DOCS = pathlib.Path(__file__).parents[2] / "docs"
-_ROWS = runs.read(_DOCS / "results" / "learning.csv")
-_EARLIER = runs.read(_DOCS / "results" / "earlier.csv")
-_PARTS = runs.read(_DOCS / "results" / "ablation.csv")
+_ROWS = scored_runs.read(_DOCS / "results" / "learning.csv")
+_EARLIER = scored_runs.read(_DOCS / "results" / "earlier.csv")
+_PARTS = scored_runs.read(_DOCS / "results" / "ablation.csv")
 # Config, number and unit of its steps if they are told, seeds, both returns.
 _README = re.findall(
     r"^\| `(\w+)`[^|]*\| (?:(\d+)([kM]) \| )?(\d+) \| ([^|]+) \| ([^|]+) \|",
@@ -28,9 +28,9 @@ def test_there_are_results():
     "row", [*_ROWS, *_EARLIER],
     ids=lambda row: f"{row['config']}-{row['seed']}")
 def test_a_row_is_of_the_config_as_it_is(row):
-  job = runs.Job(row["config"], int(row["steps"]), int(row["seed"]))
+  job = scored_runs.Job(row["config"], int(row["steps"]), int(row["seed"]))
   assert not row["variant"] and "dirty" not in row["commit"]
-  assert runs._same(row, runs._about(job, 100))
+  assert scored_runs._same(row, scored_runs._about(job, 100))
   assert json.loads(row["settings"])["env.id"] == row["task"]
 
 
@@ -38,20 +38,20 @@ def test_the_ablation_is_of_the_configs_and_variants_as_they_are():
   found = {(row["config"], row["variant"], int(row["seed"])): row
            for row in _PARTS}
   steps = int(_PARTS[0]["steps"])
-  wanted = ablation.jobs([runs.Job(name, steps, seed)
+  wanted = ablation.jobs([scored_runs.Job(name, steps, seed)
                           for name in ("cheetah", "hopper")
                           for seed in range(3)])
   assert len(found) == len(_PARTS) == len(wanted)
   for job in wanted:
     row = found[job.name, job.variant, job.seed]
-    assert runs._same(row, runs._about(job, 100))
+    assert scored_runs._same(row, scored_runs._about(job, 100))
     assert "dirty" not in row["commit"]
 
 
 def test_the_page_shows_the_tables_of_all_rows():
   page = (_DOCS / "results.md").read_text()
-  assert runs.summary(_ROWS) in page
-  assert runs.summary(_EARLIER) in page
+  assert scored_runs.summary(_ROWS) in page
+  assert scored_runs.summary(_EARLIER) in page
   assert ablation.table(_PARTS) in page
 
 
@@ -66,7 +66,7 @@ def test_the_readme_says_what_the_rows_do(
           if row["config"] == name and int(row["steps"]) == budget]
   assert len(rows) == int(seeds)
   for kind, shown in (("mean_action", mean_action), ("sampled", sampled)):
-    assert runs.spread([float(row[kind]) for row in rows]) == shown.strip()
+    assert scored_runs.spread([float(row[kind]) for row in rows]) == shown.strip()
 
 
 def test_the_readme_shows_all_rows():

@@ -3,12 +3,12 @@ import json
 
 import pytest
 
-from benchmarks import machine
-from benchmarks import points
+from benchmarks.common import machine
+from benchmarks import scaling_points
 from benchmarks import scaling
 from benchmarks.speed import Speed
 
-ONE, TWO = points.Point(("one",)), points.Point(("two",))
+ONE, TWO = scaling_points.Point(("one",)), scaling_points.Point(("two",))
 
 
 def test_points_take_turns_and_the_same_is_measured_once():

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from benchmarks import faulty
+from benchmarks.envs import faulty
 from benchmarks import soak
 
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from agents import config as config_lib
-from benchmarks import machine
+from benchmarks.common import machine
 from benchmarks import speed
 
 CONFIG = config_lib.Config().override({

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import machine
+from benchmarks.common import machine
 from benchmarks import threshold
 from tests import command
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks import echo
+from benchmarks.envs import echo
 
 
 class Painted(echo.Echo):

@@ -1,11 +1,11 @@
 import pytest
 
-from benchmarks import pictures
+from benchmarks.common import plots
 
 
 def test_a_race_without_any_points_of_one_can_be_drawn(tmp_path):
   point = {"seconds": 1.0, "return": 2.0}
-  pictures.race({"one": [point], "other": []}, "title", "caption",
+  plots.race({"one": [point], "other": []}, "title", "caption",
                 tmp_path / "race.png")
   assert (tmp_path / "race.png").read_bytes().startswith(b"\x89PNG")
 
@@ -20,5 +20,5 @@ def test_any_number_of_panels_can_be_drawn(names, tmp_path):
           "memory": {"training": 1e6}, "panels": {
               name: {"own": [], "points": points} for name in names}}
   data["panels"]["envs"]["own"] = [4]
-  pictures.scaling(data, tmp_path / "scaling.png")
+  plots.scaling(data, tmp_path / "scaling.png")
   assert (tmp_path / "scaling.png").read_bytes().startswith(b"\x89PNG")

@@ -15,7 +15,7 @@ from agents import config as config_lib
 from agents.environments.adapters import vector_env as vector_env_lib
 from agents.environments.making import make
 from benchmarks import changed
-from benchmarks import stretch as stretch_lib
+from benchmarks.peers import action_replay
 
 # Name of the peer: (package it needs, what it measures).
 PEERS = {
@@ -30,33 +30,33 @@ def installed(peer: str) -> bool:
   return importlib.util.find_spec(PEERS[peer][0]) is not None
 
 
-def gymnasium_sync(config: config_lib.Config, stretch: stretch_lib.Stretch
+def gymnasium_sync(config: config_lib.Config, stretch: action_replay.Stretch
                    ) -> Callable[[], float]:
   """Stepping in Gymnasium's vector environment, in one process."""
   return _gymnasium(gymnasium.vector.SyncVectorEnv, config, stretch)
 
 
-def gymnasium_async(config: config_lib.Config, stretch: stretch_lib.Stretch
+def gymnasium_async(config: config_lib.Config, stretch: action_replay.Stretch
                     ) -> Callable[[], float]:
   """Stepping in Gymnasium's, a process for each environment."""
   return _gymnasium(gymnasium.vector.AsyncVectorEnv, config, stretch)
 
 
-def vector_env(config: config_lib.Config, stretch: stretch_lib.Stretch
+def vector_env(config: config_lib.Config, stretch: action_replay.Stretch
                ) -> Callable[[], float]:
   """Stepping in ours that returns the same as theirs, a process for each core.
   """
   return _gymnasium(vector_env_lib.VectorEnv, config, stretch)
 
 
-def _gymnasium(kind, config: config_lib.Config, stretch: stretch_lib.Stretch
+def _gymnasium(kind, config: config_lib.Config, stretch: action_replay.Stretch
                ) -> Callable[[], float]:
   env = kind([make.MakeEnv(config.env)] * config.num_envs,
              autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
-  return lambda: stretch_lib.play_vector_env(env, stretch)
+  return lambda: action_replay.play_vector_env(env, stretch)
 
 
-def envpool(config: config_lib.Config, stretch: stretch_lib.Stretch
+def envpool(config: config_lib.Config, stretch: action_replay.Stretch
             ) -> Callable[[], float]:
   """Stepping in EnvPool's C++ threads, one a core.
 
@@ -84,14 +84,14 @@ def envpool(config: config_lib.Config, stretch: stretch_lib.Stretch
   return measure
 
 
-def sb3_training(config: config_lib.Config, stretch: stretch_lib.Stretch
+def sb3_training(config: config_lib.Config, stretch: action_replay.Stretch
                  ) -> Callable[[], float]:
   """Training in Stable-Baselines3 with the config's settings.
 
   All environments are in one process. Each time a new policy learns from as
   many updates as ours.
   """
-  from benchmarks import sb3
+  from benchmarks.peers import sb3
   stable_baselines3 = sb3.library()
   from stable_baselines3.common import vec_env
   env = vec_env.DummyVecEnv([make.MakeEnv(config.env)] * config.num_envs)
@@ -112,5 +112,5 @@ def sb3_training(config: config_lib.Config, stretch: stretch_lib.Stretch
 
 if __name__ == "__main__":
   _what, _path, _name, *_settings = sys.argv[1:]
-  stretch_lib.serve(globals()[_what](
-      changed.load(_name, _settings), stretch_lib.load(_path)))
+  action_replay.serve(globals()[_what](
+      changed.load(_name, _settings), action_replay.load(_path)))

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks import advice as advice_lib
-from benchmarks import points as points_lib
+from benchmarks import scaling_points
 from benchmarks import speed as speed_lib
-from benchmarks import tables
+from benchmarks.common import tables
 
 # All rounds of every point that could be measured.
-Results = dict[points_lib.Point, list[speed_lib.Speed]]
+Results = dict[scaling_points.Point, list[speed_lib.Speed]]
 LABELS = {
     "envs": "environments", "workers": "worker processes",
     "width": "units of every hidden layer", "minibatch": "minibatch size"}
 _NOISY = 0.2  # Spread of the same measurement beyond which it says little.
 
 
-def panel(points: dict[int, points_lib.Point], results: Results
+def panel(points: dict[int, scaling_points.Point], results: Results
           ) -> list[dict[str, Any]]:
   """Return what was measured along one axis, for each place on it."""
   return [{"x": x, "settings": list(point.settings),
@@ -27,7 +27,7 @@ def panel(points: dict[int, points_lib.Point], results: Results
           for x, point in points.items() if point in results]
 
 
-def added_memory(pairs: dict[str, tuple[points_lib.Point, points_lib.Point]],
+def added_memory(pairs: dict[str, tuple[scaling_points.Point, scaling_points.Point]],
                  results: Results) -> dict[str, float]:
   """Return bytes per added environment of all that was measured for it.
 
@@ -41,12 +41,12 @@ def added_memory(pairs: dict[str, tuple[points_lib.Point, points_lib.Point]],
                   if speed.memory is not None] for point in pair]
     if few and many:
       slopes[name] = (statistics.median(many) - statistics.median(few)) / (
-          points_lib.MANY_ENVS - points_lib.FEW_ENVS)
+          scaling_points.MANY_ENVS - scaling_points.FEW_ENVS)
   return slopes
 
 
-def recommendation(choices: Sequence[points_lib.Point],
-                   others: Sequence[points_lib.Point], results: Results
+def recommendation(choices: Sequence[scaling_points.Point],
+                   others: Sequence[scaling_points.Point], results: Results
                    ) -> dict[str, Any] | None:
   """Return the fastest choice, with the speeds of all.
 
@@ -55,7 +55,7 @@ def recommendation(choices: Sequence[points_lib.Point],
     others: Points that learn differently, only to know of.
     results: All measurements.
   """
-  default = points_lib.Point()
+  default = scaling_points.Point()
   speeds = {point: _speeds(results[point]) for point in choices
             if point in results}
   if default not in speeds:
@@ -118,7 +118,7 @@ def _advice(found: dict[str, Any], config: str) -> list[str]:
             for point in points]
   best = found["best"]
   advice = advice_lib.Advice(
-      points_lib.Point(tuple(best["settings"]), best["threads"]),
+      scaling_points.Point(tuple(best["settings"]), best["threads"]),
       found["defaults_reach"], found["ahead_in_every_round"])
   return [
       tables.markdown(

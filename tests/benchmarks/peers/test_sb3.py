@@ -7,8 +7,8 @@ import pytest
 from agents.configs import presets
 
 from agents import config as config_lib
-from benchmarks import machine
-from benchmarks import sb3
+from benchmarks.common import machine
+from benchmarks.peers import sb3
 
 CONFIG = config_lib.Config()
 UNIT = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
@@ -71,7 +71,7 @@ CONFIG = default.CONFIG.override({
     "algorithm.minibatch_size": 32, "steps": 4096, "report_every": 2048})
 """)
   curve = json.loads(machine.python(
-      "-m", "benchmarks.sb3", "--config", str(config), *options
+      "-m", "benchmarks.peers.sb3", "--config", str(config), *options
       ).splitlines()[-1])
   assert [point["step"] for point in curve["points"]] == [2048, 4096]
   assert [point["episodes"] for point in curve["points"]] == [512, 512]

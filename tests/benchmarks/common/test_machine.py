@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from benchmarks import machine
+from benchmarks.common import machine
 
 ROLLUP = """\
 557c04879000-7ffe6ae3c000 ---p 00000000 00:00 0                      [rollup]

@@ -7,7 +7,7 @@ import pytest
 from agents import config as config_lib
 from agents.environments import batch_env
 from agents.environments.making import make
-from benchmarks import stretch as stretch_lib
+from benchmarks.peers import action_replay
 
 ENV = config_lib.Env(id="CartPole-v1")
 
@@ -16,7 +16,7 @@ ENV = config_lib.Env(id="CartPole-v1")
 def stretch():
   """Episodes of CartPole, most of which end within the stretch."""
   action = np.random.default_rng(0).integers(0, 2, (60, 5))
-  return stretch_lib.Stretch(ENV, 3, action)
+  return action_replay.Stretch(ENV, 3, action)
 
 
 @pytest.mark.parametrize("first, last", [(0, 5), (2, 4)])
@@ -27,7 +27,7 @@ def test_plain_loop_steps_what_the_batch_steps(stretch, first, last):
       batch.step(action)
     assert len(batch.finished) > 5
     expected = [np.array(state) for state in batch.get("state")]
-  loop = stretch_lib.Loop(stretch, first, last)
+  loop = action_replay.Loop(stretch, first, last)
   for _ in range(2):  # It begins anew every time.
     assert loop.play() > 0
     states = [np.array(env.unwrapped.state) for env in loop._envs]
@@ -42,7 +42,7 @@ def test_vector_env_gets_the_environments_actions():
       return super().step(actions)
   env = Space([lambda: gymnasium.make("Pendulum-v1")] * 2)
   action = np.array([[[0.5], [-3.0]]], np.float32)
-  rate = stretch_lib.play_vector_env(env, stretch_lib.Stretch(
+  rate = action_replay.play_vector_env(env, action_replay.Stretch(
       config_lib.Env(id="Pendulum-v1"), 0, action))
   env.close()
   assert rate > 0
@@ -50,16 +50,16 @@ def test_vector_env_gets_the_environments_actions():
 
 
 def test_file_holds_the_same(stretch, tmp_path):
-  stretch_lib.save(stretch, str(tmp_path / "stretch"))
-  loaded = stretch_lib.load(str(tmp_path / "stretch"))
+  action_replay.save(stretch, str(tmp_path / "stretch"))
+  loaded = action_replay.load(str(tmp_path / "stretch"))
   assert loaded.config == ENV and loaded.run_seed == 3
   np.testing.assert_array_equal(loaded.action, stretch.action)
 
 
 def test_child_measures_each_time_it_is_asked(stretch, tmp_path):
   path = str(tmp_path / "stretch")
-  stretch_lib.save(stretch, path)
-  child = stretch_lib.Child("benchmarks.stretch", path, "0", "5")
+  action_replay.save(stretch, path)
+  child = action_replay.Child("benchmarks.peers.action_replay", path, "0", "5")
   for _ in range(2):
     child.ask()
     assert child.answer() > 0
@@ -67,8 +67,8 @@ def test_child_measures_each_time_it_is_asked(stretch, tmp_path):
 
 
 def test_child_that_fails_is_an_error(tmp_path):
-  child = stretch_lib.Child(
-      "benchmarks.stretch", str(tmp_path / "missing"), "0", "5")
+  child = action_replay.Child(
+      "benchmarks.peers.action_replay", str(tmp_path / "missing"), "0", "5")
   child.ask()
   with pytest.raises(RuntimeError, match="missing.* failed"):
     child.answer()

@@ -1,6 +1,6 @@
 """What the final policy of a run scores, in fresh environments.
 
-    python -m benchmarks.evaluation ~/logdir/20260101T120000-cheetah
+    python -m benchmarks.common.evaluation ~/logdir/20260101T120000-cheetah
 
 Prints one line of JSON: mean and standard deviation over the episodes, with
 the mean action and with sampled ones.

@@ -3,7 +3,7 @@ from agents.configs import presets
 
 from agents import config as config_lib
 from agents import configs
-from benchmarks import points
+from benchmarks import scaling_points
 
 CONFIG = config_lib.Config()  # 64 environments of 32 steps, minibatches of 64.
 
@@ -17,11 +17,11 @@ def changed(config, point):
 def test_what_the_config_does_anyway_is_no_change():
   same = {"num_envs": 64, "num_workers": 4, "algorithm.minibatch_size": 64,
           "network.policy_layers": [64, 64]}
-  assert points.point(CONFIG, 4, same, threads=4) == points.Point()
+  assert scaling_points.point(CONFIG, 4, same, threads=4) == scaling_points.Point()
 
 
 def test_changes_are_values_of_set():
-  point = points.point(CONFIG, 4, {
+  point = scaling_points.point(CONFIG, 4, {
       "num_workers": 2, "network.policy_layers": [32, 32]}, threads=1)
   assert point.args == [
       "--set", "num_workers=2", "--set", "network.policy_layers=[32,32]"]
@@ -30,14 +30,14 @@ def test_changes_are_values_of_set():
 
 
 def test_a_point_of_the_simulator_says_so():
-  assert points.Point(simulator=True).args == ["--simulator"]
-  assert points.Point().variables == {}
+  assert scaling_points.Point(simulator=True).args == ["--simulator"]
+  assert scaling_points.Point().variables == {}
 
 
 @pytest.mark.parametrize("amount, length", [
     (1, 2048), (2, 1024), (64, 32), (256, 8), (512, 8)])
 def test_an_update_learns_from_as_many_steps(amount, length):
-  assert points.with_envs(CONFIG, amount) == {
+  assert scaling_points.with_envs(CONFIG, amount) == {
       "num_envs": amount, "algorithm.segment_length": length}
 
 
@@ -47,16 +47,16 @@ def test_segments_of_any_number_of_environments_divide(amount, minibatch):
   config = CONFIG.override({
       "num_envs": 6, "algorithm.segment_length": 32,
       "algorithm.minibatch_size": minibatch})
-  changes = points.with_envs(config, amount)
+  changes = scaling_points.with_envs(config, amount)
   config.override(changes)  # Raises where they do not.
   assert changes["algorithm.segment_length"] >= 8
 
 
 def test_whole_episodes_stay_as_many_if_they_suffice():
   config = presets.apply("paper", CONFIG)
-  assert points.with_envs(config, 10) == {
+  assert scaling_points.with_envs(config, 10) == {
       "num_envs": 10, "algorithm.update_every": 30}
-  assert points.with_envs(config, 40) == {
+  assert scaling_points.with_envs(config, 40) == {
       "num_envs": 40, "algorithm.update_every": 40}
 
 
@@ -65,28 +65,28 @@ def test_whole_episodes_stay_as_many_if_they_suffice():
 @pytest.mark.parametrize("name", configs.names())
 def test_every_point_of_every_config_can_be_trained(name, cores, quick):
   _, config = configs.load(name)
-  sweeps = points.sweeps(config, cores, quick)
+  sweeps = scaling_points.sweeps(config, cores, quick)
   assert list(sweeps) == ["envs", "workers", "width", "minibatch"]
-  own = points.own_values(config, cores)
+  own = scaling_points.own_values(config, cores)
   for axis, found in sweeps.items():
     assert list(found) == sorted(found)
     assert set(own[axis]) <= set(found)
-    assert all(found[x] == points.Point() for x in own[axis])
+    assert all(found[x] == scaling_points.Point() for x in own[axis])
     for point in found.values():
       changed(config, point)
 
 
 def test_the_axes_of_the_defaults():
-  sweeps = points.sweeps(CONFIG, 2)
+  sweeps = scaling_points.sweeps(CONFIG, 2)
   assert list(sweeps["envs"]) == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
   assert list(sweeps["workers"]) == [1, 2, 3, 4]
   assert list(sweeps["width"]) == [32, 64, 128, 256, 512]
   assert list(sweeps["minibatch"]) == [32, 64, 128, 256, 512, 1024, 2048]
-  assert list(points.sweeps(CONFIG, 6)["workers"]) == [1, 2, 4, 6, 7, 8, 12]
+  assert list(scaling_points.sweeps(CONFIG, 6)["workers"]) == [1, 2, 4, 6, 7, 8, 12]
 
 
 def test_quick_measures_fewer_points_over_the_same_range():
-  sweeps = points.sweeps(CONFIG, 2, quick=True)
+  sweeps = scaling_points.sweeps(CONFIG, 2, quick=True)
   assert list(sweeps["envs"]) == [1, 8, 64, 512]
   assert list(sweeps["workers"]) == [1, 2, 3]
   assert list(sweeps["width"]) == [32, 64, 128, 512]
@@ -95,31 +95,31 @@ def test_quick_measures_fewer_points_over_the_same_range():
 
 def test_there_are_no_more_workers_than_environments():
   config = CONFIG.override({"num_envs": 4, "algorithm.segment_length": 512})
-  assert list(points.sweeps(config, 16)["workers"]) == [1, 2, 4]
+  assert list(scaling_points.sweeps(config, 16)["workers"]) == [1, 2, 4]
 
 
 def test_memory_is_compared_at_the_same_work_and_workers():
-  for few, many in (points.memory(CONFIG, 64)["training"],
-                    points.memory(CONFIG, 2)["training"]):
+  for few, many in (scaling_points.memory(CONFIG, 64)["training"],
+                    scaling_points.memory(CONFIG, 2)["training"]):
     few, many = changed(CONFIG, few), changed(CONFIG, many)
     assert (few.num_envs, many.num_envs) == (8, 512)
     assert few.num_workers == many.num_workers
-    assert points.steps_per_update(few) == points.steps_per_update(many)
-  for point in points.memory(CONFIG, 2)["simulator"]:
+    assert scaling_points.steps_per_update(few) == scaling_points.steps_per_update(many)
+  for point in scaling_points.memory(CONFIG, 2)["simulator"]:
     assert point.simulator
 
 
 def test_combinations_are_few_and_have_the_config_among_them():
   assert [(point.settings, point.threads)
-          for point in points.combinations(CONFIG, 2)] == [
+          for point in scaling_points.combinations(CONFIG, 2)] == [
       (("num_workers=1",), 1), (("num_workers=1",), None),
       ((), 1), ((), None),
       (("num_workers=4",), 1), (("num_workers=4",), None),
       (("double_buffering=true",), None)]
-  assert len(points.combinations(CONFIG, 1)) == 3
-  assert len(points.combinations(CONFIG, 64)) <= 12
+  assert len(scaling_points.combinations(CONFIG, 1)) == 3
+  assert len(scaling_points.combinations(CONFIG, 64)) <= 12
 
 
 def test_other_environments_are_half_and_twice_as_many():
   assert [changed(CONFIG, point).num_envs
-          for point in points.other_envs(CONFIG, 2)] == [32, 128]
+          for point in scaling_points.other_envs(CONFIG, 2)] == [32, 128]

@@ -1,4 +1,4 @@
-from benchmarks import tables
+from benchmarks.common import tables
 
 
 def test_columns_are_padded_and_numbers_are_on_the_right():

@@ -26,8 +26,8 @@ from agents.commands import settings as settings_lib
 from agents.reports import published
 from agents.reports import results as results_lib
 from agents.training.run_folder import run_folder
-from benchmarks import machine
-from benchmarks import tables
+from benchmarks.common import machine
+from benchmarks.common import tables
 
 _ROOT = pathlib.Path(__file__).parent.parent
 _FIELDS = [
@@ -210,7 +210,7 @@ def _run(job: Job, logdir: pathlib.Path, at_once: int, episodes: int
   folder = run_folder.resumable(place, job.config)
   assert folder, "There is a run folder after a run."
   scores = json.loads(machine.python(
-      "-m", "benchmarks.evaluation", str(folder.path), "--episodes",
+      "-m", "benchmarks.common.evaluation", str(folder.path), "--episodes",
       str(episodes)).splitlines()[-1])
   last = (folder.path / "metrics.jsonl").read_text().splitlines()[-1]
   row = {**_about(job, episodes), "at_once": at_once,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks import findings
+from benchmarks import scaling_report
 
 _STYLE = {"axes.spines.top": False, "axes.spines.right": False,
           "axes.grid": True, "grid.alpha": 0.3, "font.size": 10}
@@ -60,7 +60,7 @@ def scaling(data: Mapping[str, Any], path: pathlib.Path):
     for axes in grid.flat[len(panels):]:
       axes.remove()
     for axes, (name, panel) in zip(grid.flat, panels.items()):
-      _panel(axes, panel, findings.LABELS[name], doubling=name != "workers")
+      _panel(axes, panel, scaling_report.LABELS[name], doubling=name != "workers")
     for axes in grid[:, 0]:
       axes.set_ylabel("training steps per second")
     grid[0, 0].set_ylim(bottom=0)
@@ -69,7 +69,7 @@ def scaling(data: Mapping[str, Any], path: pathlib.Path):
     caption = (f"Learning included. Medians of {data['repeats']} round(s); "
                "bars from least to most.")
     if data["memory"]:
-      caption += f" {findings.memory_text(data['memory'])}"
+      caption += f" {scaling_report.memory_text(data['memory'])}"
     figure.supxlabel(
         textwrap.fill(caption, 65 * columns), fontsize=8, color="0.35")
     figure.savefig(path, dpi=150)

@@ -1,6 +1,6 @@
 """A config's task, trained by PPO of Stable-Baselines3.
 
-    python -m benchmarks.sb3 --config hopper --steps 300000 --matched
+    python -m benchmarks.peers.sb3 --config hopper --steps 300000 --matched
 
 Prints its learning curve as one line of JSON. `--matched` takes
 over what the config says as far as there is such a setting; otherwise, this is

@@ -4,12 +4,12 @@ import signal
 import pytest
 
 from agents.training.run_folder import run_folder
-from benchmarks import machine
-from benchmarks import runs
+from benchmarks.common import machine
+from benchmarks.common import scored_runs
 from tests import command
 
 # As small as `command.SMALL`, in settings.
-_JOB = runs.Job("pendulum", 1_000, 3, "small", None, {
+_JOB = scored_runs.Job("pendulum", 1_000, 3, "small", None, {
     "num_envs": 4, "algorithm.segment_length": 50,
     "algorithm.minibatch_size": 50, "eval_episodes": 2})
 
@@ -17,15 +17,15 @@ _JOB = runs.Job("pendulum", 1_000, 3, "small", None, {
 @pytest.mark.parametrize("text, numbers", [
     ("0-4", [0, 1, 2, 3, 4]), ("7", [7]), ("1,3,5-6", [1, 3, 5, 6])])
 def test_seeds_are_lists_and_ranges(text, numbers):
-  assert runs.seeds(text) == numbers
-  assert runs.ranges(reversed(numbers)) == text
+  assert scored_runs.seeds(text) == numbers
+  assert scored_runs.ranges(reversed(numbers)) == text
 
 
 @pytest.mark.parametrize("values, text", [
     ([6000.4], "6000"), ([5900.0, 6100.0], "6000 ± 141"),
     ([-4.0, -4.2], "-4.1 ± 0.1")])
 def test_spreads_have_as_many_digits_as_they_need(values, text):
-  assert runs.spread(values) == text
+  assert scored_runs.spread(values) == text
 
 
 def test_a_jobs_arguments_lead_to_its_config():
@@ -34,11 +34,11 @@ def test_a_jobs_arguments_lead_to_its_config():
       "--config", "pendulum", "--steps", "1000", "--seed", "3", "--set",
       "num_envs=4", "--set", "algorithm.segment_length=50", "--set",
       "algorithm.minibatch_size=50", "--set", "eval_episodes=2"]
-  small = runs.Job("pendulum", 500, 0, changes={
+  small = scored_runs.Job("pendulum", 500, 0, changes={
       "env.kwargs": {"g": 1e-5}, "algorithm.clip_ratio": None})
   assert small.args[-4:] == ["--set", "env.kwargs={g: 1.0e-05}", "--set",
                              "algorithm.clip_ratio=null"]
-  paper = runs.Job("pendulum", 500, 0, preset="paper")
+  paper = scored_runs.Job("pendulum", 500, 0, preset="paper")
   assert paper.args[-2:] == ["--preset", "paper"]
   assert paper.config.algorithm.update_every == 30
 
@@ -53,7 +53,7 @@ def _row(seed, mean_action, sampled, **more):
 def test_the_summary_has_a_line_for_each_config_variant_and_budget():
   rows = [_row(0, 5000, 4000), _row(0, 1, 2, steps="3000000"),
           _row(1, 7000, 4000), _row(0, 8, 9, variant="x=1", settings="x=1")]
-  assert runs.summary(rows).splitlines()[2:] == [
+  assert scored_runs.summary(rows).splitlines()[2:] == [
       "| ant     | 1,000,000 |   0-1 | 6000 ± 1414 | 4000 ± 0 | "
       "1.5 (2 at once) | 3258 (Tianshou, v3, 10 seeds) |",
       "| ant     | 3,000,000 |     0 |         1.0 |      2.0 | "
@@ -65,7 +65,7 @@ def test_the_summary_has_a_line_for_each_config_variant_and_budget():
 def test_minutes_are_of_runs_that_had_the_machine_for_themselves():
   rows = [_row(0, 5000, 4000), _row(1, 5000, 4000, seconds="60", at_once="1"),
           _row(2, 5000, 4000, seconds="66", at_once="1")]
-  assert "|     1.1 | 3258" in runs.summary(rows)
+  assert "|     1.1 | 3258" in scored_runs.summary(rows)
 
 
 @pytest.mark.slow
@@ -88,9 +88,9 @@ def test_runs_are_resumed_evaluated_and_not_repeated(tmp_path, capsys):
       "env.max_length": 5})
   with pytest.raises(
       machine.Failed, match="(?s)1 of 2 runs failed:.*faulty step"):
-    runs.run([failing, _JOB], logdir, results, 2, 6)
+    scored_runs.run([failing, _JOB], logdir, results, 2, 6)
   capsys.readouterr()
-  rows = runs.run([_JOB], logdir, results, 2, 6)
+  rows = scored_runs.run([_JOB], logdir, results, 2, 6)
   assert "1 runs, 1 of them done before." in capsys.readouterr().out
   assert {path.parent for path in logdir.glob(f"{name}/*/metrics.jsonl")} == (
       set(begun))
@@ -98,7 +98,7 @@ def test_runs_are_resumed_evaluated_and_not_repeated(tmp_path, capsys):
              if (path / "metrics.jsonl").stat().st_mtime_ns != when]
   assert [run_folder.RunFolder(path).config for path in changed] == (
       [_JOB.config])
-  assert runs.read(results) == rows
+  assert scored_runs.read(results) == rows
   resumed, = rows
   assert resumed["seed"] == "3"
   assert resumed["task"] == "Pendulum-v1" and resumed["episodes"] == "6"
@@ -107,31 +107,31 @@ def test_runs_are_resumed_evaluated_and_not_repeated(tmp_path, capsys):
   assert json.loads(resumed["settings"])["num_envs"] == 4
   assert "tensorflow=" in resumed["versions"] and resumed["commit"]
   # Alone it ends with the same scores.
-  alone, = runs.run([_JOB], tmp_path / "again", tmp_path / "again.csv", 1, 6)
+  alone, = scored_runs.run([_JOB], tmp_path / "again", tmp_path / "again.csv", 1, 6)
   times = "seconds", "at_once"
   assert {key: value for key, value in alone.items() if key not in times} == {
       key: value for key, value in resumed.items() if key not in times}
 
 
 def test_a_row_is_of_a_run_if_all_settings_that_it_knows_are_the_same():
-  job = runs.Job("swimmer", 1_000, 0)
-  about = runs._about(job, 100)
+  job = scored_runs.Job("swimmer", 1_000, 0)
+  about = scored_runs._about(job, 100)
   assert about["task"] == "Swimmer-v5"
   settings = json.loads(about["settings"])
   assert settings["algorithm.discount"] == 0.999
   assert "seed" not in settings and "steps" not in settings
   row = {key: str(value) for key, value in about.items()}
-  assert runs._same(row, about)
+  assert scored_runs._same(row, about)
   del settings["stagger"]  # As if it were younger than the row.
-  assert runs._same({**row, "settings": json.dumps(settings)}, about)
+  assert scored_runs._same({**row, "settings": json.dumps(settings)}, about)
   settings["algorithm.discount"] = 0.99  # As if the config had changed.
-  assert not runs._same({**row, "settings": json.dumps(settings)}, about)
+  assert not scored_runs._same({**row, "settings": json.dumps(settings)}, about)
   for changed in (job._replace(seed=1), job._replace(steps=2_000),
                   job._replace(variant="x"), job._replace(name="walker")):
-    assert not runs._same(row, runs._about(changed, 100))
-  assert not runs._same(row, runs._about(job, 10))
+    assert not scored_runs._same(row, scored_runs._about(changed, 100))
+  assert not scored_runs._same(row, scored_runs._about(job, 10))
 
 
 def test_titles_name_folders():
-  job = runs.Job("/some/where/robot.py", 1_000, 2, "a/b c")
+  job = scored_runs.Job("/some/where/robot.py", 1_000, 2, "a/b c")
   assert job.title == "robot-a_b_c-1000-seed2"
