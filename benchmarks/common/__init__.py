@@ -1,1 +1,1 @@
-"""Measurements that anyone can repeat."""
+"""Code that several benchmarks share."""

@@ -1,4 +1,4 @@
-"""What benchmarks share: an idle machine, packages, processes, memory."""
+"""Load and memory of the machine, optional packages, and child processes."""
 
 from __future__ import annotations
 
@@ -10,49 +10,64 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable
+from collections.abc import Mapping
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
 
-class Failed(RuntimeError):
-  """A measuring process failed; the message ends with what it printed."""
+class ProcessFailed(RuntimeError):
+  """A child process failed; the message ends with its standard error."""
 
 
 def warn_if_busy():
-  """Tell the user that other programs will disturb the measurement."""
+  """Print a warning if other programs would disturb a measurement."""
   if (load := os.getloadavg()[0]) > 0.3:
     print(f"Warning: the machine is busy (load {load:.1f}).", flush=True)
 
 
 def require(*modules: str):
-  """End the program unless all these can be imported."""
+  """End the program if a package is not installed.
+
+  Args:
+    modules: Names of top-level modules.
+  Raises:
+    SystemExit: If a module is missing; the message has the install command.
+  """
   missing = [name for name in modules if not importlib.util.find_spec(name)]
   if missing:
     raise SystemExit(
         f"This needs {' and '.join(missing)}: pip install -e '.[benchmarks]'")
 
 
-def python(*args: str, variables: dict[str, str] | None = None) -> str:
-  """Run Python in a process of its own and return what it prints.
+def python(*args: str, variables: Mapping[str, str] | None = None) -> str:
+  """Run Python in a child process.
 
   Args:
-    args: Of the interpreter, such as "-m" and a module.
-    variables: Environment variables, beside those of this process.
+    args: Arguments of the interpreter, such as "-m" and a module.
+    variables: Environment variables to add to those of this process.
+  Returns:
+    Standard output of the child process.
   Raises:
-    Failed: If the exit code is not zero.
+    ProcessFailed: If the exit code is not zero.
   """
-  done = subprocess.run(
+  completed = subprocess.run(
       [sys.executable, *args], env={**os.environ, **(variables or {})},
       capture_output=True, text=True, errors="replace")
-  if done.returncode:
-    raise Failed(f"python {' '.join(args)} failed with exit code "
-                 f"{done.returncode}:\n{done.stderr[-4000:]}")
-  return done.stdout
+  if completed.returncode:
+    raise ProcessFailed(
+        f"python {' '.join(args)} failed with exit code "
+        f"{completed.returncode}:\n{completed.stderr[-4000:]}")
+  return completed.stdout
 
 
 def memory(pids: Iterable[int]) -> int | None:
-  """Return the bytes that processes need together; None where not on Linux.
+  """Return the memory of processes in bytes; None where /proc has no figures.
 
-  This is their proportional set size, in which shared pages count once, without
-  files that are mapped: libraries are there for all programs together.
+  The figure is the proportional set size without mapped files. Shared pages
+  count once, and libraries do not count because all programs share them.
+
+  Args:
+    pids: Process ids.
   """
   total = 0
   for pid in pids:
@@ -64,16 +79,21 @@ def memory(pids: Iterable[int]) -> int | None:
   return total
 
 
-def release():
-  """Return to the system what this process has freed, where that is possible.
+def release_memory():
+  """Return freed memory of this process to the system, where glibc can.
 
-  Compiling leaves some hundred MB that would hide what is really needed.
+  Compilation leaves some hundred MB of freed memory, which would hide the
+  memory that training needs.
   """
   if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
     trim(0)
 
 
 def proportional_bytes(text: str) -> int:
-  """Return the proportional set size in a `smaps_rollup`, without files."""
+  """Return the proportional set size without mapped files.
+
+  Args:
+    text: Contents of `/proc/PID/smaps_rollup`.
+  """
   sizes = dict(re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE))
   return 1024 * (int(sizes["Pss"]) - int(sizes.get("Pss_File", 0)))

@@ -1,4 +1,4 @@
-"""Tables that read well on a terminal and as Markdown."""
+"""Tables that are readable on a terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-  """Return a table whose first column is text and all others are numbers."""
+  """Return a Markdown table.
+
+  Args:
+    header: Titles of the columns.
+    rows: Cells; the first column is aligned to the left, all others to the
+      right.
+  """
   lines = [list(header), *map(list, rows)]
   widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
   def line(cells):

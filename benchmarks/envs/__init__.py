@@ -1,1 +1,1 @@
-"""Measurements that anyone can repeat."""
+"""Environments that only benchmarks and tests use."""

@@ -1,1 +1,1 @@
-"""Measurements that anyone can repeat."""
+"""Other libraries that do the work of this project, for comparison."""

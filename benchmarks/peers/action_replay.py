@@ -1,18 +1,15 @@
-"""A recorded stretch of episodes, and processes that play it again on demand.
+"""Replays recorded actions in plain loops and in vector environments.
 
-What is compared has to step the same physics: a running cheetah costs more than
-one that lies on its back. So a trained policy plays once, from seeded resets,
-and everything else replays its actions.
+A running cheetah takes longer to simulate than one that lies on its back. So
+that all candidates step the same physics, a trained policy acts once from
+seeded resets, and every candidate replays its actions.
 """
 
 from __future__ import annotations
 
-import os
 import pickle
-import subprocess
 import sys
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 import gymnasium
@@ -22,113 +19,88 @@ from agents import config as config_lib
 from agents.environments.data import episodes
 from agents.environments.making import action_scaling
 from agents.environments.making import make
+from benchmarks.common import measuring_process
 
 
-class Stretch(NamedTuple):
-  """T steps of B environments."""
+class RecordedActions(NamedTuple):
+  """Actions of T steps of B environments."""
 
   config: config_lib.Env
-  run_seed: int  # From which the episodes' seeds are derived.
-  action: np.ndarray  # [T, B, ...], as the agent gave them.
+  run_seed: int  # The seeds of the episodes derive from it.
+  action: np.ndarray  # [T, B, ...], as the policy returned them.
 
 
-class Loop:
-  """Plain environments `first` to `last` of a stretch, one after the other."""
+class PlainLoop:
+  """Steps some of the recorded environments one after the other.
 
-  def __init__(self, stretch: Stretch, first: int, last: int):
-    self._stretch = stretch
-    self._range = range(first, last)
-    constructor = make.MakeEnv(stretch.config)
-    self._envs = [constructor() for _ in self._range]
+  Args:
+    recorded: Actions to replay.
+    first: Index of the first environment.
+    stop: Index after the last environment.
+  """
+
+  def __init__(self, recorded: RecordedActions, first: int, stop: int):
+    self._run_seed = recorded.run_seed
+    self._indices = range(first, stop)
+    constructor = make.MakeEnv(recorded.config)
+    self._envs = [constructor() for _ in self._indices]
     convert = action_scaling.action_converter(self._envs[0].action_space)
-    self._actions = [convert(action[first:last]) for action in stretch.action]
+    self._actions = [convert(action[first:stop]) for action in recorded.action]
 
-  def play(self) -> float:
-    """Play from the first resets on and return steps per second."""
-    seed = self._stretch.run_seed
-    number = [0] * len(self._envs)
-    for env, index in zip(self._envs, self._range, strict=True):
-      env.reset(seed=episodes.episode_seed(seed, index, 0))
+  def replay(self) -> float:
+    """Replay all actions from the first resets; return steps per second."""
+    episode = [0] * len(self._envs)
+    for offset in range(len(self._envs)):
+      self._reset(offset, 0)
     start = time.perf_counter()
     for actions in self._actions:
       for offset, env in enumerate(self._envs):
         _, _, terminated, truncated, _ = env.step(actions[offset])
         if terminated or truncated:
-          number[offset] += 1
-          env.reset(seed=episodes.episode_seed(
-              seed, self._range[offset], number[offset]))
-    return len(self._actions) * len(self._envs) / (
-        time.perf_counter() - start)
+          episode[offset] += 1
+          self._reset(offset, episode[offset])
+    seconds = time.perf_counter() - start
+    return len(self._actions) * len(self._envs) / seconds
+
+  def _reset(self, offset: int, episode: int):
+    self._envs[offset].reset(seed=episodes.episode_seed(
+        self._run_seed, self._indices[offset], episode))
 
 
-def play_vector_env(env: gymnasium.vector.VectorEnv, stretch: Stretch
-                    ) -> float:
-  """Play a stretch on an environment that resets by itself.
+def replay_in_vector_env(env: gymnasium.vector.VectorEnv,
+                         recorded: RecordedActions) -> float:
+  """Replay actions in an environment with automatic resets.
 
-  It begins as the recorded episodes did; those that follow have other seeds.
+  The first episodes begin with the recorded seeds, later ones with others.
+
+  Args:
+    env: Environment with B sub-environments.
+    recorded: Actions to replay.
+  Returns:
+    Steps per second of all sub-environments together.
   """
   convert = action_scaling.action_converter(env.single_action_space)
-  actions = [np.array(convert(action)) for action in stretch.action]
-  env.reset(seed=[episodes.episode_seed(stretch.run_seed, index, 0)
+  actions = [np.array(convert(action)) for action in recorded.action]
+  env.reset(seed=[episodes.episode_seed(recorded.run_seed, index, 0)
                   for index in range(env.num_envs)])
   start = time.perf_counter()
   for action in actions:
     env.step(action)
-  return stretch.action.shape[0] * stretch.action.shape[1] / (
-      time.perf_counter() - start)
+  return len(actions) * env.num_envs / (time.perf_counter() - start)
 
 
-class Child:
-  """A process that measures whenever it is asked to, and sleeps in between.
-
-  Args:
-    module: Where `serve` is called with what it measures.
-    arguments: Of its command line.
-  """
-
-  def __init__(self, module: str, *arguments: str):
-    self._process = subprocess.Popen(
-        [sys.executable, "-m", module, *arguments], text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-  def ask(self):
-    """Begin to measure."""
-    assert self._process.stdin
-    self._process.stdin.write("\n")
-    self._process.stdin.flush()
-
-  def answer(self) -> float:
-    """Return what was measured."""
-    assert self._process.stdout
-    line = self._process.stdout.readline()
-    if not line:
-      raise RuntimeError(f"{self._process.args} failed.")
-    return float(line)
-
-  def close(self):
-    assert self._process.stdin
-    self._process.stdin.close()
-    self._process.wait()
-
-
-def serve(measure: Callable[[], float]):
-  """Measure once for each line of the standard input."""
-  out = os.fdopen(os.dup(1), "w")
-  os.dup2(2, 1)  # What others print must not be taken for an answer.
-  for _ in sys.stdin:
-    print(measure(), file=out, flush=True)
-
-
-def save(stretch: Stretch, path: str):
+def save(recorded: RecordedActions, path: str):
+  """Write recorded actions to a file."""
   with open(path, "wb") as file:
-    pickle.dump(stretch._asdict(), file)
+    pickle.dump(recorded._asdict(), file)
 
 
-def load(path: str) -> Stretch:
-  """Read what this same benchmark has just written."""
+def load(path: str) -> RecordedActions:
+  """Read a file that this benchmark wrote; pickles of others are unsafe."""
   with open(path, "rb") as file:
-    return Stretch(**pickle.load(file))
+    return RecordedActions(**pickle.load(file))
 
 
 if __name__ == "__main__":
-  serve(Loop(load(sys.argv[1]), *map(int, sys.argv[2:])).play)
+  measuring_process.serve(
+      PlainLoop(load(sys.argv[1]), *map(int, sys.argv[2:])).replay)

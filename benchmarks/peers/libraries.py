@@ -1,77 +1,68 @@
-"""What other libraries make of the same task, each in a process of its own."""
+"""Speed of other libraries in the task of a config.
+
+Each function of PEERS prepares a measurement: it takes a config and recorded
+actions, and returns a function that measures steps per second.
+`benchmarks.throughput` runs each of them in a process of its own.
+"""
 
 from __future__ import annotations
 
 import copy
+import functools
 import importlib.util
 import sys
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
 
 from agents import config as config_lib
-from agents.environments.adapters import vector_env as vector_env_lib
+from agents.environments.adapters import vector_env
 from agents.environments.making import make
-from benchmarks import changed
+from agents.environments.workers import pool
+from benchmarks.common import measuring_process
+from benchmarks.common import training
 from benchmarks.peers import action_replay
+from benchmarks.peers import sb3
 
-# Name of the peer: (package it needs, what it measures).
-PEERS = {
-    "gymnasium": (
-        "gymnasium", ("gymnasium_sync", "gymnasium_async", "vector_env")),
-    "sb3": ("stable_baselines3", ("sb3_training",)),
-    "envpool": ("envpool", ("envpool",)),
-}
+Measurement = Callable[[], float]  # Returns steps per second.
 
 
-def installed(peer: str) -> bool:
-  return importlib.util.find_spec(PEERS[peer][0]) is not None
+def step_vector_env(env_class: Callable[..., gymnasium.vector.VectorEnv],
+                    config: config_lib.Config,
+                    recorded: action_replay.RecordedActions) -> Measurement:
+  """Measure how fast a class of vector environments replays actions.
 
-
-def gymnasium_sync(config: config_lib.Config, stretch: action_replay.Stretch
-                   ) -> Callable[[], float]:
-  """Stepping in Gymnasium's vector environment, in one process."""
-  return _gymnasium(gymnasium.vector.SyncVectorEnv, config, stretch)
-
-
-def gymnasium_async(config: config_lib.Config, stretch: action_replay.Stretch
-                    ) -> Callable[[], float]:
-  """Stepping in Gymnasium's, a process for each environment."""
-  return _gymnasium(gymnasium.vector.AsyncVectorEnv, config, stretch)
-
-
-def vector_env(config: config_lib.Config, stretch: action_replay.Stretch
-               ) -> Callable[[], float]:
-  """Stepping in ours that returns the same as theirs, a process for each core.
+  Args:
+    env_class: Class with the constructor of `gymnasium.vector.SyncVectorEnv`.
+    config: Configuration of the run.
+    recorded: Actions to replay.
   """
-  return _gymnasium(vector_env_lib.VectorEnv, config, stretch)
+  env = env_class([make.MakeEnv(config.env)] * config.num_envs,
+                  autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
+  return lambda: action_replay.replay_in_vector_env(env, recorded)
 
 
-def _gymnasium(kind, config: config_lib.Config, stretch: action_replay.Stretch
-               ) -> Callable[[], float]:
-  env = kind([make.MakeEnv(config.env)] * config.num_envs,
-             autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
-  return lambda: action_replay.play_vector_env(env, stretch)
+def step_envpool(config: config_lib.Config,
+                 recorded: action_replay.RecordedActions) -> Measurement:
+  """Measure how fast EnvPool replays actions, with a C++ thread per core.
 
+  EnvPool draws its own initial states, so only tasks whose episodes are long
+  have comparable physics. Its steps that only reset do not count.
 
-def envpool(config: config_lib.Config, stretch: action_replay.Stretch
-            ) -> Callable[[], float]:
-  """Stepping in EnvPool's C++ threads, one a core.
-
-  Its episodes begin by its own random numbers, so the physics is like ours only
-  where no episode ends soon. Steps that only reset don't count.
+  Args:
+    config: Configuration of the run.
+    recorded: Actions to replay.
   """
-  import envpool as envpool_lib
-
-  from agents.environments.workers import pool
-  env = envpool_lib.make(
+  import envpool
+  env = envpool.make(
       config.env.id, env_type="gymnasium", num_envs=config.num_envs,
       num_threads=pool.cores())
   low, high = env.action_space.low, env.action_space.high
   actions = [np.clip(action, -1, 1) * (high - low) / 2 + (high + low) / 2
-             for action in stretch.action.astype(np.float64)]
+             for action in recorded.action.astype(np.float64)]
 
   def measure() -> float:
     env.reset()
@@ -84,14 +75,17 @@ def envpool(config: config_lib.Config, stretch: action_replay.Stretch
   return measure
 
 
-def sb3_training(config: config_lib.Config, stretch: action_replay.Stretch
-                 ) -> Callable[[], float]:
-  """Training in Stable-Baselines3 with the config's settings.
+def train_sb3(config: config_lib.Config,
+              recorded: action_replay.RecordedActions) -> Measurement:
+  """Measure how fast Stable-Baselines3 trains with the config's settings.
 
-  All environments are in one process. Each time a new policy learns from as
-  many updates as ours.
+  All environments run in one process. Every measurement trains the same
+  untrained policy for at least as many steps as were recorded.
+
+  Args:
+    config: Configuration of the run.
+    recorded: Actions, of which only the number matters.
   """
-  from benchmarks.peers import sb3
   stable_baselines3 = sb3.library()
   from stable_baselines3.common import vec_env
   env = vec_env.DummyVecEnv([make.MakeEnv(config.env)] * config.num_envs)
@@ -100,7 +94,7 @@ def sb3_training(config: config_lib.Config, stretch: action_replay.Stretch
       **sb3.settings(config, env.action_space))
   untrained = copy.deepcopy(model.get_parameters())
   update = config.num_envs * config.algorithm.segment_length
-  steps = update * -(-len(stretch.action) * config.num_envs // update)
+  steps = update * -(-len(recorded.action) * config.num_envs // update)
 
   def measure() -> float:
     model.set_parameters(untrained)
@@ -110,7 +104,43 @@ def sb3_training(config: config_lib.Config, stretch: action_replay.Stretch
   return measure
 
 
+class Peer(NamedTuple):
+  """Library to compare with."""
+
+  package: str
+  measurements: dict[str, Callable[..., Measurement]]  # By row of the table.
+
+  @property
+  def installed(self) -> bool:
+    """Whether the package can be imported."""
+    return importlib.util.find_spec(self.package) is not None
+
+
+PEERS = {
+    "gymnasium": Peer("gymnasium", {
+        name: functools.partial(step_vector_env, env_class)
+        for name, env_class in (
+            ("gymnasium_sync", gymnasium.vector.SyncVectorEnv),
+            ("gymnasium_async", gymnasium.vector.AsyncVectorEnv),
+            ("vector_env", vector_env.VectorEnv))}),
+    "sb3": Peer("stable_baselines3", {"sb3_training": train_sb3}),
+    "envpool": Peer("envpool", {"envpool": step_envpool}),
+}
+
+
+def main(peer: str, measurement: str, path: str, config: str, *settings: str):
+  """Serve a measurement for `benchmarks.throughput`.
+
+  Args:
+    peer: Name in PEERS.
+    measurement: Name of one of its measurements.
+    path: File with the recorded actions.
+    config: Name of a config.
+    settings: Changes of the config, each as KEY=VALUE.
+  """
+  measuring_process.serve(PEERS[peer].measurements[measurement](
+      training.load_config(config, settings), action_replay.load(path)))
+
+
 if __name__ == "__main__":
-  _what, _path, _name, *_settings = sys.argv[1:]
-  action_replay.serve(globals()[_what](
-      changed.load(_name, _settings), action_replay.load(_path)))
+  main(*sys.argv[1:])
