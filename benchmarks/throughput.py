@@ -197,15 +197,16 @@ def main(argv: list[str] | None = None):
     parser.error(str(error))
   if args.measure:
     print(json.dumps(measure(
-        args.measure, args.set, peers, args.rounds, args.train)))
+        *names, args.set, peers, args.rounds, args.train)))
     return
   machine.warn_if_busy()
   report: dict[str, Any] = {
       "cores": pool.cores(), "load": os.getloadavg()[0], "configs": {}}
   for name in names:  # Each in a process of its own, as users train.
     output = machine.python(
-        "-m", "benchmarks.throughput", "--measure", name, "--peers", args.peers,
-        "--rounds", str(args.rounds), "--train", str(args.train),
+        "-m", "benchmarks.throughput", "--measure", "--configs", name,
+        "--peers", args.peers, "--rounds", str(args.rounds), "--train",
+        str(args.train),
         *training.split_settings(args.set))
     report["configs"][name] = json.loads(output.splitlines()[-1])
     print(f"{name}: done", flush=True)
@@ -254,7 +255,8 @@ def _parser() -> argparse.ArgumentParser:
   parser.add_argument(
       "--out", default="throughput",
       help="path of the .json and .md files to write")
-  parser.add_argument("--measure", metavar="CONFIG", help=argparse.SUPPRESS)
+  parser.add_argument("--measure", action="store_true",
+                      help=argparse.SUPPRESS)  # One config, in this process.
   return parser
 
 

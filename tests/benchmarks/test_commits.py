@@ -55,7 +55,7 @@ def test_checkout_is_identical_to_itself(preset):
 
 def test_commit_of_another_layout_reports_why_it_cannot_train(tmp_path):
   (tmp_path / "agents").mkdir()
-  (tmp_path / "agents" / "__init__.py").touch()
+  (tmp_path / "agents" / "__init__.py").write_text("raise ImportError")
   process = commits.start_training(tmp_path, "debug", None)
   process.request()
   with pytest.raises(machine.ProcessFailed,
