@@ -1,148 +1,173 @@
-"""What `benchmarks.scaling` has found: numbers, tables and advice."""
+"""Tables and advice from the measurements of `benchmarks.scaling`."""
 
 from __future__ import annotations
 
+import shlex
 import statistics
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
+from typing import NamedTuple
 
-from benchmarks import advice as advice_lib
 from benchmarks import scaling_points
-from benchmarks import speed as speed_lib
+from benchmarks import speed
 from benchmarks.common import tables
 
 # All rounds of every point that could be measured.
-Results = dict[scaling_points.Point, list[speed_lib.Speed]]
+Results = dict[scaling_points.Point, list[speed.Speed]]
 LABELS = {
     "envs": "environments", "workers": "worker processes",
     "width": "units of every hidden layer", "minibatch": "minibatch size"}
-_NOISY = 0.2  # Spread of the same measurement beyond which it says little.
+_OWN = scaling_points.Point()
+_NOISY = 0.2  # Relative spread of equal measurements above which to warn.
 
 
-def panel(points: dict[int, scaling_points.Point], results: Results
-          ) -> list[dict[str, Any]]:
-  """Return what was measured along one axis, for each place on it."""
-  return [{"x": x, "settings": list(point.settings),
-           "steps_per_second": _speeds(results[point])}
-          for x, point in points.items() if point in results]
+class Advice(NamedTuple):
+  """Fastest settings of those measured."""
+
+  best: scaling_points.Point
+  share: float  # Speed of the config's own settings divided by the best.
+  certain: bool  # Whether the best settings were faster in every round.
 
 
-def added_memory(pairs: dict[str, tuple[scaling_points.Point, scaling_points.Point]],
-                 results: Results) -> dict[str, float]:
-  """Return bytes per added environment of all that was measured for it.
+def advise(choices: Sequence[scaling_points.Point], results: Results
+           ) -> Advice | None:
+  """Return the choice with the highest median speed.
+
+  Args:
+    choices: Points to choose from, `Point()` among them.
+    results: All measurements.
+  Returns:
+    The advice; None if the config itself could not be measured.
+  """
+  rates = {choice: speeds(results[choice]) for choice in choices
+           if choice in results}
+  if _OWN not in rates:
+    return None
+  medians = {choice: statistics.median(values)
+             for choice, values in rates.items()}
+  best = max(medians, key=lambda choice: medians[choice])
+  faster = [one > other for one, other in zip(
+      rates[best], rates[_OWN], strict=True)]
+  return Advice(best, medians[_OWN] / medians[best], all(faster))
+
+
+def describe(advice: Advice, config: str) -> str:
+  """Return the advice as text, with the command that follows it.
+
+  Args:
+    advice: Fastest settings.
+    config: Name of the config.
+  """
+  if advice.share == 1:
+    return "The config's own settings are the fastest."
+  share = f"The config's own settings reach {advice.share:.0%} of the fastest"
+  if not advice.certain:
+    share += (", which were not ahead in every round. Keep your settings, or "
+              "try")
+  return f"{share}:\n\n    {command(advice.best, config)}"
+
+
+def command(point: scaling_points.Point, config: str) -> str:
+  """Return the command line that trains with the settings of a point."""
+  variables = [f"{key}={value}" for key, value in point.variables.items()]
+  return " ".join([*variables, shlex.join(
+      ["python", "train.py", "--config", config, *point.args])])
+
+
+def memory_per_env(pairs: Mapping[str, Sequence[scaling_points.Point]],
+                   results: Results) -> dict[str, float]:
+  """Return the bytes that each additional environment needs.
 
   Args:
     pairs: Points with FEW_ENVS and with MANY_ENVS environments, by name.
     results: All measurements.
+  Returns:
+    Bytes by name, for all pairs whose memory could be measured.
   """
   slopes = {}
   for name, pair in pairs.items():
-    few, many = [[speed.memory for speed in results.get(point, [])
-                  if speed.memory is not None] for point in pair]
+    few, many = [[each.memory for each in results.get(point, [])
+                  if each.memory is not None] for point in pair]
     if few and many:
       slopes[name] = (statistics.median(many) - statistics.median(few)) / (
           scaling_points.MANY_ENVS - scaling_points.FEW_ENVS)
   return slopes
 
 
-def recommendation(choices: Sequence[scaling_points.Point],
-                   others: Sequence[scaling_points.Point], results: Results
-                   ) -> dict[str, Any] | None:
-  """Return the fastest choice, with the speeds of all.
+def memory_text(memory: Mapping[str, float]) -> str:
+  """Return a sentence about the memory of an additional environment.
 
   Args:
-    choices: Of equal results; among them the config as it is.
-    others: Points that learn differently, only to know of.
+    memory: Bytes of "training", "simulator", or both.
+  """
+  texts = [f"{label} {memory[name] / 2**20:.2f} MiB" for name, label in (
+      ("training", "training"), ("simulator", "the simulator alone"))
+           if name in memory]
+  text = f"Memory of an additional environment: {', '.join(texts)}"
+  if len(texts) == 2:
+    added = round((memory["training"] - memory["simulator"]) / 1024)
+    text += f"; difference {f'{added:,} KiB' if added > 0 else 'not measurable'}"
+  return f"{text}."
+
+
+def report(config: str, cores: int,
+           sweeps: Mapping[str, Mapping[int, scaling_points.Point]],
+           choices: Sequence[scaling_points.Point],
+           memory: Mapping[str, float], results: Results) -> str:
+  """Return all results as Markdown.
+
+  Args:
+    config: Name of the config.
+    cores: Number of cores of the machine.
+    sweeps: Measured points of each panel, by their values on its x axis.
+    choices: Points to choose the fastest from.
+    memory: Bytes of an additional environment, see `memory_per_env`.
     results: All measurements.
   """
-  default = scaling_points.Point()
-  speeds = {point: _speeds(results[point]) for point in choices
-            if point in results}
-  if default not in speeds:
-    return None
-  advice = advice_lib.choose(speeds, default)
-  def row(point):
-    return {"settings": list(point.settings), "threads": point.threads,
-            "steps_per_second": _speeds(results[point])}
-  return {"best": row(advice.best), "defaults_reach": advice.share,
-          "ahead_in_every_round": advice.sure,
-          "choices": [row(point) for point in speeds],
-          "other_environments": [
-              row(point) for point in others if point in results]}
-
-
-def report(data: dict[str, Any]) -> str:
-  """Return all findings as Markdown."""
-  name, cores = data["config"], data["cores"]
-  parts = [f"# Speed of `{name}` on {cores} cores", "Training steps per second,"
-           " learning included: the median, the least and the most of "
-           f"{data['repeats']} round(s). A star marks the config's own value."]
-  if (spread := _spread(data)) > _NOISY:
-    parts.append(f"The machine was noisy: the same settings differed by "
-                 f"{spread:.0%} (median). Repeat this on an idle one.")
-  for key, found in data["panels"].items():
-    rows = []
-    for point in found["points"]:
-      star = " *" if point["x"] in found["own"] else ""
-      rows.append([f"{point['x']}{star}", *_figures(point)])
+  parts = [f"# Speed of `{config}` on {cores} cores",
+           "Training steps per second, learning included: median, minimum and "
+           "maximum of the rounds. A star marks the config's own value."]
+  if (spread := _spread(results)) > _NOISY:
+    parts.append(f"The machine was noisy: equal settings differed by "
+                 f"{spread:.0%} (median). Repeat this on an idle machine.")
+  for name, points in sweeps.items():
+    rows = [[f"{x} *" if point == _OWN else str(x), *_figures(results[point])]
+            for x, point in points.items() if point in results]
     parts.append(tables.markdown(
-        [LABELS[key], "steps/s", "least", "most"], rows))
-  if data["memory"]:
-    parts.append(memory_text(data["memory"]))
-  if data["advice"]:
-    parts += _advice(data["advice"], name)
+        [LABELS[name], "steps/s", "minimum", "maximum"], rows))
+  if memory:
+    parts.append(memory_text(memory))
+  if advice := advise(choices, results):
+    parts.append(tables.markdown(
+        ["settings", "threads", "steps/s", "minimum", "maximum"],
+        [[" ".join(choice.settings) or "the config's own",
+          str(choice.threads or "all"), *_figures(results[choice])]
+         for choice in choices if choice in results]))
+    parts.append(describe(advice, config))
   return "\n\n".join(parts) + "\n"
 
 
-def memory_text(memory: dict[str, float]) -> str:
-  """Return what an added environment needs, in words."""
-  def mib(name):
-    return f"{memory[name] / 2**20:.2f} MiB"
-  texts = []
-  if "training" in memory:
-    texts.append(f"An added environment needs {mib('training')} of memory")
-  if "simulator" in memory:
-    texts.append(f"the simulator alone {mib('simulator')}")
-  if len(texts) == 2:
-    beyond = round((memory["training"] - memory["simulator"]) / 1024)
-    amount = f"{beyond:,} KiB" if beyond > 0 else "nothing measurable"
-    texts.append(f"{amount} beyond the simulator's own")
-  text = ", ".join(texts)
-  return f"{text[0].upper()}{text[1:]}."
+def rows(results: Results) -> list[dict[str, Any]]:
+  """Return all measurements as values for JSON."""
+  return [{**point._asdict(), "steps_per_second": speeds(measured),
+           "memory": [each.memory for each in measured]}
+          for point, measured in results.items()]
 
 
-def _advice(found: dict[str, Any], config: str) -> list[str]:
-  def rows(points, note=""):
-    return [[" ".join(point["settings"]) + note or "as it is",
-             str(point["threads"] or "all"), *_figures(point)]
-            for point in points]
-  best = found["best"]
-  advice = advice_lib.Advice(
-      scaling_points.Point(tuple(best["settings"]), best["threads"]),
-      found["defaults_reach"], found["ahead_in_every_round"])
-  return [
-      tables.markdown(
-          ["settings", "threads", "steps/s", "least", "most"],
-          [*rows(found["choices"]), *rows(found["other_environments"], " †")]),
-      "† Learns differently, too; only for information.",
-      advice_lib.describe(advice, config)]
+def speeds(measured: Sequence[speed.Speed]) -> list[float]:
+  """Return the steps per second of each round."""
+  return [each.steps_per_second for each in measured]
 
 
-def _spread(data: dict[str, Any]) -> float:
-  """Return how much faster the fastest round is than the slowest, typically."""
-  points = [point for panel in data["panels"].values()
-            for point in panel["points"]]
-  points += (data["advice"] or {}).get("choices", [])
-  speeds = [point["steps_per_second"] for point in points]
+def _spread(results: Results) -> float:
+  """Return the median of (fastest round ÷ slowest round - 1)."""
+  rates = map(speeds, results.values())
   return statistics.median(
-      [max(values) / min(values) - 1 for values in speeds] or [0.0])
+      [max(values) / min(values) - 1 for values in rates] or [0.0])
 
 
-def _figures(point: dict[str, Any]) -> list[str]:
-  speeds = point["steps_per_second"]
+def _figures(measured: Sequence[speed.Speed]) -> list[str]:
+  values = speeds(measured)
   return [f"{value:,.0f}" for value in (
-      statistics.median(speeds), min(speeds), max(speeds))]
-
-
-def _speeds(measured: list[speed_lib.Speed]) -> list[float]:
-  return [speed.steps_per_second for speed in measured]
+      statistics.median(values), min(values), max(values))]

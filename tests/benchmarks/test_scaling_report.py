@@ -1,80 +1,122 @@
 import pytest
 
-from benchmarks import scaling_report
 from benchmarks import scaling_points
+from benchmarks import scaling_report
 from benchmarks.speed import Speed
 
-DEFAULT = scaling_points.Point()
+OWN = scaling_points.Point()
 FEW, MANY = scaling_points.Point(("few",)), scaling_points.Point(("many",))
+TWO = scaling_points.Point(("num_workers=2",), threads=1)
+THREE = scaling_points.Point(("num_workers=3",))
 
 
-def test_a_panel_leaves_out_what_could_not_be_measured():
-  found = scaling_report.panel({1: FEW, 2: MANY}, {FEW: [Speed(10, 1), Speed(20, 1)]})
-  assert found == [
-      {"x": 1, "settings": ["few"], "steps_per_second": [10, 20]}]
+def _results(**speeds):
+  """Return measurements by point from lists of steps per second."""
+  return {globals()[name]: [Speed(value, None) for value in values]
+          for name, values in speeds.items()}
 
 
-def test_added_memory_is_the_slope_between_medians():
+def _advise(**speeds):
+  results = _results(**speeds)
+  return scaling_report.advise(list(results), results)
+
+
+def test_advice_is_the_highest_median():
+  advice = _advise(
+      OWN=[80, 81, 79], TWO=[100, 101, 99], THREE=[90, 500, 90])
+  assert advice == scaling_report.Advice(TWO, 0.8, certain=True)
+  assert scaling_report.describe(advice, "cheetah") == (
+      "The config's own settings reach 80% of the fastest:\n\n"
+      "    TF_NUM_INTRAOP_THREADS=1 python train.py --config cheetah "
+      "--set num_workers=2")
+
+
+def test_advice_is_uncertain_if_the_best_is_slower_in_a_round():
+  advice = _advise(OWN=[97, 102], THREE=[100, 100])
+  assert not advice.certain
+  assert "Keep your settings, or try" in scaling_report.describe(
+      advice, "cheetah")
+
+
+def test_own_settings_can_be_the_fastest():
+  advice = _advise(OWN=[100, 90], TWO=[90, 100])
+  assert advice.best == OWN
+  assert scaling_report.describe(advice, "cheetah") == (
+      "The config's own settings are the fastest.")
+
+
+def test_advice_needs_a_measurement_of_the_config():
+  assert _advise(FEW=[1]) is None
+
+
+def test_command_is_quoted_for_the_shell():
+  point = scaling_points.Point(("network.policy_layers=[64,64]",))
+  assert scaling_report.command(point, "my robot.py") == (
+      "python train.py --config 'my robot.py' --set "
+      "'network.policy_layers=[64,64]'")
+
+
+def test_memory_per_env_is_the_slope_between_medians():
   added = scaling_points.MANY_ENVS - scaling_points.FEW_ENVS
   results = {
       FEW: [Speed(1, 100), Speed(1, 900), Speed(1, 100)],
       MANY: [Speed(1, 100 + 7 * added)] * 2 + [Speed(1, 0)]}
-  assert scaling_report.added_memory({"training": (FEW, MANY)}, results) == {
+  assert scaling_report.memory_per_env({"training": (FEW, MANY)}, results) == {
       "training": 7.0}
 
 
 @pytest.mark.parametrize("results", [
     {FEW: [Speed(1, 100)]}, {FEW: [Speed(1, None)], MANY: [Speed(1, None)]}])
-def test_added_memory_that_was_not_measured_is_left_out(results):
-  assert scaling_report.added_memory({"training": (FEW, MANY)}, results) == {}
+def test_unmeasured_memory_is_left_out(results):
+  assert scaling_report.memory_per_env(
+      {"training": (FEW, MANY)}, results) == {}
 
 
-def test_memory_in_words():
+def test_memory_text_has_the_difference():
   memory = {"training": 1.5 * 2**20, "simulator": 2**20}
   assert scaling_report.memory_text(memory) == (
-      "An added environment needs 1.50 MiB of memory, the simulator alone "
-      "1.00 MiB, 512 KiB beyond the simulator's own.")
+      "Memory of an additional environment: training 1.50 MiB, the simulator "
+      "alone 1.00 MiB; difference 512 KiB.")
   del memory["training"]
-  assert scaling_report.memory_text(memory) == "The simulator alone 1.00 MiB."
+  assert scaling_report.memory_text(memory) == (
+      "Memory of an additional environment: the simulator alone 1.00 MiB.")
 
 
-def test_less_memory_than_the_simulator_is_noise():
-  assert "nothing measurable beyond" in scaling_report.memory_text(
+def test_negative_memory_difference_is_not_measurable():
+  assert "difference not measurable" in scaling_report.memory_text(
       {"training": 1000.0, "simulator": 2000.0})
 
 
 @pytest.mark.parametrize("speeds, noisy", [
     ([100.0, 110.0], False), ([100.0, 150.0], True)])
-def test_noise_is_told(speeds, noisy):
-  text = scaling_report.report({
-      "config": "cheetah", "cores": 2, "repeats": 2, "memory": {},
-      "advice": None, "panels": {"envs": {"own": [], "points": [
-          {"x": 1, "settings": [], "steps_per_second": speeds}]}}})
+def test_report_warns_of_noise(speeds, noisy):
+  text = scaling_report.report(
+      "cheetah", 2, {"envs": {1: FEW}}, [], {}, _results(FEW=speeds))
   assert ("was noisy" in text) == noisy
   assert ("differed by 50%" in text) == noisy
 
 
-def test_a_recommendation_needs_the_defaults():
-  assert scaling_report.recommendation([FEW], [], {FEW: [Speed(1, 1)]}) is None
-  found = scaling_report.recommendation(
-      [DEFAULT, FEW], [MANY],
-      {DEFAULT: [Speed(9, 1)], FEW: [Speed(10, 1)], MANY: [Speed(99, 1)]})
-  assert found["best"]["settings"] == ["few"]
-  assert found["defaults_reach"] == 0.9
-  assert [row["settings"] for row in found["other_environments"]] == [["many"]]
+def test_report_leaves_out_points_without_measurements():
+  text = scaling_report.report(
+      "cheetah", 2, {"envs": {1: FEW, 2: MANY}}, [FEW, MANY], {},
+      _results(FEW=[10, 20]))
+  assert "| 1            |      15 |" in text
+  assert "| 2 " not in text
 
 
-def test_the_report_marks_the_own_value_and_gives_the_command():
-  results = {DEFAULT: [Speed(900, 1), Speed(1100, 1)],
-             FEW: [Speed(2000, 1), Speed(2000, 1)]}
-  text = scaling_report.report({
-      "config": "cheetah", "cores": 2, "repeats": 2,
-      "panels": {"workers": {"own": [2], "points": scaling_report.panel(
-          {1: FEW, 2: DEFAULT}, results)}},
-      "memory": {}, "advice": scaling_report.recommendation(
-          [DEFAULT, FEW], [], results)})
+def test_report_has_a_star_and_the_command():
+  results = _results(OWN=[900, 1100], FEW=[2000, 2000])
+  text = scaling_report.report(
+      "cheetah", 2, {"workers": {1: FEW, 2: OWN}}, [OWN, FEW], {}, results)
   assert "# Speed of `cheetah` on 2 cores" in text
-  assert "| 1                |   2,000 | 2,000 | 2,000 |" in text
-  assert "| 2 *              |   1,000 |   900 | 1,100 |" in text
-  assert "The defaults reach 50% of the fastest" in text
+  assert "| 1                |   2,000 |   2,000 |   2,000 |" in text
+  assert "| 2 *              |   1,000 |     900 |   1,100 |" in text
+  assert "own settings reach 50% of the fastest" in text
   assert "    python train.py --config cheetah --set few" in text
+
+
+def test_rows_have_the_measurements_of_all_rounds():
+  results = {TWO: [Speed(10.0, 100), Speed(20.0, 100)]}
+  assert scaling_report.rows(results) == [{
+      "settings": ("num_workers=2",), "threads": 1, "simulator": False,
+      "steps_per_second": [10.0, 20.0], "memory": [100, 100]}]
