@@ -30,10 +30,10 @@ from typing import Any
 import numpy as np
 
 from agents.training.run_folder import checkpoint
-from benchmarks.envs import faulty
-from benchmarks.common import machine
 from benchmarks import soaked_run
+from benchmarks.common import machine
 from benchmarks.common import tables
+from benchmarks.envs import faulty
 
 _HARMLESS = "kill", "stop", "hang", "terminate the trainer", "kill the trainer"
 _ALL = *_HARMLESS, "raise", "nan"

@@ -37,7 +37,8 @@ def measure_training(config: config_lib.Config, seconds: float) -> Speed:
     config: Configuration of the run.
     seconds: Minimum duration.
   """
-  with training.open_trainer(config) as (trainer, workers):
+  with (training.open_workers(config) as workers,
+        training.open_trainer(config, workers) as trainer):
     trainer.start()
     trainer.epoch(0.0)  # Compiles.
     pids = [os.getpid(), *(workers.pids if workers else [])]

@@ -128,7 +128,8 @@ def measure(name: str, settings: Sequence[str], peers: Sequence[str],
   """
   config = training.load_config(name, settings)
   results = []
-  with (training.open_trainer(config) as (trainer, workers),
+  with (training.open_workers(config) as workers,
+        training.open_trainer(config, workers) as trainer,
         batch_env.BatchEnv([make.MakeEnv(config.env)] * config.num_envs,
                            workers, config.seed) as env,
         tempfile.TemporaryDirectory() as folder):

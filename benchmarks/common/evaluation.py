@@ -1,43 +1,71 @@
-"""What the final policy of a run scores, in fresh environments.
+"""Evaluates policies of a run in fresh environments.
 
-    python -m benchmarks.common.evaluation ~/logdir/20260101T120000-cheetah
+    python -m benchmarks.common.evaluation RUN_FOLDER --policies untrained,sampled
 
-Prints one line of JSON: mean and standard deviation over the episodes, with
-the mean action and with sampled ones.
+Prints one line of JSON: mean and standard deviation of the returns of each
+policy.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 
 import numpy as np
 
 from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import checkpoint
 from agents.training.run_folder import run_folder
+from benchmarks.common import machine
 
-_SIDE_BY_SIDE = 50  # Episodes at once, if there are to be as many.
+# Index of the checkpoint, and whether to sample actions or take their mean.
+POLICIES = {"mean_action": (-1, False), "sampled": (-1, True),
+            "untrained": (0, True)}
+_MOST_ENVS = 50  # Environments that play at the same time.
 
 
-def evaluate(folder: run_folder.RunFolder, episodes: int
-             ) -> dict[str, dict[str, float]]:
-  """Return mean and std of the returns, by how actions are chosen.
+def evaluate(folder: run_folder.RunFolder, policies: Sequence[str],
+             num_episodes: int) -> dict[str, dict[str, float]]:
+  """Evaluate policies in the same episodes.
 
-  Seeds are those of evaluation during training, continued; neither training
-  nor any choice between policies has seen them.
+  The seeds continue those of the evaluations during training. Neither training
+  nor any selection of policies has used them.
+
+  Args:
+    folder: Run folder.
+    policies: Names in POLICIES.
+    num_episodes: Number of episodes of each policy.
+  Returns:
+    "mean" and "std" of the returns, by policy.
   """
   with quiet_imports.quiet_imports():
     from agents import build
     from agents.commands import rollout_policy
   build.setup(folder.config)
-  newest = checkpoint.newest(folder.checkpoints)
-  found = {}
-  for name, explore in (("mean_action", False), ("sampled", True)):
-    played, = rollout_policy.play(folder, [newest], episodes, _SIDE_BY_SIDE, explore)
+  paths = checkpoint.paths(folder.checkpoints)
+  results = {}
+  for name in policies:
+    index, explore = POLICIES[name]
+    played, = rollout_policy.play(
+        folder, [paths[index]], num_episodes, _MOST_ENVS, explore)
     scores = [episode.score for episode in played.episodes]
-    found[name] = {"mean": float(np.mean(scores)), "std": float(np.std(scores))}
-  return found
+    results[name] = {
+        "mean": float(np.mean(scores)), "std": float(np.std(scores))}
+  return results
+
+
+def evaluate_in_child(folder: run_folder.RunFolder, policies: Sequence[str],
+                      num_episodes: int) -> dict[str, dict[str, float]]:
+  """Call `evaluate` in a process of its own.
+
+  Raises:
+    ProcessFailed: If the evaluation fails.
+  """
+  output = machine.python(
+      "-m", "benchmarks.common.evaluation", str(folder.path), "--policies",
+      ",".join(policies), "--episodes", str(num_episodes))
+  return json.loads(output.splitlines()[-1])
 
 
 def main(argv: list[str] | None = None):
@@ -45,9 +73,13 @@ def main(argv: list[str] | None = None):
       description=__doc__.splitlines()[0],
       formatter_class=argparse.ArgumentDefaultsHelpFormatter)
   parser.add_argument("run_folder")
-  parser.add_argument("--episodes", type=int, default=100)
+  parser.add_argument("--policies", default="mean_action,sampled",
+                      help=f"of {','.join(POLICIES)}")
+  parser.add_argument("--episodes", type=int, default=100,
+                      help="number of episodes of each policy")
   args = parser.parse_args(argv)
-  print(json.dumps(evaluate(run_folder.find(args.run_folder), args.episodes)))
+  print(json.dumps(evaluate(run_folder.find(args.run_folder),
+                            args.policies.split(","), args.episodes)))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Trains many runs, evaluates each final policy, and keeps the scores as CSV.
 
-What `benchmarks.learning` and `benchmarks.ablation` share. Interrupted, it
-goes on where it was: finished runs are in the CSV, others are resumed.
+`benchmarks.learning` and `benchmarks.ablation` share this module. After an
+interruption they continue: finished runs are in the CSV file, others resume.
 """
 
 from __future__ import annotations
@@ -26,35 +26,36 @@ from agents.commands import settings as settings_lib
 from agents.reports import published
 from agents.reports import results as results_lib
 from agents.training.run_folder import run_folder
+from benchmarks.common import evaluation
 from benchmarks.common import machine
 from benchmarks.common import tables
+from benchmarks.common import training
 
-_ROOT = pathlib.Path(__file__).parent.parent
-_FIELDS = [
+FIELDS = (
     "config", "variant", "task", "steps", "seed", "mean_action", "sampled",
     "mean_action_std", "sampled_std", "episodes", "seconds", "at_once",
-    "commit", "versions", "settings"]
+    "commit", "versions", "settings")
 
 
 class Job(NamedTuple):
-  """A run: a named config, and what is different."""
+  """One run of a named config with some changes."""
 
-  name: str  # Of the config.
+  name: str  # Name of the config.
   steps: int
   seed: int
-  variant: str = ""  # What the changes are called.
+  variant: str = ""  # Name of the changes.
   preset: str | None = None
   changes: dict[str, Any] = {}
 
   @property
   def config(self) -> config_lib.Config:
-    """All settings."""
+    """Configuration of the run."""
     return settings_lib.of_new_run(self.name, self.preset, {
         **self.changes, "steps": self.steps, "seed": self.seed}).config
 
   @property
   def title(self) -> str:
-    """For people and for folders."""
+    """Name for messages and folders."""
     name = pathlib.Path(self.name).stem
     parts = name, self.variant, str(self.steps), f"seed{self.seed}"
     return "-".join(filter(None, parts)).replace(" ", "_").replace("/", "_")
@@ -62,74 +63,125 @@ class Job(NamedTuple):
   @property
   def args(self) -> list[str]:
     """Arguments of `train.py`."""
-    args = ["--config", self.name, "--steps", str(self.steps), "--seed",
-            str(self.seed)]
-    if self.preset:
-      args += ["--preset", self.preset]
-    for key, value in self.changes.items():
-      args += ["--set", config_lib.setting(key, value)]
-    return args
+    return ["--config", self.name, "--steps", str(self.steps),
+            "--seed", str(self.seed),
+            *(["--preset", self.preset] if self.preset else []),
+            *training.split_settings([
+                config_lib.setting(*change) for change in self.changes.items()])]
 
 
 def run(jobs: Sequence[Job], logdir: pathlib.Path, results: pathlib.Path,
-        at_once: int, episodes: int) -> list[dict[str, str]]:
-  """Train and evaluate what is not in the results yet.
+        at_once: int, num_episodes: int) -> list[dict[str, str]]:
+  """Train and evaluate the jobs that are not in the results yet.
 
   Args:
-    jobs: What to train.
-    logdir: Folder for the runs.
-    results: CSV file that rows are appended to.
-    at_once: Runs side by side. A single one has all cores, as users' runs do;
-      of several, each has one.
-    episodes: Of an evaluation.
+    jobs: Runs to train.
+    logdir: Folder of the run folders.
+    results: CSV file to append rows to.
+    at_once: Number of simultaneous runs. A single run has all cores, as users'
+      runs do; each of several runs has one core.
+    num_episodes: Number of episodes of an evaluation.
   Returns:
-    All rows of the jobs.
+    Rows of all jobs.
   Raises:
-    Failed: If some of them failed, after all others are done.
+    ProcessFailed: If some jobs failed, after all others have finished.
   """
-  wanted = [_about(job, episodes) for job in jobs]
-  before = read(results)
-  left = [job for job, about in zip(jobs, wanted, strict=True)
-          if not any(_same(row, about) for row in before)]
-  print(f"{len(jobs)} runs, {len(jobs) - len(left)} of them done before.",
-        flush=True)
+  identities = [identity(job, num_episodes) for job in jobs]
+  rows = read(results)
+  remaining = [job for job, expected in zip(jobs, identities, strict=True)
+               if not any(matches(row, expected) for row in rows)]
+  print(f"{len(jobs)} runs, {len(jobs) - len(remaining)} of them finished "
+        "before.", flush=True)
   cores, failures = itertools.count(), []
   with concurrent.futures.ThreadPoolExecutor(
-      at_once, initializer=lambda: _keep_to_a_core(next(cores), at_once)
-      ) as pool:
-    futures = {pool.submit(_run, job, logdir, at_once, episodes): job
-               for job in left}
+      at_once, initializer=lambda: _pin_thread(next(cores), at_once)) as pool:
+    futures = {pool.submit(_run, job, logdir, at_once, num_episodes): job
+               for job in remaining}
     try:
       for future in concurrent.futures.as_completed(futures):
+        title = futures[future].title
         try:
           row = future.result()
-        except machine.Failed as error:
-          failures.append(f"{futures[future].title}: {error}")
+        except machine.ProcessFailed as error:
+          failures.append(f"{title}: {error}")
           print(failures[-1], flush=True)
           continue
-        append(results, row)
-        print(f"{futures[future].title}: mean action {row['mean_action']}, "
-              f"sampled {row['sampled']}", flush=True)
+        append(results, row, FIELDS)
+        print(f"{title}: mean action {row['mean_action']}, sampled "
+              f"{row['sampled']}", flush=True)
     except BaseException:
       pool.shutdown(wait=False, cancel_futures=True)
       raise
   if failures:
-    raise machine.Failed("\n".join(
+    raise machine.ProcessFailed("\n".join(
         [f"{len(failures)} of {len(jobs)} runs failed:", *failures]))
   return [row for row in read(results)
-          if any(_same(row, about) for about in wanted)]
+          if any(matches(row, expected) for expected in identities)]
+
+
+def identity(job: Job, num_episodes: int) -> dict[str, Any]:
+  """Return the fields of a row that are known before the run.
+
+  Args:
+    job: Run to describe.
+    num_episodes: Number of episodes of an evaluation.
+  """
+  run = results_lib.Run(job.name, pathlib.Path(), job.config, [])
+  settings = {key: value for key, value in run.settings.items()
+              if key != "steps"}
+  return {"config": pathlib.Path(job.name).stem, "variant": job.variant,
+          "task": results_lib.task(job.config.env), "steps": job.steps,
+          "seed": job.seed, "episodes": num_episodes,
+          "settings": json.dumps(settings)}
+
+
+def matches(row: dict[str, Any], expected: dict[str, Any]) -> bool:
+  """Return whether a row is the result of a job.
+
+  Settings that the row does not contain were added later; they do not count.
+
+  Args:
+    row: Row of the CSV file.
+    expected: Fields of the job, see `identity`.
+  """
+  stored, settings = (json.loads(each["settings"]) for each in (row, expected))
+  return all(
+      str(row[name]) == str(value) for name, value in expected.items()
+      if name != "settings") and all(
+          settings.get(key) == value for key, value in stored.items())
 
 
 def read(path: pathlib.Path) -> list[dict[str, str]]:
-  """Return the rows of a CSV file; none if there is no file."""
+  """Return the rows of a CSV file; no rows if the file does not exist."""
   if not path.exists():
     return []
   with open(path, newline="") as file:
     return list(csv.DictReader(file))
 
 
+def append(path: pathlib.Path, row: dict[str, Any], fields: Sequence[str]):
+  """Append a row to a CSV file.
+
+  Args:
+    path: CSV file; a new file begins with the names of the fields.
+    row: Values by field.
+    fields: Names of the fields in order.
+  """
+  new = not path.exists()
+  path.parent.mkdir(parents=True, exist_ok=True)
+  with open(path, "a", newline="") as file:
+    writer = csv.DictWriter(file, fields, lineterminator="\n")
+    if new:
+      writer.writeheader()
+    writer.writerow(row)
+
+
 def summary(rows: Iterable[dict[str, str]]) -> str:
-  """Return a table with a line for each config, variant and budget."""
+  """Return a table with a line for each config, variant and number of steps.
+
+  Args:
+    rows: Rows of the CSV file.
+  """
   groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
   for row in rows:
     key = row["config"], row["variant"], row["steps"]
@@ -139,11 +191,11 @@ def summary(rows: Iterable[dict[str, str]]) -> str:
     cells = [spread([float(row[name]) for row in group])
              for name in ("mean_action", "sampled")]
     best = published.best(group[0]["task"], int(steps))
-    beside = f"{best.score:g} ({best.source})" if best else "-"
     lines.append([
         f"{config} {variant}".strip(), f"{int(steps):,}",
-        ranges(int(row["seed"]) for row in group),
-        *cells, _minutes(group), beside])
+        format_seeds(int(row["seed"]) for row in group),
+        *cells, _minutes(group),
+        f"{best.score:g} ({best.source})" if best else "-"])
   return tables.markdown(
       ["config", "steps", "seeds", "mean action", "sampled", "minutes",
        "best published"], lines)
@@ -160,113 +212,94 @@ def spread(values: Sequence[float]) -> str:
 
 
 def _minutes(rows: Sequence[dict[str, str]]) -> str:
-  """Return how long a run takes, such as "1.3", or beside others."""
+  """Return the duration of a run, such as "1.3" or "1.5 (2 at once)"."""
   at_once = min(int(row["at_once"]) for row in rows)
   seconds = [float(row["seconds"]) for row in rows
              if int(row["at_once"]) == at_once]
-  beside = f" ({at_once} at once)" if at_once > 1 else ""
-  return f"{statistics.median(seconds) / 60:.1f}{beside}"
+  suffix = f" ({at_once} at once)" if at_once > 1 else ""
+  return f"{statistics.median(seconds) / 60:.1f}{suffix}"
 
 
-def seeds(text: str) -> list[int]:
+def parse_seeds(text: str) -> list[int]:
   """Parse "0-4" or "1,3,5-7"."""
-  found: list[int] = []
+  seeds: list[int] = []
   for part in text.split(","):
     first, dash, last = part.partition("-")
-    found += range(int(first), int(last if dash else first) + 1)
-  return found
+    seeds += range(int(first), int(last if dash else first) + 1)
+  return seeds
 
 
-def ranges(numbers: Iterable[int]) -> str:
-  """Return "0-4" or "1,3,5-7", which `seeds` parses."""
-  parts: list[list[int]] = []
-  for number in sorted(numbers):
-    if parts and number == parts[-1][-1] + 1:
-      parts[-1].append(number)
+def format_seeds(seeds: Iterable[int]) -> str:
+  """Return "0-4" or "1,3,5-7", the inverse of `parse_seeds`."""
+  ranges: list[list[int]] = []
+  for seed in sorted(seeds):
+    if ranges and seed == ranges[-1][-1] + 1:
+      ranges[-1].append(seed)
     else:
-      parts.append([number])
-  return ",".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0])
-                  for part in parts)
-
-
-def _keep_to_a_core(number: int, at_once: int):
-  """Give this thread, and the processes it starts, one core of several."""
-  if at_once > 1 and hasattr(os, "sched_setaffinity"):
-    cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {cores[number % len(cores)]})
-
-
-def _run(job: Job, logdir: pathlib.Path, at_once: int, episodes: int
-         ) -> dict[str, Any]:
-  """Train, or go on training, and evaluate; return a row."""
-  # One that was begun under other conditions would not tell how long it takes.
-  place = logdir / f"{job.title}-{at_once}_at_once"
-  folder = run_folder.resumable(place, job.config)
-  begin = (["--resume", str(folder.path)] if folder else
-           [*job.args, "--logdir", str(place)])
-  sha = commit()  # Of the code that this process loads.
-  machine.python(str(_ROOT / "train.py"), *begin,
-                 *(["--noenv_processes"] if at_once > 1 else []))
-  folder = run_folder.resumable(place, job.config)
-  assert folder, "There is a run folder after a run."
-  scores = json.loads(machine.python(
-      "-m", "benchmarks.common.evaluation", str(folder.path), "--episodes",
-      str(episodes)).splitlines()[-1])
-  last = (folder.path / "metrics.jsonl").read_text().splitlines()[-1]
-  row = {**_about(job, episodes), "at_once": at_once,
-         "seconds": round(json.loads(last)["seconds"]),
-         "commit": sha, "versions": versions(folder)}
-  for kind, score in scores.items():
-    row[kind] = f"{score['mean']:.6g}"
-    row[f"{kind}_std"] = f"{score['std']:.6g}"
-  return row
-
-
-def _about(job: Job, episodes: int) -> dict[str, Any]:
-  """Return what a row says of a run before it is done."""
-  run = results_lib.Run(job.name, pathlib.Path(), job.config, [])
-  settings = {key: value for key, value in run.settings.items()
-              if key != "steps"}
-  return {"config": pathlib.Path(job.name).stem, "variant": job.variant,
-          "task": results_lib.task(job.config.env), "steps": job.steps,
-          "seed": job.seed, "episodes": episodes,
-          "settings": json.dumps(settings)}
-
-
-def _same(row: dict[str, Any], about: dict[str, Any]) -> bool:
-  """Whether a row is of this run; settings it does not know are younger."""
-  settings, wanted = (json.loads(each["settings"]) for each in (row, about))
-  return all(
-      str(row[name]) == str(value) for name, value in about.items()
-      if name != "settings") and all(
-          wanted.get(key) == value for key, value in settings.items())
-
-
-def append(path: pathlib.Path, row: dict[str, Any],
-           fields: Sequence[str] = tuple(_FIELDS)):
-  """Append a row to a CSV file, which begins with the names of its fields."""
-  new = not path.exists()
-  path.parent.mkdir(parents=True, exist_ok=True)
-  with open(path, "a", newline="") as file:
-    writer = csv.DictWriter(file, fields, lineterminator="\n")
-    if new:
-      writer.writeheader()
-    writer.writerow(row)
+      ranges.append([seed])
+  return ",".join(f"{each[0]}-{each[-1]}" if len(each) > 1 else str(each[0])
+                  for each in ranges)
 
 
 def commit() -> str:
-  """Return the checkout's commit, marked if there are changes beside it."""
+  """Return the checkout's commit, marked if there are uncommitted changes."""
   def git(*args):
-    done = subprocess.run(
-        ["git", *args], cwd=_ROOT, capture_output=True, text=True)
-    return done.stdout.strip()
-  # What is written here is no change of what runs.
+    return subprocess.run(["git", *args], cwd=machine.REPOSITORY,
+                          capture_output=True, text=True).stdout.strip()
+  # Benchmarks write to docs/, which does not affect results.
   changes = git("status", "--porcelain", "--", ".", ":!docs")
   head = git("rev-parse", "--short=8", "HEAD") or "unknown"
   return f"{head}-dirty" if changes else head
 
 
 def versions(folder: run_folder.RunFolder) -> str:
-  """Return the versions that a run began with."""
-  found = yaml.safe_load((folder.path / "versions.yaml").read_text())
-  return " ".join(f"{name}={value}" for name, value in found.items())
+  """Return the package versions that a run started with."""
+  values = yaml.safe_load((folder.path / "versions.yaml").read_text())
+  return " ".join(f"{name}={value}" for name, value in values.items())
+
+
+def train(job: Job, logdir: pathlib.Path, *options: str
+          ) -> run_folder.RunFolder:
+  """Train a run, or resume it if it was interrupted.
+
+  Args:
+    job: Run to train.
+    logdir: Folder of the run folder.
+    options: Further arguments of `train.py`, for new and for resumed runs.
+  Raises:
+    ProcessFailed: If training fails.
+  """
+  config = job.config
+  interrupted = run_folder.resumable(logdir, config)
+  machine.python(str(machine.REPOSITORY / "train.py"), *(
+      ["--resume", str(interrupted.path)] if interrupted else
+      [*job.args, "--logdir", str(logdir)]), *options)
+  folder = run_folder.resumable(logdir, config)
+  assert folder, "A finished run has a run folder."
+  return folder
+
+
+def _pin_thread(number: int, at_once: int):
+  """Restrict this thread and its child processes to one core if necessary."""
+  if at_once > 1 and hasattr(os, "sched_setaffinity"):
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[number % len(cores)]})
+
+
+def _run(job: Job, logdir: pathlib.Path, at_once: int, num_episodes: int
+         ) -> dict[str, Any]:
+  """Train and evaluate one job; return its row."""
+  sha = commit()  # Of the code that the run will load.
+  # The duration depends on `at_once`, so the folder does too.
+  folder = train(job, logdir / f"{job.title}-{at_once}_at_once",
+                 *(["--noenv_processes"] if at_once > 1 else []))
+  scores = evaluation.evaluate_in_child(
+      folder, ["mean_action", "sampled"], num_episodes)
+  last = (folder.path / "metrics.jsonl").read_text().splitlines()[-1]
+  row = {**identity(job, num_episodes), "at_once": at_once,
+         "seconds": round(json.loads(last)["seconds"]),
+         "commit": sha, "versions": versions(folder)}
+  for policy, score in scores.items():
+    row[policy] = f"{score['mean']:.6g}"
+    row[f"{policy}_std"] = f"{score['std']:.6g}"
+  return row

@@ -43,7 +43,8 @@ def main(argv: list[str] | None = None):
   parser.add_argument("--preset")
   args = parser.parse_args(argv)
   config = training.load_config(args.config, preset=args.preset)
-  with training.open_trainer(config) as (trainer, _):
+  with (training.open_workers(config) as workers,
+        training.open_trainer(config, workers) as trainer):
     trainer.start()
     measuring_process.serve(lambda: update(trainer))
 

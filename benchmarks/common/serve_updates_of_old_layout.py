@@ -43,9 +43,10 @@ def main():
   results = os.fdopen(os.dup(1), "w")
   os.dup2(2, 1)
   worker_pool, failure_budget = find_classes()
+  from agents.configs import presets
+
   from agents import build
   from agents import configs
-  from agents.configs import presets
   _, config = configs.load(args.config)
   if args.preset:
     config = presets.apply(args.preset, config)

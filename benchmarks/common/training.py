@@ -34,24 +34,39 @@ def split_settings(settings: Sequence[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def open_trainer(config: config_lib.Config) -> Iterator[
-    tuple[Any, pool.WorkerPool | None]]:
-  """Open a trainer and its worker processes; close both at the end.
+def open_workers(config: config_lib.Config
+                 ) -> Iterator[pool.WorkerPool | None]:
+  """Start worker processes; end them afterwards.
+
+  They start in the background, for example while TensorFlow is imported.
 
   Args:
     config: Configuration of the run.
   Yields:
-    The trainer, and the workers; None if the config has no `env_processes`.
+    The workers; None if the config has no `env_processes`.
   """
-  with contextlib.ExitStack() as stack:
-    workers = None
-    if config.env_processes:
-      workers = stack.enter_context(pool.WorkerPool(
-          config.workers(pool.cores()),
-          incidents=failure_budget.FailureBudget(config.most_incidents),
-          timeout=config.env_timeout))
-    from agents import build  # Workers start while TensorFlow is imported.
-    build.setup(config)
-    trainer = build.trainer(config, workers)
-    stack.callback(trainer.close)
-    yield trainer, workers
+  if not config.env_processes:
+    yield None
+    return
+  with pool.WorkerPool(
+      config.workers(pool.cores()),
+      incidents=failure_budget.FailureBudget(config.most_incidents),
+      timeout=config.env_timeout) as workers:
+    yield workers
+
+
+@contextlib.contextmanager
+def open_trainer(config: config_lib.Config, workers: pool.WorkerPool | None
+                 ) -> Iterator[Any]:
+  """Build a trainer; close it afterwards.
+
+  Args:
+    config: Configuration of the run.
+    workers: Workers that step the environments, or None.
+  Yields:
+    The trainer, before its `start`.
+  """
+  from agents import build
+  build.setup(config)
+  with contextlib.closing(build.trainer(config, workers)) as trainer:
+    yield trainer

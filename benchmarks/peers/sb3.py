@@ -1,10 +1,10 @@
-"""A config's task, trained by PPO of Stable-Baselines3.
+"""Trains the task of a config by PPO of Stable-Baselines3.
 
     python -m benchmarks.peers.sb3 --config hopper --steps 300000 --matched
 
-Prints its learning curve as one line of JSON. `--matched` takes
-over what the config says as far as there is such a setting; otherwise, this is
-PPO's defaults, one environment. Either runs in one process, on the CPU.
+Prints the learning curve as one line of JSON. `--matched` applies those settings
+of the config that Stable-Baselines3 has too. Otherwise PPO has its defaults and
+one environment. Both train in one process, on the CPU.
 """
 
 from __future__ import annotations
@@ -20,18 +20,21 @@ import gymnasium
 import numpy as np
 
 from agents import config as config_lib
-from agents import configs
 from agents.environments.making import make
+from benchmarks.common import training
 
 ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU"}
 
 
 def library() -> types.ModuleType:
-  """Return Stable-Baselines3.
+  """Import Stable-Baselines3.
 
-  It imports TensorFlow for its logs; PyTorch's compiler, which its optimizers
-  import later, then ends the process (2.14 and 2.15, TensorFlow 2.21) unless it
-  was there before.
+  It imports TensorFlow for its logs. Its optimizers import PyTorch's compiler
+  later, which then ends the process (PyTorch 2.14 and 2.15, TensorFlow 2.21).
+  So this function imports the compiler first.
+
+  Returns:
+    The module `stable_baselines3`.
   """
   import torch._dynamo  # noqa: F401, I001
   import stable_baselines3
@@ -40,8 +43,11 @@ def library() -> types.ModuleType:
 
 def settings(config: config_lib.Config, action_space: gymnasium.Space
              ) -> dict[str, Any]:
-  """Return arguments of PPO that mean what the config says.
+  """Return arguments of PPO with the meaning of a config.
 
+  Args:
+    config: Configuration of the run.
+    action_space: Action space of the environment.
   Raises:
     ConfigError: If an update learns from whole episodes.
   """
@@ -54,11 +60,11 @@ def settings(config: config_lib.Config, action_space: gymnasium.Space
   rate, std = algorithm.learning_rate, network.init_std
   if isinstance(action_space, gymnasium.spaces.Box) and (
       action_space.is_bounded()):
-    # In units of the actions, which span [-1, 1] for us.
+    # Our standard deviation is in units of actions scaled to [-1, 1].
     std *= float(np.mean(action_space.high - action_space.low)) / 2
   return {
       "learning_rate": rate if algorithm.lr_schedule != "linear" else (
-          lambda left: left * rate),
+          lambda remaining: remaining * rate),
       "n_steps": length,
       "batch_size": algorithm.minibatch_size or config.num_envs * length,
       "n_epochs": algorithm.update_epochs,
@@ -79,7 +85,7 @@ def settings(config: config_lib.Config, action_space: gymnasium.Space
 
 
 def normalization(config: config_lib.Config) -> dict[str, Any]:
-  """Return arguments of VecNormalize that mean what the config says."""
+  """Return arguments of VecNormalize with the meaning of a config."""
   algorithm = config.algorithm
   return {
       "norm_obs": algorithm.normalize_observ,
@@ -90,19 +96,22 @@ def normalization(config: config_lib.Config) -> dict[str, Any]:
 
 
 def train(config: config_lib.Config, matched: bool) -> dict[str, Any]:
-  """Train for the config's budget of steps.
+  """Train for the number of steps of a config.
 
+  Args:
+    config: Configuration of the run.
+    matched: Whether to apply the settings of the config.
   Returns:
-    "seconds" of all training, and "points" of the learning curve: "step",
-    "seconds" since training began, "episodes" since the last point, and their
-    mean "return".
+    "seconds" of training, and "points" of the learning curve: "step", "seconds"
+    since the start of training, "episodes" since the last point, and their mean
+    "return".
   """
   stable_baselines3 = library()
   import torch
   from stable_baselines3.common import callbacks
   from stable_baselines3.common import env_util
   from stable_baselines3.common import vec_env
-  # Returns are reported by each environment's Monitor, below any normalization.
+  # A Monitor around each environment reports returns before normalization.
   env = env_util.make_vec_env(
       make.MakeEnv(config.env), config.num_envs if matched else 1, config.seed,
       vec_env_cls=vec_env.DummyVecEnv)
@@ -113,8 +122,8 @@ def train(config: config_lib.Config, matched: bool) -> dict[str, Any]:
         torch.nn, ACTIVATIONS[config.network.activation])
     env = vec_env.VecNormalize(env, **normalization(config))
 
-  class Points(callbacks.BaseCallback):
-    """Looks at training when an update is done, as our own reports do."""
+  class LearningCurve(callbacks.BaseCallback):
+    """Adds a point after an update, when our own training would report."""
 
     def _on_training_start(self):
       self.points, self.returns, self.reported = [], [], 0
@@ -139,27 +148,29 @@ def train(config: config_lib.Config, matched: bool) -> dict[str, Any]:
 
     _on_training_end = _on_rollout_start
 
-  points = Points()
+  curve = LearningCurve()
   stable_baselines3.PPO(
       "MlpPolicy", env, device="cpu", seed=config.seed, **arguments).learn(
-          config.steps, points)
+          config.steps, curve)
   env.close()
-  return {"seconds": points.seconds, "points": points.points}
+  return {"seconds": curve.seconds, "points": curve.points}
 
 
 def main(argv: list[str] | None = None):
   parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
   parser.add_argument("--config", metavar="NAME", default="hopper",
                       help="name or .py file of a config (default: hopper)")
-  parser.add_argument("--steps", metavar="N", help="budget (default: its own)")
+  parser.add_argument("--steps", metavar="N",
+                      help="number of environment steps (default: its own)")
   parser.add_argument("--seed", metavar="N", default="0",
                       help="seed of everything (default: 0)")
   parser.add_argument("--matched", action="store_true",
-                      help="settings of the config in place of PPO's defaults")
+                      help="apply the settings of the config")
   args = parser.parse_args(argv)
-  _, config = configs.load(args.config)
-  config = config.override({"steps": args.steps or config.steps,
-                            "seed": args.seed})
+  changes = [f"seed={args.seed}"]
+  if args.steps:
+    changes.append(f"steps={args.steps}")
+  config = training.load_config(args.config, changes)
   print(json.dumps(train(config, args.matched)))
 
 

@@ -3,18 +3,18 @@ import json
 
 import pytest
 
-from benchmarks.common import machine
 from benchmarks import race
+from benchmarks.common import machine
 
 
-def made(*returns, seconds=10.0):
-  """Return a curve with one point a second."""
+def _curve(*returns, seconds=10.0):
+  """Return a curve with one point per second."""
   return race.Curve(seconds, [
       {"step": 100 * second, "seconds": float(second), "episodes": 1,
        "return": value} for second, value in enumerate(returns, 1)])
 
 
-def test_a_curve_holds_the_training_rows_with_episodes():
+def test_curve_consists_of_training_rows_with_episodes():
   row = {"phase": "train", "step": 100, "seconds": 1.5, "episodes": 2,
          "return_mean": 3.0, "length_mean": 4.0}
   last = {**row, "step": 200, "seconds": 2.5, "episodes": 0,
@@ -25,9 +25,9 @@ def test_a_curve_holds_the_training_rows_with_episodes():
       {"step": 100, "seconds": 1.5, "episodes": 2, "return": 3.0}])
 
 
-def test_goals_are_round_and_reached_by_two():
-  curves = {"one": made(-400.0, 0.0, 1234.0), "two": made(-300.0, 987.0, 500.0)}
-  assert race.goals({**curves, "third": made(-500.0, -400.0), "none": made()}
+def test_goals_are_round_and_reached_by_two_curves():
+  curves = {"one": _curve(-400.0, 0.0, 1234.0), "two": _curve(-300.0, 987.0, 500.0)}
+  assert race.goals({**curves, "third": _curve(-500.0, -400.0), "none": _curve()}
                     ) == race.goals(curves)
   goals = race.goals(curves)
   assert goals == [0, 300, 600, 900]
@@ -35,22 +35,22 @@ def test_goals_are_round_and_reached_by_two():
     assert race.seconds_to(curve, goals[-1]) is not None
 
 
-@pytest.mark.parametrize("other", [made(), made(20.0, 20.0), made(5.0, 1.0)])
-def test_without_a_common_rise_there_are_no_goals(other):
-  assert race.goals({"one": made(10.0, 20.0), "other": other}) == []
+@pytest.mark.parametrize("other", [_curve(), _curve(20.0, 20.0), _curve(5.0, 1.0)])
+def test_curves_without_a_common_rise_have_no_goals(other):
+  assert race.goals({"one": _curve(10.0, 20.0), "other": other}) == []
 
 
-def test_a_goal_is_reached_at_the_first_point_beyond_it():
-  curve = made(1.0, 5.0, 3.0, 6.0)
+def test_goal_is_reached_at_the_first_point_above_it():
+  curve = _curve(1.0, 5.0, 3.0, 6.0)
   assert race.seconds_to(curve, 5.0) == 2.0
   assert race.seconds_to(curve, 5.5) == 4.0
   assert race.seconds_to(curve, 7.0) is None
 
 
-def test_the_table_has_final_returns_and_times():
+def test_table_has_final_returns_and_times():
   text = race.table({
-      "ours": made(0.0, 4.0, 8.0), "slow": made(0.0, 0.0, 8.0, seconds=20.5),
-      "none": made()})
+      "ours": _curve(0.0, 4.0, 8.0), "slow": _curve(0.0, 0.0, 8.0, seconds=20.5),
+      "none": _curve()})
   header, _, *rows = text.splitlines()
   assert header.split("|")[2:-1] == [
       " final return ", "  total ", "  to 2 ", "  to 4 ", "  to 6 ", "  to 8 "]
@@ -60,8 +60,8 @@ def test_the_table_has_final_returns_and_times():
       "| none |            - | 10.0 s |     - |     - |     - |     - |"]
 
 
-def test_the_csv_has_one_line_a_point(tmp_path):
-  race.write_csv({"a, b": made(1.0, 2.0), "c": made(3.0)}, tmp_path / "x.csv")
+def test_csv_has_one_line_per_point(tmp_path):
+  race.write_csv({"a, b": _curve(1.0, 2.0), "c": _curve(3.0)}, tmp_path / "x.csv")
   with open(tmp_path / "x.csv", newline="") as file:
     rows = list(csv.DictReader(file))
   assert [(row["system"], row["return"]) for row in rows] == [
@@ -69,7 +69,7 @@ def test_the_csv_has_one_line_a_point(tmp_path):
   assert rows[1]["step"] == "200" and rows[1]["seconds"] == "2.0"
 
 
-def test_a_missing_package_is_told_before_anything_is_trained(monkeypatch):
+def test_missing_package_is_reported_before_training(monkeypatch):
   monkeypatch.setattr(machine, "python", None)
   monkeypatch.setattr(machine.importlib.util, "find_spec", lambda name: None)
   with pytest.raises(SystemExit, match=r"pip install -e '\.\[benchmarks\]'"):

@@ -1,8 +1,8 @@
 import pytest
+from agents.configs import presets
 
 from agents import config as config_lib
 from agents import configs
-from agents.configs import presets
 from benchmarks import scaling_points
 
 CONFIG = config_lib.Config()  # 64 environments of 32 steps, minibatches of 64.

@@ -5,8 +5,8 @@ import os
 import numpy as np
 import pytest
 
-from benchmarks.envs import faulty
 from benchmarks import soak
+from benchmarks.envs import faulty
 
 
 @pytest.mark.parametrize("fault", ["raise", "nan"])

@@ -59,7 +59,8 @@ def test_every_measurement_repeats_the_recorded_actions():
   config = config_lib.Config().override({
       "env.id": "CartPole-v1", "num_envs": 4, "num_workers": 1,
       "algorithm.segment_length": 64})
-  with training.open_trainer(config) as (trainer, _):
+  with (training.open_workers(config) as workers,
+        training.open_trainer(config, workers) as trainer):
     own = throughput.OwnTraining(trainer, steps=1000)
     assert own.action.shape == (512, 4)
     recorded = own.action

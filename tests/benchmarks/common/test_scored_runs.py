@@ -16,19 +16,19 @@ _JOB = scored_runs.Job("pendulum", 1_000, 3, "small", None, {
 
 @pytest.mark.parametrize("text, numbers", [
     ("0-4", [0, 1, 2, 3, 4]), ("7", [7]), ("1,3,5-6", [1, 3, 5, 6])])
-def test_seeds_are_lists_and_ranges(text, numbers):
-  assert scored_runs.seeds(text) == numbers
-  assert scored_runs.ranges(reversed(numbers)) == text
+def test_seeds_are_parsed_from_lists_and_ranges(text, numbers):
+  assert scored_runs.parse_seeds(text) == numbers
+  assert scored_runs.format_seeds(reversed(numbers)) == text
 
 
 @pytest.mark.parametrize("values, text", [
     ([6000.4], "6000"), ([5900.0, 6100.0], "6000 ± 141"),
     ([-4.0, -4.2], "-4.1 ± 0.1")])
-def test_spreads_have_as_many_digits_as_they_need(values, text):
+def test_number_of_digits_depends_on_the_size(values, text):
   assert scored_runs.spread(values) == text
 
 
-def test_a_jobs_arguments_lead_to_its_config():
+def test_arguments_of_a_job_describe_its_config():
   assert _JOB.config.num_envs == 4 and _JOB.config.seed == 3
   assert _JOB.args == [
       "--config", "pendulum", "--steps", "1000", "--seed", "3", "--set",
@@ -50,7 +50,7 @@ def _row(seed, mean_action, sampled, **more):
           "sampled": str(sampled), "seconds": "90", "at_once": "2", **more}
 
 
-def test_the_summary_has_a_line_for_each_config_variant_and_budget():
+def test_summary_has_a_line_for_each_config_variant_and_budget():
   rows = [_row(0, 5000, 4000), _row(0, 1, 2, steps="3000000"),
           _row(1, 7000, 4000), _row(0, 8, 9, variant="x=1", settings="x=1")]
   assert scored_runs.summary(rows).splitlines()[2:] == [
@@ -62,17 +62,17 @@ def test_the_summary_has_a_line_for_each_config_variant_and_budget():
       "1.5 (2 at once) | 3258 (Tianshou, v3, 10 seeds) |"]
 
 
-def test_minutes_are_of_runs_that_had_the_machine_for_themselves():
+def test_minutes_prefer_runs_that_had_all_cores():
   rows = [_row(0, 5000, 4000), _row(1, 5000, 4000, seconds="60", at_once="1"),
           _row(2, 5000, 4000, seconds="66", at_once="1")]
   assert "|     1.1 | 3258" in scored_runs.summary(rows)
 
 
 @pytest.mark.slow
-def test_runs_are_resumed_evaluated_and_not_repeated(tmp_path, capsys):
+def test_interrupted_run_resumes_and_is_evaluated_once(tmp_path, capsys):
   logdir, results = tmp_path / "logdir", tmp_path / "results" / "some.csv"
   name = "pendulum-small-1000-seed3-2_at_once"
-  # One that was interrupted, and one with other settings, which isn't touched.
+  # An interrupted run, and a run with other settings, which stays unchanged.
   process = command.start(
       "train.py", *_JOB.args, "--logdir", logdir / name, cwd=tmp_path)
   code, _ = command.interrupt(
@@ -87,11 +87,11 @@ def test_runs_are_resumed_evaluated_and_not_repeated(tmp_path, capsys):
       "env.id": "tests.toy:Faulty", "env.kwargs": {"fault": "raise"},
       "env.max_length": 5})
   with pytest.raises(
-      machine.Failed, match="(?s)1 of 2 runs failed:.*faulty step"):
+      machine.ProcessFailed, match="(?s)1 of 2 runs failed:.*faulty step"):
     scored_runs.run([failing, _JOB], logdir, results, 2, 6)
   capsys.readouterr()
   rows = scored_runs.run([_JOB], logdir, results, 2, 6)
-  assert "1 runs, 1 of them done before." in capsys.readouterr().out
+  assert "1 runs, 1 of them finished before." in capsys.readouterr().out
   assert {path.parent for path in logdir.glob(f"{name}/*/metrics.jsonl")} == (
       set(begun))
   changed = [path for path, when in begun.items()
@@ -106,32 +106,32 @@ def test_runs_are_resumed_evaluated_and_not_repeated(tmp_path, capsys):
   assert float(resumed["sampled_std"]) > 0
   assert json.loads(resumed["settings"])["num_envs"] == 4
   assert "tensorflow=" in resumed["versions"] and resumed["commit"]
-  # Alone it ends with the same scores.
+  # A run without interruption ends with the same scores.
   alone, = scored_runs.run([_JOB], tmp_path / "again", tmp_path / "again.csv", 1, 6)
   times = "seconds", "at_once"
   assert {key: value for key, value in alone.items() if key not in times} == {
       key: value for key, value in resumed.items() if key not in times}
 
 
-def test_a_row_is_of_a_run_if_all_settings_that_it_knows_are_the_same():
+def test_row_matches_a_job_if_its_settings_are_equal():
   job = scored_runs.Job("swimmer", 1_000, 0)
-  about = scored_runs._about(job, 100)
+  about = scored_runs.identity(job, 100)
   assert about["task"] == "Swimmer-v5"
   settings = json.loads(about["settings"])
   assert settings["algorithm.discount"] == 0.999
   assert "seed" not in settings and "steps" not in settings
   row = {key: str(value) for key, value in about.items()}
-  assert scored_runs._same(row, about)
-  del settings["stagger"]  # As if it were younger than the row.
-  assert scored_runs._same({**row, "settings": json.dumps(settings)}, about)
+  assert scored_runs.matches(row, about)
+  del settings["stagger"]  # As if it had been added after the row.
+  assert scored_runs.matches({**row, "settings": json.dumps(settings)}, about)
   settings["algorithm.discount"] = 0.99  # As if the config had changed.
-  assert not scored_runs._same({**row, "settings": json.dumps(settings)}, about)
+  assert not scored_runs.matches({**row, "settings": json.dumps(settings)}, about)
   for changed in (job._replace(seed=1), job._replace(steps=2_000),
                   job._replace(variant="x"), job._replace(name="walker")):
-    assert not scored_runs._same(row, scored_runs._about(changed, 100))
-  assert not scored_runs._same(row, scored_runs._about(job, 10))
+    assert not scored_runs.matches(row, scored_runs.identity(changed, 100))
+  assert not scored_runs.matches(row, scored_runs.identity(job, 10))
 
 
-def test_titles_name_folders():
+def test_title_is_a_valid_folder_name():
   job = scored_runs.Job("/some/where/robot.py", 1_000, 2, "a/b c")
   assert job.title == "robot-a_b_c-1000-seed2"

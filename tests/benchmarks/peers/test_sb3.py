@@ -14,7 +14,7 @@ CONFIG = config_lib.Config()
 UNIT = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
 
 
-def test_settings_mean_what_the_config_says():
+def test_settings_have_the_values_of_the_config():
   config = CONFIG.override({
       "network.value_layers": [32], "algorithm.value_clip": 0.3})
   settings = sb3.settings(config, UNIT)
@@ -27,7 +27,7 @@ def test_settings_mean_what_the_config_says():
   assert policy["log_std_init"] == pytest.approx(math.log(0.6))
 
 
-def test_what_is_switched_off_has_no_effect():
+def test_disabled_settings_have_no_effect():
   config = CONFIG.override({
       "algorithm.minibatch_size": None, "algorithm.clip_ratio": None,
       "algorithm.max_grad_norm": None, "algorithm.lr_schedule": "constant"})
@@ -37,7 +37,7 @@ def test_what_is_switched_off_has_no_effect():
   assert settings["clip_range"] == settings["max_grad_norm"] == math.inf
 
 
-def test_the_first_deviation_is_in_units_of_the_actions():
+def test_initial_deviation_is_in_units_of_the_actions():
   space = gymnasium.spaces.Box(-2, 2, (1,), np.float32)
   settings = sb3.settings(CONFIG, space)
   assert settings["policy_kwargs"]["log_std_init"] == pytest.approx(
@@ -45,7 +45,7 @@ def test_the_first_deviation_is_in_units_of_the_actions():
   sb3.settings(CONFIG, gymnasium.spaces.Discrete(2))
 
 
-def test_normalization_means_what_the_config_says():
+def test_normalization_has_the_values_of_the_config():
   assert sb3.normalization(CONFIG) == {
       "norm_obs": True, "clip_obs": 10.0, "norm_reward": True,
       "clip_reward": math.inf, "gamma": 0.99}
@@ -58,10 +58,10 @@ def test_whole_episodes_are_refused():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--matched",)])
-def test_the_curve_holds_every_episode_and_raw_returns(options, tmp_path):
+def test_curve_has_all_episodes_and_raw_returns(options, tmp_path):
   pytest.importorskip("stable_baselines3")
   config = tmp_path / "counter.py"
-  # Episodes of 4 steps whose rewards are 1, 2, 3 and 4.
+  # Episodes have 4 steps with the rewards 1, 2, 3 and 4.
   config.write_text("""
 from agents.configs import default
 
