@@ -14,7 +14,7 @@ from typing import NamedTuple
 from agents import config as config_lib
 from benchmarks.common import training
 
-FEW_ENVS, MANY_ENVS = 8, 512  # Numbers of environments to compare the memory of.
+FEW_ENVS, MANY_ENVS = 8, 512  # Environments in the comparison of memory.
 _SHORTEST_SEGMENT = 8  # Steps, unless the config has shorter ones.
 
 

@@ -107,7 +107,8 @@ def memory_text(memory: Mapping[str, float]) -> str:
   text = f"Memory of an additional environment: {', '.join(texts)}"
   if len(texts) == 2:
     added = round((memory["training"] - memory["simulator"]) / 1024)
-    text += f"; difference {f'{added:,} KiB' if added > 0 else 'not measurable'}"
+    difference = f"{added:,} KiB" if added > 0 else "not measurable"
+    text += f"; difference {difference}"
   return f"{text}."
 
 

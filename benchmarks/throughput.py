@@ -249,7 +249,7 @@ def _parser() -> argparse.ArgumentParser:
       "--peers", default="",
       help=f"any of {','.join(libraries.PEERS)}, separated by commas")
   parser.add_argument(
-      "--rounds", type=int, default=5, help="number of measurements of each row")
+      "--rounds", type=int, default=5, help="measurements of each row")
   parser.add_argument(
       "--train", type=float, default=200_000,
       help="environment steps to train before measuring")

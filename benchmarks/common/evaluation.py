@@ -1,6 +1,6 @@
 """Evaluates policies of a run in fresh environments.
 
-    python -m benchmarks.common.evaluation RUN_FOLDER --policies untrained,sampled
+    python -m benchmarks.common.evaluation RUN --policies untrained,sampled
 
 Prints one line of JSON: mean and standard deviation of the returns of each
 policy.

@@ -66,8 +66,8 @@ class Job(NamedTuple):
     return ["--config", self.name, "--steps", str(self.steps),
             "--seed", str(self.seed),
             *(["--preset", self.preset] if self.preset else []),
-            *training.split_settings([
-                config_lib.setting(*change) for change in self.changes.items()])]
+            *training.split_settings([config_lib.setting(key, value)
+                                      for key, value in self.changes.items()])]
 
 
 def run(jobs: Sequence[Job], logdir: pathlib.Path, results: pathlib.Path,

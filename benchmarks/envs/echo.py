@@ -1,4 +1,4 @@
-"""A task in any space there is: say again what you see."""
+"""Environment for every type of space: repeat the observed value."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ SPACES: dict[str, gymnasium.Space] = {
 
 
 class Echo(gymnasium.Env):
-  """Observes a value, and rewards the action for being the same, up to 1.
+  """Observes a random value; the reward is the similarity of the action, in
+  [0, 1] except for distant floats.
 
   Args:
-    space: One of SPACES, of observations and actions.
-    length: Steps of an episode.
+    space: Name in SPACES, for observations and actions.
+    length: Number of steps of an episode.
   """
 
   def __init__(self, space: str, length: int = 20):
-    # A copy, as a space has random numbers of its own.
+    # Copies, because a space has its own random number generator.
     self.observation_space = copy.deepcopy(SPACES[space])
     self.action_space = copy.deepcopy(SPACES[space])
     self._length = length
@@ -47,7 +48,7 @@ class Echo(gymnasium.Env):
     return self._draw(), {}
 
   def step(self, action):
-    reward = likeness(self.observation_space, self._value, action)
+    reward = similarity(self.observation_space, self._value, action)
     self._step += 1
     return self._draw(), reward, False, self._step >= self._length, {}
 
@@ -56,14 +57,14 @@ class Echo(gymnasium.Env):
     return self._value
 
 
-def likeness(space: gymnasium.Space, one: Any, other: Any) -> float:
-  """Return how alike two values of a space are: 1 if they are the same."""
+def similarity(space: gymnasium.Space, one: Any, other: Any) -> float:
+  """Return the similarity of two values of a space; 1 for equal values."""
   if isinstance(space, spaces.Dict):
-    return float(np.mean([
-        likeness(part, one[key], other[key]) for key, part in space.items()]))
+    return float(np.mean([similarity(subspace, one[key], other[key])
+                          for key, subspace in space.items()]))
   if isinstance(space, spaces.Tuple):
     return float(np.mean([
-        likeness(*parts) for parts in zip(space.spaces, one, other)]))
+        similarity(*parts) for parts in zip(space.spaces, one, other)]))
   if isinstance(space, spaces.Box):
     return 1 - float(np.mean(np.abs(np.subtract(one, other))))
   return float(np.mean(np.equal(one, other)))

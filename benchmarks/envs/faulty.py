@@ -1,4 +1,4 @@
-"""An environment that fails when it is told to."""
+"""Wrapper that makes an environment fail on request."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ FAULTS = "hang", "raise", "nan"
 
 
 class Faulty(gymnasium.Wrapper):
-  """Any environment; the first of all that sees a file fails once.
+  """Wraps an environment that fails once per request.
+
+  Of all instances with the same path, the first to step takes the request.
 
   Args:
-    env_id: What Gymnasium knows it by.
-    path: The file that is looked for at each step, see `order`.
+    env_id: Id of a Gymnasium environment.
+    path: File that `request` writes; every step looks for it.
+    render_mode: Render mode of the environment.
   """
 
   def __init__(self, env_id: str, path: str, render_mode: str | None = None):
@@ -31,28 +34,28 @@ class Faulty(gymnasium.Wrapper):
     if fault == "hang":
       time.sleep(1e6)
     if fault == "raise":
-      raise ValueError("Somebody wanted this environment to fail.")
+      raise ValueError("This failure of the environment was requested.")
     return np.full_like(observ, np.nan) if fault == "nan" else observ, *rest
 
   def _take(self) -> str | None:
-    """Return what to do, unless another environment does it."""
-    mine = f"{self._path}-{os.getpid()}-{id(self)}"
+    """Return the requested fault, unless another environment took it."""
+    taken = f"{self._path}-{os.getpid()}-{id(self)}"
     try:
       fault = pathlib.Path(self._path).read_text()
-      if fault not in FAULTS:  # It is something else.
+      if fault not in FAULTS:
         return None
-      os.rename(self._path, mine)
+      os.rename(self._path, taken)
     except FileNotFoundError:
       return None
-    os.unlink(mine)
+    os.unlink(taken)
     return fault
 
 
-def order(path: pathlib.Path, fault: str):
-  """Have one environment fail.
+def request(path: pathlib.Path, fault: str):
+  """Make one environment fail.
 
   Args:
-    path: Of the environments.
+    path: File of the environments.
     fault: One of FAULTS.
   """
   temporary = path.with_suffix(".tmp")

@@ -2,7 +2,7 @@
 
     python -m benchmarks.peers.sb3 --config hopper --steps 300000 --matched
 
-Prints the learning curve as one line of JSON. `--matched` applies those settings
+Prints the learning curve as one line of JSON. `--matched` applies the settings
 of the config that Stable-Baselines3 has too. Otherwise PPO has its defaults and
 one environment. Both train in one process, on the CPU.
 """

@@ -20,7 +20,8 @@ def test_every_variant_is_a_valid_change_of_the_config(name):
 
 def test_variants_without_a_change_are_left_out():
   def variants(name):
-    return {job.variant for job in ablation.make_jobs([scored_runs.Job(name, 1_000, 0)])}
+    base = scored_runs.Job(name, 1_000, 0)
+    return {job.variant for job in ablation.make_jobs([base])}
   # The config `ant` has these two settings already.
   assert variants("cheetah") - variants("ant") == {
       "step size held by the KL", "advantages normalized in each minibatch"}
@@ -46,5 +47,7 @@ def test_jobs_combine_all_configs_and_seeds():
   args = learning.make_parser("", "cheetah,pendulum", "x.csv").parse_args(
       ["--seeds", "5-6"])
   assert learning.make_jobs(args) == [
-      scored_runs.Job("cheetah", 1_000_000, 5), scored_runs.Job("pendulum", 300_000, 5),
-      scored_runs.Job("cheetah", 1_000_000, 6), scored_runs.Job("pendulum", 300_000, 6)]
+      scored_runs.Job("cheetah", 1_000_000, 5),
+      scored_runs.Job("pendulum", 300_000, 5),
+      scored_runs.Job("cheetah", 1_000_000, 6),
+      scored_runs.Job("pendulum", 300_000, 6)]

@@ -7,7 +7,7 @@ from benchmarks import race
 from benchmarks.common import machine
 
 
-def _curve(*returns, seconds=10.0):
+def curve_of(*returns, seconds=10.0):
   """Return a curve with one point per second."""
   return race.Curve(seconds, [
       {"step": 100 * second, "seconds": float(second), "episodes": 1,
@@ -26,22 +26,24 @@ def test_curve_consists_of_training_rows_with_episodes():
 
 
 def test_goals_are_round_and_reached_by_two_curves():
-  curves = {"one": _curve(-400.0, 0.0, 1234.0), "two": _curve(-300.0, 987.0, 500.0)}
-  assert race.goals({**curves, "third": _curve(-500.0, -400.0), "none": _curve()}
-                    ) == race.goals(curves)
+  curves = {"one": curve_of(-400.0, 0.0, 1234.0),
+            "two": curve_of(-300.0, 987.0, 500.0)}
   goals = race.goals(curves)
   assert goals == [0, 300, 600, 900]
+  slow = {"third": curve_of(-500.0, -400.0), "none": curve_of()}
+  assert race.goals({**curves, **slow}) == goals
   for curve in curves.values():
     assert race.seconds_to(curve, goals[-1]) is not None
 
 
-@pytest.mark.parametrize("other", [_curve(), _curve(20.0, 20.0), _curve(5.0, 1.0)])
+@pytest.mark.parametrize("other", [
+    curve_of(), curve_of(20.0, 20.0), curve_of(5.0, 1.0)])
 def test_curves_without_a_common_rise_have_no_goals(other):
-  assert race.goals({"one": _curve(10.0, 20.0), "other": other}) == []
+  assert race.goals({"one": curve_of(10.0, 20.0), "other": other}) == []
 
 
 def test_goal_is_reached_at_the_first_point_above_it():
-  curve = _curve(1.0, 5.0, 3.0, 6.0)
+  curve = curve_of(1.0, 5.0, 3.0, 6.0)
   assert race.seconds_to(curve, 5.0) == 2.0
   assert race.seconds_to(curve, 5.5) == 4.0
   assert race.seconds_to(curve, 7.0) is None
@@ -49,8 +51,8 @@ def test_goal_is_reached_at_the_first_point_above_it():
 
 def test_table_has_final_returns_and_times():
   text = race.table({
-      "ours": _curve(0.0, 4.0, 8.0), "slow": _curve(0.0, 0.0, 8.0, seconds=20.5),
-      "none": _curve()})
+      "ours": curve_of(0.0, 4.0, 8.0),
+      "slow": curve_of(0.0, 0.0, 8.0, seconds=20.5), "none": curve_of()})
   header, _, *rows = text.splitlines()
   assert header.split("|")[2:-1] == [
       " final return ", "  total ", "  to 2 ", "  to 4 ", "  to 6 ", "  to 8 "]
@@ -61,7 +63,8 @@ def test_table_has_final_returns_and_times():
 
 
 def test_csv_has_one_line_per_point(tmp_path):
-  race.write_csv({"a, b": _curve(1.0, 2.0), "c": _curve(3.0)}, tmp_path / "x.csv")
+  race.write_csv(
+      {"a, b": curve_of(1.0, 2.0), "c": curve_of(3.0)}, tmp_path / "x.csv")
   with open(tmp_path / "x.csv", newline="") as file:
     rows = list(csv.DictReader(file))
   assert [(row["system"], row["return"]) for row in rows] == [

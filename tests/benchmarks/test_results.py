@@ -66,7 +66,8 @@ def test_readme_shows_the_returns_of_the_rows(
           if row["config"] == name and int(row["steps"]) == budget]
   assert len(rows) == int(seeds)
   for kind, shown in (("mean_action", mean_action), ("sampled", sampled)):
-    assert scored_runs.spread([float(row[kind]) for row in rows]) == shown.strip()
+    returns = [float(row[kind]) for row in rows]
+    assert scored_runs.spread(returns) == shown.strip()
 
 
 def test_readme_shows_all_rows():

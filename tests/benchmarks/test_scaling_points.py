@@ -17,7 +17,8 @@ def changed(config, point):
 def test_point_omits_changes_that_equal_the_config():
   same = {"num_envs": 64, "num_workers": 4, "algorithm.minibatch_size": 64,
           "network.policy_layers": [64, 64]}
-  assert scaling_points.point(CONFIG, 4, same, threads=4) == scaling_points.Point()
+  assert scaling_points.point(CONFIG, 4, same, threads=4) == (
+      scaling_points.Point())
 
 
 def test_changes_become_command_line_arguments():
@@ -86,7 +87,8 @@ def test_default_config_has_these_axes():
   assert list(sweeps["workers"]) == [1, 2, 3, 4]
   assert list(sweeps["width"]) == [32, 64, 128, 256, 512]
   assert list(sweeps["minibatch"]) == [32, 64, 128, 256, 512, 1024, 2048]
-  assert list(scaling_points.sweeps(CONFIG, 6)["workers"]) == [1, 2, 4, 6, 7, 8, 12]
+  assert list(scaling_points.sweeps(CONFIG, 6)["workers"]) == [
+      1, 2, 4, 6, 7, 8, 12]
 
 
 def test_quick_sweeps_have_fewer_points_of_the_same_range():
@@ -108,7 +110,8 @@ def test_memory_is_compared_at_equal_steps_and_workers():
     few, many = changed(CONFIG, few), changed(CONFIG, many)
     assert (few.num_envs, many.num_envs) == (8, 512)
     assert few.num_workers == many.num_workers
-    assert scaling_points.steps_per_update(few) == scaling_points.steps_per_update(many)
+    assert scaling_points.steps_per_update(few) == (
+        scaling_points.steps_per_update(many))
   for point in scaling_points.memory(CONFIG, 2)["simulator"]:
     assert point.simulator
 

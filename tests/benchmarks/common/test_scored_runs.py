@@ -107,7 +107,8 @@ def test_interrupted_run_resumes_and_is_evaluated_once(tmp_path, capsys):
   assert json.loads(resumed["settings"])["num_envs"] == 4
   assert "tensorflow=" in resumed["versions"] and resumed["commit"]
   # A run without interruption ends with the same scores.
-  alone, = scored_runs.run([_JOB], tmp_path / "again", tmp_path / "again.csv", 1, 6)
+  alone, = scored_runs.run(
+      [_JOB], tmp_path / "again", tmp_path / "again.csv", 1, 6)
   times = "seconds", "at_once"
   assert {key: value for key, value in alone.items() if key not in times} == {
       key: value for key, value in resumed.items() if key not in times}
@@ -125,7 +126,8 @@ def test_row_matches_a_job_if_its_settings_are_equal():
   del settings["stagger"]  # As if it had been added after the row.
   assert scored_runs.matches({**row, "settings": json.dumps(settings)}, about)
   settings["algorithm.discount"] = 0.99  # As if the config had changed.
-  assert not scored_runs.matches({**row, "settings": json.dumps(settings)}, about)
+  assert not scored_runs.matches(
+      {**row, "settings": json.dumps(settings)}, about)
   for changed in (job._replace(seed=1), job._replace(steps=2_000),
                   job._replace(variant="x"), job._replace(name="walker")):
     assert not scored_runs.matches(row, scored_runs.identity(changed, 100))
