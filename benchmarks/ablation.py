@@ -74,8 +74,7 @@ def table(rows: list[dict[str, str]]) -> str:
 
 def main(argv: list[str] | None = None):
   args = learning.make_parser(
-      __doc__.splitlines()[0], "cheetah,hopper", "ablation.csv"
-      ).parse_args(argv)
+      __doc__, "cheetah,hopper", "ablation.csv").parse_args(argv)
   jobs = make_jobs(learning.make_jobs(args))
   print(f"\n{table(learning.run(args, jobs))}")
 

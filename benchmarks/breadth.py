@@ -12,8 +12,6 @@ installed are printed and left out.
 
 from __future__ import annotations
 
-import argparse
-import csv
 import json
 import pathlib
 import statistics
@@ -24,26 +22,21 @@ import numpy as np
 
 from agents import config as config_lib
 from agents.environments.making import make
+from benchmarks.common import command_line
 from benchmarks.common import evaluation
 from benchmarks.common import machine
 from benchmarks.common import scored_runs
 from benchmarks.common import tables
-from benchmarks.envs import echo
+from tests import echo
 
 _FIELDS = ["family", "task", "config", "steps", "untrained", "untrained_std",
            "trained", "trained_std", "episodes", "steps_per_second", "seconds",
            "commit", "versions"]
 _INTRODUCTION = """# Breadth
 
-Tasks of several families, each trained for a short budget by `python -m
-benchmarks.breadth`: returns with sampled actions in the same episodes
-for the untrained policy and for the final one, mean ± std over the episodes.
-"Better" is by more than three standard errors. Steps/s are of training.
-
-As budgets are short, the configs `default` and `dm_control` are trained with
-`--set num_envs=16 --set algorithm.segment_length=64 --set
-algorithm.learning_rate=1e-3`, Pendulum also with `--set
-algorithm.discount=0.95`.
+Returns with sampled actions, mean ± std over the episodes, after short budgets
+and with few environments, see `benchmarks/breadth.py`. "Better" means by more
+than three standard errors. Steps/s are of training.
 """
 
 
@@ -81,6 +74,12 @@ class Task(NamedTuple):
             "steps": str(self.steps)}
 
 
+def _tasks(family: str, steps: int, *env_ids: str, **fields: Any
+           ) -> list[Task]:
+  """Return tasks with the same number of steps."""
+  return [Task(family, env_id, steps, **fields) for env_id in env_ids]
+
+
 TASKS = (
     Task("classic", "CartPole-v1", 40_000),
     Task("classic", "Acrobot-v1", 100_000),
@@ -91,26 +90,18 @@ TASKS = (
     Task("toy text", "Taxi-v4", 150_000),
     Task("toy text", "Blackjack-v1", 60_000, episodes=1000),
     Task("mujoco", "InvertedPendulum-v5", 50_000),
-    Task("mujoco", "InvertedDoublePendulum-v5", 100_000),
-    Task("mujoco", "Reacher-v5", 100_000),
-    Task("mujoco", "Pusher-v5", 100_000),
-    Task("mujoco", "Swimmer-v5", 100_000),
-    Task("mujoco", "HalfCheetah-v5", 100_000),
-    Task("mujoco", "Hopper-v5", 100_000),
-    Task("mujoco", "Walker2d-v5", 100_000),
-    Task("mujoco", "Ant-v5", 100_000),
-    Task("mujoco", "Humanoid-v5", 100_000),
+    *_tasks("mujoco", 100_000, "InvertedDoublePendulum-v5", "Reacher-v5",
+            "Pusher-v5", "Swimmer-v5", "HalfCheetah-v5", "Hopper-v5",
+            "Walker2d-v5", "Ant-v5", "Humanoid-v5"),
     Task("mujoco", "HumanoidStandup-v5", 60_000),
-    Task("box2d", "LunarLander-v3", 150_000),
-    Task("box2d", "LunarLanderContinuous-v3", 150_000),
+    *_tasks("box2d", 150_000, "LunarLander-v3", "LunarLanderContinuous-v3"),
     Task("box2d", "BipedalWalker-v3", 200_000),
-    Task("dm_control", "dm_control/cartpole-balance-v0", 150_000, "dm_control"),
-    Task("dm_control", "dm_control/cartpole-swingup-v0", 200_000, "dm_control"),
-    Task("dm_control", "dm_control/cheetah-run-v0", 200_000, "dm_control"),
-    Task("dm_control", "dm_control/walker-stand-v0", 150_000, "dm_control"),
-    Task("dm_control", "dm_control/walker-walk-v0", 200_000, "dm_control"),
-    Task("dm_control", "dm_control/walker-run-v0", 200_000, "dm_control"),
-    Task("dm_control", "dm_control/reacher-easy-v0", 200_000, "dm_control"),
+    *_tasks("dm_control", 150_000, "dm_control/cartpole-balance-v0",
+            "dm_control/walker-stand-v0", config="dm_control"),
+    *_tasks("dm_control", 200_000, "dm_control/cartpole-swingup-v0",
+            "dm_control/cheetah-run-v0", "dm_control/walker-walk-v0",
+            "dm_control/walker-run-v0", "dm_control/reacher-easy-v0",
+            config="dm_control"),
     Task("robotics", "FetchReachDense-v4", 100_000),
     Task("robotics", "PointMaze_OpenDense-v3", 60_000),
     Task("robotics", "PointMaze_UMazeDense-v3", 100_000),
@@ -118,13 +109,13 @@ TASKS = (
     Task("atari", "ALE/KungFuMaster-v5", 100_000, "atari"),
     Task("pixels", "CartPole-v1", 60_000, "pixel_cartpole",
          label="from pixels"),
-    *(Task("spaces", "benchmarks.envs.echo:Echo", 30_000, label=space, changes={
+    *(Task("spaces", "tests.echo:Echo", 30_000, label=space, changes={
         "env.kwargs": {"space": space}, "env.max_length": 20})
       for space in echo.SPACES),
-    Task("envpool", "CartPole-v1", 40_000,
-         changes={"env.backend": "envpool"}, label="in EnvPool"),
-    Task("envpool", "HalfCheetah-v5", 100_000,
-         changes={"env.backend": "envpool"}, label="in EnvPool"),
+    Task("envpool", "CartPole-v1", 40_000, label="in EnvPool",
+         changes={"env.backend": "envpool"}),
+    Task("envpool", "HalfCheetah-v5", 100_000, label="in EnvPool",
+         changes={"env.backend": "envpool"}),
 )
 
 
@@ -191,7 +182,7 @@ def markdown(rows: list[dict[str, str]]) -> str:
 
 
 def write(results: pathlib.Path):
-  """Sort the rows in the order of TASKS, and write the table beside them.
+  """Write the table beside the CSV file, in the order of TASKS.
 
   Args:
     results: CSV file.
@@ -199,17 +190,11 @@ def write(results: pathlib.Path):
   order = [task.name for task in TASKS]
   rows = sorted(scored_runs.read(results), key=lambda row: (
       order.index(row["task"]) if row["task"] in order else len(order)))
-  with open(results, "w", newline="") as file:
-    writer = csv.DictWriter(file, _FIELDS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
   results.with_suffix(".md").write_text(f"{_INTRODUCTION}\n{markdown(rows)}\n")
 
 
 def main(argv: list[str] | None = None):
-  parser = argparse.ArgumentParser(
-      description=__doc__.splitlines()[0],
-      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+  parser = command_line.make_parser(__doc__)
   parser.add_argument("--only", default="", help="families, environment ids "
                       "and tasks, separated by commas; all by default")
   parser.add_argument("--logdir", type=pathlib.Path,

@@ -12,21 +12,22 @@ were identical, bit for bit, after every epoch.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import pathlib
+import shutil
 import statistics
 import subprocess
 import tempfile
 from typing import Any
 from typing import NamedTuple
 
+from benchmarks.common import command_line
 from benchmarks.common import machine
 from benchmarks.common import measuring_process
 from benchmarks.common import tables
 
 _PARTS = "total", "stepping", "crossing", "inference", "learning"
-_SERVER = pathlib.Path("benchmarks", "common", "serve_updates.py")
+_SERVERS = pathlib.Path("benchmarks", "common")
 
 
 class Pair(NamedTuple):
@@ -48,14 +49,13 @@ def start_training(folder: pathlib.Path, config: str, preset: str | None
     config: Name of a config.
     preset: Name of a preset, or None.
   """
-  if (folder / _SERVER).exists():
-    server = ["-m", "benchmarks.common.serve_updates"]
-  else:
-    adapter = _SERVER.with_name("serve_updates_of_old_layout.py")
-    server = [str(machine.REPOSITORY / adapter)]
+  server = "serve_updates"
+  if not (folder / _SERVERS / "serve_updates.py").exists():
+    server = "serve_updates_of_old_layout"
+    shutil.copytree(machine.REPOSITORY / _SERVERS, folder / _SERVERS)
   options = ["--preset", preset] if preset else []
   return measuring_process.MeasuringProcess(
-      *server, config, *options, folder=folder)
+      "-m", f"benchmarks.common.{server}", config, *options, folder=folder)
 
 
 def measure(folders: list[pathlib.Path], config: str, preset: str | None,
@@ -129,13 +129,10 @@ def extract(commit: str, folder: pathlib.Path):
 
 
 def main(argv: list[str] | None = None):
-  parser = argparse.ArgumentParser(
-      description=__doc__.splitlines()[0],
-      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+  parser = command_line.make_parser(
+      __doc__, configs="cheetah,hopper,walker,ant,humanoid")
   parser.add_argument("commit", nargs="?", default="HEAD",
                       help="commit to compare this checkout with")
-  parser.add_argument("--configs", default="cheetah,hopper,walker,ant,humanoid",
-                      help="names of configs, separated by commas")
   parser.add_argument("--preset", help="name of a preset")
   parser.add_argument("--updates", type=int, default=100,
                       help="number of measured epochs of each version")

@@ -15,28 +15,26 @@ import pathlib
 
 from agents import config as config_lib
 from agents.environments.workers import pool
+from benchmarks.common import command_line
 from benchmarks.common import machine
 from benchmarks.common import scored_runs
 from benchmarks.common import training
 
 
-def make_parser(description: str, configs: str, results: str
-                ) -> argparse.ArgumentParser:
+def make_parser(doc: str | None, configs: str, results: str,
+                **options: str) -> argparse.ArgumentParser:
   """Return the parser that `learning` and `ablation` share.
 
   Args:
-    description: First line of the help text.
+    doc: Docstring of the module.
     configs: Default of `--configs`.
     results: File name of the CSV file in docs/results.
+    options: Further options, see `command_line.make_parser`.
   """
-  parser = argparse.ArgumentParser(
-      description=description,
-      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-  parser.add_argument("--configs", default=configs,
-                      help="names of configs, separated by commas")
+  parser = command_line.make_parser(
+      doc, configs=configs, seeds="0-4", **options)
   parser.add_argument("--steps", type=float,
                       help="environment steps of a run; None: the config's")
-  parser.add_argument("--seeds", default="0-4", help="such as 0-4 or 1,3")
   parser.add_argument("--at_once", type=int, default=pool.cores(),
                       help="number of simultaneous runs, with a core each; a "
                       "single run has all cores")
@@ -68,10 +66,8 @@ def run(args: argparse.Namespace, jobs: list[scored_runs.Job]
 
 
 def main(argv: list[str] | None = None):
-  parser = make_parser(__doc__.splitlines()[0], "cheetah", "learning.csv")
-  parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[],
-                      help="change a setting, as for train.py")
-  args = parser.parse_args(argv)
+  args = make_parser(
+      __doc__, "cheetah", "learning.csv", set="").parse_args(argv)
   changes = dict(map(config_lib.parse_setting, args.set))
   rows = run(args, [job._replace(changes=changes, variant=" ".join(args.set))
                     for job in make_jobs(args)])

@@ -6,7 +6,6 @@ import shlex
 import statistics
 from collections.abc import Mapping
 from collections.abc import Sequence
-from typing import Any
 from typing import NamedTuple
 
 from benchmarks import scaling_points
@@ -15,9 +14,7 @@ from benchmarks.common import tables
 
 # All rounds of every point that could be measured.
 Results = dict[scaling_points.Point, list[speed.Speed]]
-LABELS = {
-    "envs": "environments", "workers": "worker processes",
-    "width": "units of every hidden layer", "minibatch": "minibatch size"}
+_COLUMNS = "steps/s", "minimum", "maximum", "memory"
 _OWN = scaling_points.Point()
 _NOISY = 0.2  # Relative spread of equal measurements above which to warn.
 
@@ -75,85 +72,37 @@ def command(point: scaling_points.Point, config: str) -> str:
       ["python", "train.py", "--config", config, *point.args])])
 
 
-def memory_per_env(pairs: Mapping[str, Sequence[scaling_points.Point]],
-                   results: Results) -> dict[str, float]:
-  """Return the bytes that each additional environment needs.
-
-  Args:
-    pairs: Points with FEW_ENVS and with MANY_ENVS environments, by name.
-    results: All measurements.
-  Returns:
-    Bytes by name, for all pairs whose memory could be measured.
-  """
-  slopes = {}
-  for name, pair in pairs.items():
-    few, many = [[each.memory for each in results.get(point, [])
-                  if each.memory is not None] for point in pair]
-    if few and many:
-      slopes[name] = (statistics.median(many) - statistics.median(few)) / (
-          scaling_points.MANY_ENVS - scaling_points.FEW_ENVS)
-  return slopes
-
-
-def memory_text(memory: Mapping[str, float]) -> str:
-  """Return a sentence about the memory of an additional environment.
-
-  Args:
-    memory: Bytes of "training", "simulator", or both.
-  """
-  texts = [f"{label} {memory[name] / 2**20:.2f} MiB" for name, label in (
-      ("training", "training"), ("simulator", "the simulator alone"))
-           if name in memory]
-  text = f"Memory of an additional environment: {', '.join(texts)}"
-  if len(texts) == 2:
-    added = round((memory["training"] - memory["simulator"]) / 1024)
-    difference = f"{added:,} KiB" if added > 0 else "not measurable"
-    text += f"; difference {difference}"
-  return f"{text}."
-
-
 def report(config: str, cores: int,
-           sweeps: Mapping[str, Mapping[int, scaling_points.Point]],
-           choices: Sequence[scaling_points.Point],
-           memory: Mapping[str, float], results: Results) -> str:
+           environments: Mapping[int, scaling_points.Point],
+           choices: Sequence[scaling_points.Point], results: Results) -> str:
   """Return all results as Markdown.
 
   Args:
     config: Name of the config.
     cores: Number of cores of the machine.
-    sweeps: Measured points of each panel, by their values on its x axis.
+    environments: Points by number of environments.
     choices: Points to choose the fastest from.
-    memory: Bytes of an additional environment, see `memory_per_env`.
     results: All measurements.
   """
   parts = [f"# Speed of `{config}` on {cores} cores",
            "Training steps per second, learning included: median, minimum and "
-           "maximum of the rounds. A star marks the config's own value."]
+           "maximum of the rounds. Memory of all processes in MiB, median. A "
+           "star marks the config's own value."]
   if (spread := _spread(results)) > _NOISY:
     parts.append(f"The machine was noisy: equal settings differed by "
                  f"{spread:.0%} (median). Repeat this on an idle machine.")
-  for name, points in sweeps.items():
-    rows = [[f"{x} *" if point == _OWN else str(x), *_figures(results[point])]
-            for x, point in points.items() if point in results]
-    parts.append(tables.markdown(
-        [LABELS[name], "steps/s", "minimum", "maximum"], rows))
-  if memory:
-    parts.append(memory_text(memory))
+  if environments:
+    parts.append(tables.markdown(["environments", *_COLUMNS], [
+        [f"{number} *" if point == _OWN else str(number),
+         *_figures(results[point])]
+        for number, point in environments.items() if point in results]))
   if advice := advise(choices, results):
-    parts.append(tables.markdown(
-        ["settings", "threads", "steps/s", "minimum", "maximum"],
-        [[" ".join(choice.settings) or "the config's own",
-          str(choice.threads or "all"), *_figures(results[choice])]
-         for choice in choices if choice in results]))
+    parts.append(tables.markdown(["settings", "threads", *_COLUMNS], [
+        [" ".join(choice.settings) or "the config's own",
+         str(choice.threads or "all"), *_figures(results[choice])]
+        for choice in choices if choice in results]))
     parts.append(describe(advice, config))
   return "\n\n".join(parts) + "\n"
-
-
-def rows(results: Results) -> list[dict[str, Any]]:
-  """Return all measurements as values for JSON."""
-  return [{**point._asdict(), "steps_per_second": speeds(measured),
-           "memory": [each.memory for each in measured]}
-          for point, measured in results.items()]
 
 
 def speeds(measured: Sequence[speed.Speed]) -> list[float]:
@@ -170,5 +119,7 @@ def _spread(results: Results) -> float:
 
 def _figures(measured: Sequence[speed.Speed]) -> list[str]:
   values = speeds(measured)
-  return [f"{value:,.0f}" for value in (
-      statistics.median(values), min(values), max(values))]
+  memory = [each.memory for each in measured if each.memory is not None]
+  return [*(f"{value:,.0f}" for value in (
+      statistics.median(values), min(values), max(values))),
+          f"{statistics.median(memory) / 2**20:,.0f}" if memory else "-"]

@@ -15,6 +15,7 @@ import json
 import statistics
 import time
 
+from benchmarks.common import command_line
 from benchmarks.common import machine
 from benchmarks.common import tables
 from benchmarks.common import training
@@ -53,11 +54,7 @@ def measure(name: str) -> dict[str, float]:
 
 
 def main(argv: list[str] | None = None):
-  parser = argparse.ArgumentParser(
-      description=__doc__.splitlines()[0],
-      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-  parser.add_argument("--configs", default="cheetah",
-                      help="names of configs, separated by commas")
+  parser = command_line.make_parser(__doc__, configs="cheetah")
   parser.add_argument("--repeats", type=int, default=3,
                       help="number of measurements of each config")
   parser.add_argument("--measure", help=argparse.SUPPRESS)
@@ -68,9 +65,8 @@ def main(argv: list[str] | None = None):
   machine.warn_if_busy()
   rows = []
   for name in args.configs.split(","):
-    runs = [json.loads(machine.python(
-        "-m", "benchmarks.startup", "--measure", name).splitlines()[-1])
-            for _ in range(args.repeats)]
+    runs = [command_line.measure_in_child(
+        "benchmarks.startup", "--measure", name) for _ in range(args.repeats)]
     rows.append([name, *(f"{statistics.median(run[column] for run in runs):.2f}"
                          for column in COLUMNS)])
   print(tables.markdown(["seconds", *COLUMNS.values()], rows))

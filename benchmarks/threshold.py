@@ -11,7 +11,6 @@ reports, and an evaluation of the policy (mean action).
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
@@ -27,19 +26,13 @@ from typing import Any
 
 import gymnasium
 
-from agents import config as config_lib
+from benchmarks.common import command_line
 from benchmarks.common import machine
 from benchmarks.common import scored_runs
 from benchmarks.common import tables
 from benchmarks.common import training
 
 PHASES = {"train": "training episodes", "eval": "evaluation"}
-
-
-def goal_of(config: config_lib.Config) -> float | None:
-  """Return the `reward_threshold` of a config's environment, if it has one."""
-  spec = gymnasium.registry.get(config.env.id)
-  return spec.reward_threshold if spec else None
 
 
 def seconds_to(goal: float, *args: str) -> dict[str, float | None]:
@@ -50,13 +43,11 @@ def seconds_to(goal: float, *args: str) -> dict[str, float | None]:
     args: Arguments of `train.py`.
   Returns:
     Seconds from the start of the command to the first report of each of PHASES
-    that reaches the goal, or None; and `step_limit`, the largest number of
-    steps per second that the workers could have made, or None.
+    that reaches the goal, or None.
   Raises:
     ProcessFailed: If the run fails.
   """
   seconds: dict[str, float | None] = dict.fromkeys(PHASES)
-  limits = []
   with (tempfile.TemporaryDirectory() as logdir,
         tempfile.TemporaryFile("w+", errors="replace") as output):
     start = time.monotonic()
@@ -66,7 +57,6 @@ def seconds_to(goal: float, *args: str) -> dict[str, float | None]:
         env={**os.environ, "PYTHONUNBUFFERED": "1"})
     try:
       for row in _follow(process, pathlib.Path(logdir)):
-        limits.append(row.get("step_limit"))
         phase, score = row["phase"], row.get("return_mean")
         if phase in PHASES and seconds[phase] is None and (
             score is not None and score >= goal):
@@ -81,7 +71,7 @@ def seconds_to(goal: float, *args: str) -> dict[str, float | None]:
     finally:
       process.terminate()
       process.wait()
-  return {**seconds, "step_limit": max(filter(None, limits), default=None)}
+  return seconds
 
 
 def _follow(process: subprocess.Popen, logdir: pathlib.Path
@@ -109,18 +99,15 @@ def table(runs: Sequence[dict[str, float | None]]) -> str:
 
 
 def main(argv: list[str] | None = None):
-  parser = argparse.ArgumentParser(
-      description=__doc__.splitlines()[0],
-      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-  parser.add_argument("--config", default="cheetah", help="name of a config")
-  parser.add_argument("--seeds", default="0-4", help="such as 0-4 or 1,3")
+  parser = command_line.make_parser(
+      __doc__, config="cheetah", seeds="0-4", set="")
   parser.add_argument("--goal", type=float,
                       help="return to reach; None: the task's threshold")
-  parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[],
-                      help="change a setting, as for train.py")
   args = parser.parse_args(argv)
   config = training.load_config(args.config, args.set)
-  goal = goal_of(config) if args.goal is None else args.goal
+  spec, goal = gymnasium.registry.get(config.env.id), args.goal
+  if goal is None and spec:
+    goal = spec.reward_threshold
   if goal is None:
     raise SystemExit(f"{config.env.id} has no reward_threshold: give a --goal.")
   machine.warn_if_busy()
@@ -131,8 +118,6 @@ def main(argv: list[str] | None = None):
     print(f"seed {seed}: {json.dumps(runs[-1])}", flush=True)
   print(f"\nSeconds from the command to a return of {goal:g} on "
         f"{config.env.id}:\n\n{table(runs)}")
-  if limits := [run["step_limit"] for run in runs if run["step_limit"]]:
-    print(f"\nThe workers could step {max(limits):,.0f} per second at most.")
 
 
 if __name__ == "__main__":

@@ -36,11 +36,11 @@ from agents import config as config_lib
 from agents.environments import batch_env
 from agents.environments.making import make
 from agents.environments.workers import pool
+from benchmarks.common import command_line
 from benchmarks.common import machine
 from benchmarks.common import measuring_process
 from benchmarks.common import tables
 from benchmarks.common import training
-from benchmarks.peers import action_replay
 from benchmarks.peers import libraries
 
 STEPS = 500  # Batched steps of a measurement, rounded up to whole updates.
@@ -134,18 +134,16 @@ def measure(name: str, settings: Sequence[str], peers: Sequence[str],
                            workers, config.seed) as env,
         tempfile.TemporaryDirectory() as folder):
     own = OwnTraining(trainer, steps)
-    path = os.path.join(folder, "actions")
-    action_replay.save(action_replay.RecordedActions(
-        config.env, config.seed, own.action), path)
-    processes = {"raw": [
-        measuring_process.MeasuringProcess(
-            "-m", "benchmarks.peers.action_replay", path, str(first), str(stop))
-        for first, stop in pool.shares(config.num_envs, len(workers))]}
+    path = os.path.join(folder, "actions.npy")
+    np.save(path, own.action)
+    def start(row):
+      return measuring_process.MeasuringProcess(
+          "-m", "benchmarks.peers.libraries", row, path, name, *settings)
+    processes = {"raw": [start(f"{first}-{stop}") for first, stop in
+                         pool.shares(config.num_envs, len(workers))]}
     for peer in peers:
-      for row in libraries.PEERS[peer].measurements:
-        processes[row] = [measuring_process.MeasuringProcess(
-            "-m", "benchmarks.peers.libraries", peer, row, path, name,
-            *settings)]
+      _, measurements = libraries.PEERS[peer]
+      processes |= {row: [start(row)] for row in measurements}
     for number in range(rounds + 1):
       result = {}
       for row, members in processes.items():
@@ -188,14 +186,30 @@ def ratio(rounds: list[dict[str, float]], row: str, divisor: str) -> float:
 
 
 def main(argv: list[str] | None = None):
-  parser = _parser()
+  parser = command_line.make_parser(__doc__, configs="cheetah", set="")
+  parser.add_argument("--peers", default="", help="any of "
+                      f"{','.join(libraries.PEERS)}, separated by commas")
+  parser.add_argument("--rounds", type=int, default=5,
+                      help="measurements of each row")
+  parser.add_argument("--train", type=float, default=200_000,
+                      help="environment steps to train before measuring")
+  parser.add_argument("--out", metavar="PATH", default="throughput",
+                      help="path of the .json and .md files to write")
+  parser.add_argument("--measure", action="store_true",
+                      help=argparse.SUPPRESS)  # One config, in this process.
   args = parser.parse_args(argv)
   names = args.configs.split(",")
   peers = [peer for peer in args.peers.split(",") if peer]
   try:
-    _check(names, args.set, peers)
+    configs = [training.load_config(name, args.set) for name in names]
   except config_lib.ConfigError as error:
     parser.error(str(error))
+  if not all(config.algorithm.segment_length for config in configs):
+    parser.error("Configs that learn from whole episodes cannot be measured.")
+  if unknown := set(peers) - libraries.PEERS.keys():
+    parser.error(f"--peers {','.join(unknown)}: choose from "
+                 f"{', '.join(libraries.PEERS)}.")
+  machine.require(*(libraries.PEERS[peer][0] for peer in peers))
   if args.measure:
     print(json.dumps(measure(
         *names, args.set, peers, args.rounds, args.train)))
@@ -204,61 +218,15 @@ def main(argv: list[str] | None = None):
   report: dict[str, Any] = {
       "cores": pool.cores(), "load": os.getloadavg()[0], "configs": {}}
   for name in names:  # Each in a process of its own, as users train.
-    output = machine.python(
-        "-m", "benchmarks.throughput", "--measure", "--configs", name,
-        "--peers", args.peers, "--rounds", str(args.rounds), "--train",
-        str(args.train),
+    report["configs"][name] = command_line.measure_in_child(
+        "benchmarks.throughput", "--measure", "--configs", name, "--peers",
+        args.peers, "--rounds", str(args.rounds), "--train", str(args.train),
         *training.split_settings(args.set))
-    report["configs"][name] = json.loads(output.splitlines()[-1])
     print(f"{name}: done", flush=True)
   table = markdown(report)
   print(table)
   pathlib.Path(f"{args.out}.md").write_text(table)
   pathlib.Path(f"{args.out}.json").write_text(json.dumps(report, indent=2))
-
-
-def _check(names: Sequence[str], settings: Sequence[str],
-           peers: Sequence[str]):
-  """Raise ConfigError for invalid configs and peers."""
-  for name in names:
-    if not training.load_config(name, settings).algorithm.segment_length:
-      raise config_lib.ConfigError(
-          f"--configs {name}: this config learns from whole episodes; the "
-          "benchmark needs an algorithm.segment_length.")
-  for name in peers:
-    if name not in libraries.PEERS:
-      raise config_lib.ConfigError(
-          f"--peers {name}: choose from {', '.join(libraries.PEERS)}.")
-    if not libraries.PEERS[name].installed:
-      raise config_lib.ConfigError(
-          f"--peers {name}: {libraries.PEERS[name].package} is not installed; "
-          "see `pip install -e '.[benchmarks]'`.")
-
-
-def _parser() -> argparse.ArgumentParser:
-  parser = argparse.ArgumentParser(
-      description=__doc__.splitlines()[0],
-      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-  parser.add_argument(
-      "--configs", default="cheetah",
-      help="names of configs, separated by commas")
-  parser.add_argument(
-      "--set", metavar="KEY=VALUE", action="append", default=[],
-      help="change a setting of all configs, as for train.py; peers use it too")
-  parser.add_argument(
-      "--peers", default="",
-      help=f"any of {','.join(libraries.PEERS)}, separated by commas")
-  parser.add_argument(
-      "--rounds", type=int, default=5, help="measurements of each row")
-  parser.add_argument(
-      "--train", type=float, default=200_000,
-      help="environment steps to train before measuring")
-  parser.add_argument(
-      "--out", default="throughput",
-      help="path of the .json and .md files to write")
-  parser.add_argument("--measure", action="store_true",
-                      help=argparse.SUPPRESS)  # One config, in this process.
-  return parser
 
 
 if __name__ == "__main__":

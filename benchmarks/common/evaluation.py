@@ -8,7 +8,6 @@ policy.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 
@@ -17,7 +16,7 @@ import numpy as np
 from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import checkpoint
 from agents.training.run_folder import run_folder
-from benchmarks.common import machine
+from benchmarks.common import command_line
 
 # Index of the checkpoint, and whether to sample actions or take their mean.
 POLICIES = {"mean_action": (-1, False), "sampled": (-1, True),
@@ -62,16 +61,13 @@ def evaluate_in_child(folder: run_folder.RunFolder, policies: Sequence[str],
   Raises:
     ProcessFailed: If the evaluation fails.
   """
-  output = machine.python(
-      "-m", "benchmarks.common.evaluation", str(folder.path), "--policies",
+  return command_line.measure_in_child(
+      "benchmarks.common.evaluation", str(folder.path), "--policies",
       ",".join(policies), "--episodes", str(num_episodes))
-  return json.loads(output.splitlines()[-1])
 
 
 def main(argv: list[str] | None = None):
-  parser = argparse.ArgumentParser(
-      description=__doc__.splitlines()[0],
-      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+  parser = command_line.make_parser(__doc__)
   parser.add_argument("run_folder")
   parser.add_argument("--policies", default="mean_action,sampled",
                       help=f"of {','.join(POLICIES)}")

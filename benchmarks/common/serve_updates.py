@@ -18,7 +18,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import measuring_process
-from benchmarks.common import training
+
+
+def parse(argv: list[str] | None = None) -> argparse.Namespace:
+  """Return the name of the config and of the preset."""
+  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  parser.add_argument("config")
+  parser.add_argument("--preset")
+  return parser.parse_args(argv)
 
 
 def update(trainer: Any) -> dict[str, Any]:
@@ -37,11 +44,10 @@ def update(trainer: Any) -> dict[str, Any]:
           "metrics": epoch.metrics, "checksum": checksum}
 
 
-def main(argv: list[str] | None = None):
-  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-  parser.add_argument("config")
-  parser.add_argument("--preset")
-  args = parser.parse_args(argv)
+def main():
+  # `serve_updates_of_old_layout` imports this file where `training` fails.
+  from benchmarks.common import training
+  args = parse()
   config = training.load_config(args.config, preset=args.preset)
   with (training.open_workers(config) as workers,
         training.open_trainer(config, workers) as trainer):

@@ -1,48 +1,33 @@
 """`serve_updates` for commits that do not contain that module.
 
-`benchmarks.commits` runs this file with the modules of such a commit, so it
-imports nothing else from `benchmarks`. It works for 9d4bf19 and the commits
-around it, whose worker pool and failure budget have different names.
+`benchmarks.commits` copies this folder into the files of such a commit. This
+module works for 9d4bf19 and the commits around it, whose worker pool and
+failure budget have different names.
 """
 
-import argparse
-import importlib
-import json
+from __future__ import annotations
+
 import os
-import sys
-import time
-import zlib
 
-import numpy as np
-
-# Module and class of the worker pool, and of the failure budget.
-_NAMES = (
-    (("agents.environments.workers.pool", "WorkerPool"),
-     ("agents.environments.data.failure_budget", "FailureBudget")),
-    (("agents.environments.workers", "Workers"),
-     ("agents.environments.incidents", "Incidents")))
+from benchmarks.common import measuring_process
+from benchmarks.common import serve_updates
 
 
-def find_classes():
-  """Return the classes of the worker pool and of the failure budget."""
-  for names in _NAMES:
-    try:
-      return [getattr(importlib.import_module(module), name)
-              for module, name in names]
-    except ImportError:
-      pass
-  raise SystemExit("This commit has neither benchmarks.common.serve_updates "
-                   "nor a worker pool of a known name.")
+def import_classes():
+  """Return the class of the worker pool, and that of its failure budget."""
+  try:
+    from agents.environments.data import failure_budget
+    from agents.environments.workers import pool
+    return pool.WorkerPool, failure_budget.FailureBudget
+  except ImportError:
+    from agents.environments import incidents
+    from agents.environments import workers
+    return workers.Workers, incidents.Incidents
 
 
 def main():
-  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-  parser.add_argument("config")
-  parser.add_argument("--preset")
-  args = parser.parse_args()
-  results = os.fdopen(os.dup(1), "w")
-  os.dup2(2, 1)
-  worker_pool, failure_budget = find_classes()
+  args = serve_updates.parse()
+  worker_pool, failure_budget = import_classes()
   from agents.configs import presets
 
   from agents import build
@@ -56,17 +41,7 @@ def main():
                    timeout=config.env_timeout) as workers:
     trainer = build.trainer(config, workers)
     trainer.start()
-    for _ in sys.stdin:
-      start = time.perf_counter()
-      epoch = trainer.epoch(0.0)
-      total = time.perf_counter() - start
-      checksum = 0
-      for variable in trainer.algorithm.variables().values():
-        checksum = zlib.crc32(np.asarray(variable).tobytes(), checksum)
-      print(json.dumps({
-          "seconds": {**epoch.seconds, "total": total},
-          "metrics": epoch.metrics, "checksum": checksum}),
-            file=results, flush=True)
+    measuring_process.serve(lambda: serve_updates.update(trainer))
     trainer.close()
 
 

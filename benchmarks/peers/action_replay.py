@@ -7,10 +7,7 @@ seeded resets, and every candidate replays its actions.
 
 from __future__ import annotations
 
-import pickle
-import sys
 import time
-from typing import NamedTuple
 
 import gymnasium
 import numpy as np
@@ -19,33 +16,26 @@ from agents import config as config_lib
 from agents.environments.data import episodes
 from agents.environments.making import action_scaling
 from agents.environments.making import make
-from benchmarks.common import measuring_process
-
-
-class RecordedActions(NamedTuple):
-  """Actions of T steps of B environments."""
-
-  config: config_lib.Env
-  run_seed: int  # The seeds of the episodes derive from it.
-  action: np.ndarray  # [T, B, ...], as the policy returned them.
 
 
 class PlainLoop:
   """Steps some of the recorded environments one after the other.
 
   Args:
-    recorded: Actions to replay.
+    config: Configuration of the run.
+    actions: Array of shape [T, B, ...], as the policy returned it.
     first: Index of the first environment.
     stop: Index after the last environment.
   """
 
-  def __init__(self, recorded: RecordedActions, first: int, stop: int):
-    self._run_seed = recorded.run_seed
+  def __init__(self, config: config_lib.Config, actions: np.ndarray,
+               first: int, stop: int):
+    self._run_seed = config.seed
     self._indices = range(first, stop)
-    constructor = make.MakeEnv(recorded.config)
+    constructor = make.MakeEnv(config.env)
     self._envs = [constructor() for _ in self._indices]
     convert = action_scaling.action_converter(self._envs[0].action_space)
-    self._actions = [convert(action[first:stop]) for action in recorded.action]
+    self._actions = [convert(action[first:stop]) for action in actions]
 
   def replay(self) -> float:
     """Replay all actions from the first resets; return steps per second."""
@@ -67,40 +57,24 @@ class PlainLoop:
         self._run_seed, self._indices[offset], episode))
 
 
-def replay_in_vector_env(env: gymnasium.vector.VectorEnv,
-                         recorded: RecordedActions) -> float:
+def replay_in_vector_env(env: gymnasium.vector.VectorEnv, actions: np.ndarray,
+                         run_seed: int) -> float:
   """Replay actions in an environment with automatic resets.
 
   The first episodes begin with the recorded seeds, later ones with others.
 
   Args:
     env: Environment with B sub-environments.
-    recorded: Actions to replay.
+    actions: Array of shape [T, B, ...], as the policy returned it.
+    run_seed: Seed from which the seeds of the episodes derive.
   Returns:
     Steps per second of all sub-environments together.
   """
   convert = action_scaling.action_converter(env.single_action_space)
-  actions = [np.array(convert(action)) for action in recorded.action]
-  env.reset(seed=[episodes.episode_seed(recorded.run_seed, index, 0)
+  converted = [np.array(convert(action)) for action in actions]
+  env.reset(seed=[episodes.episode_seed(run_seed, index, 0)
                   for index in range(env.num_envs)])
   start = time.perf_counter()
-  for action in actions:
+  for action in converted:
     env.step(action)
-  return len(actions) * env.num_envs / (time.perf_counter() - start)
-
-
-def save(recorded: RecordedActions, path: str):
-  """Write recorded actions to a file."""
-  with open(path, "wb") as file:
-    pickle.dump(recorded._asdict(), file)
-
-
-def load(path: str) -> RecordedActions:
-  """Read a file that this benchmark wrote; pickles of others are unsafe."""
-  with open(path, "rb") as file:
-    return RecordedActions(**pickle.load(file))
-
-
-if __name__ == "__main__":
-  measuring_process.serve(
-      PlainLoop(load(sys.argv[1]), *map(int, sys.argv[2:])).replay)
+  return len(converted) * env.num_envs / (time.perf_counter() - start)

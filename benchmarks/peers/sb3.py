@@ -9,11 +9,12 @@ one environment. Both train in one process, on the CPU.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
+import tempfile
 import time
 import types
+from typing import TYPE_CHECKING
 from typing import Any
 
 import gymnasium
@@ -21,7 +22,11 @@ import numpy as np
 
 from agents import config as config_lib
 from agents.environments.making import make
+from benchmarks.common import command_line
 from benchmarks.common import training
+
+if TYPE_CHECKING:
+  import pandas as pd
 
 ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU"}
 
@@ -102,68 +107,56 @@ def train(config: config_lib.Config, matched: bool) -> dict[str, Any]:
     config: Configuration of the run.
     matched: Whether to apply the settings of the config.
   Returns:
-    "seconds" of training, and "points" of the learning curve: "step", "seconds"
-    since the start of training, "episodes" since the last point, and their mean
-    "return".
+    "seconds" of training, and "points" of the learning curve, see `points`.
   """
   stable_baselines3 = library()
   import torch
-  from stable_baselines3.common import callbacks
   from stable_baselines3.common import env_util
+  from stable_baselines3.common import monitor
   from stable_baselines3.common import vec_env
-  # A Monitor around each environment reports returns before normalization.
-  env = env_util.make_vec_env(
-      make.MakeEnv(config.env), config.num_envs if matched else 1, config.seed,
-      vec_env_cls=vec_env.DummyVecEnv)
-  arguments = {}
-  if matched:
-    arguments = settings(config, env.action_space)
-    arguments["policy_kwargs"]["activation_fn"] = getattr(
-        torch.nn, ACTIVATIONS[config.network.activation])
-    env = vec_env.VecNormalize(env, **normalization(config))
+  start = time.perf_counter()
+  with tempfile.TemporaryDirectory() as folder:
+    env = env_util.make_vec_env(
+        make.MakeEnv(config.env), config.num_envs if matched else 1,
+        config.seed, monitor_dir=folder, vec_env_cls=vec_env.DummyVecEnv)
+    arguments = {}
+    if matched:
+      arguments = settings(config, env.action_space)
+      arguments["policy_kwargs"]["activation_fn"] = getattr(
+          torch.nn, ACTIVATIONS[config.network.activation])
+      env = vec_env.VecNormalize(env, **normalization(config))
+    stable_baselines3.PPO(
+        "MlpPolicy", env, device="cpu", seed=config.seed, **arguments
+        ).learn(config.steps)
+    seconds = time.perf_counter() - start
+    env.close()
+    episodes = monitor.load_results(folder)
+  return {"seconds": seconds,
+          "points": points(episodes, config.every("report_every"))}
 
-  class LearningCurve(callbacks.BaseCallback):
-    """Adds a point after an update, when our own training would report."""
 
-    def _on_training_start(self):
-      self.points, self.returns, self.reported = [], [], 0
-      self.begin = time.perf_counter()
+def points(episodes: pd.DataFrame, interval: int) -> list[dict[str, float]]:
+  """Return the points of a learning curve.
 
-    def _on_step(self) -> bool:
-      self.returns += [info["episode"]["r"] for info in self.locals["infos"]
-                       if "episode" in info]
-      return True
-
-    def _on_rollout_start(self):
-      every, step = config.every("report_every"), self.num_timesteps
-      self.seconds = time.perf_counter() - self.begin
-      if step // every > self.reported // every or step >= config.steps:
-        self.reported = step
-        if self.returns:
-          self.points.append({
-              "step": step, "seconds": self.seconds,
-              "episodes": len(self.returns),
-              "return": float(np.mean(self.returns))})
-        self.returns = []
-
-    _on_training_end = _on_rollout_start
-
-  curve = LearningCurve()
-  stable_baselines3.PPO(
-      "MlpPolicy", env, device="cpu", seed=config.seed, **arguments).learn(
-          config.steps, curve)
-  env.close()
-  return {"seconds": curve.seconds, "points": curve.points}
+  Args:
+    episodes: Return "r", length "l" and end "t" of each episode, in order of
+      time. "t" is in seconds since the start of training.
+    interval: Environment steps between two points.
+  Returns:
+    "seconds" at the end of each interval, and the mean "return" of its
+    episodes, before any normalization.
+  """
+  intervals = (episodes["l"].cumsum() - 1) // interval
+  curve = episodes.groupby(intervals).agg({"t": "last", "r": "mean"})
+  return [{"seconds": seconds, "return": score}
+          for seconds, score in zip(curve["t"], curve["r"], strict=True)]
 
 
 def main(argv: list[str] | None = None):
-  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-  parser.add_argument("--config", metavar="NAME", default="hopper",
-                      help="name or .py file of a config (default: hopper)")
+  parser = command_line.make_parser(__doc__, config="hopper")
   parser.add_argument("--steps", metavar="N",
-                      help="number of environment steps (default: its own)")
-  parser.add_argument("--seed", metavar="N", default="0",
-                      help="seed of everything (default: 0)")
+                      help="environment steps; None: the config's")
+  parser.add_argument("--seed", metavar="N", default="0", help="random seed")
   parser.add_argument("--matched", action="store_true",
                       help="apply the settings of the config")
   args = parser.parse_args(argv)

@@ -9,8 +9,8 @@ from benchmarks import breadth
 from benchmarks.common import machine
 from benchmarks.common import scored_runs
 
-_QUICK = ("benchmarks.envs.echo:Echo discrete",
-          "benchmarks.envs.echo:Echo tuple", "CartPole-v1")
+_QUICK = ("tests.echo:Echo discrete",
+          "tests.echo:Echo tuple", "CartPole-v1")
 
 
 def test_tasks_cover_all_families_of_environments():
@@ -35,7 +35,8 @@ def _row(**changes):
 
 def test_better_means_more_than_three_standard_errors():
   assert breadth.improvement(_row()) == 240
-  assert breadth.improvement(_row(trained="26", trained_std="8")) == pytest.approx(1.8)
+  better = _row(trained="26", trained_std="8")
+  assert breadth.improvement(better) == pytest.approx(1.8)
   lines = breadth.markdown([_row(), _row(trained="21")]).splitlines()[2:]
   cells = [[cell.strip() for cell in line.split("|")[6:9]] for line in lines]
   assert cells == [["20 ± 6.0", "500 ± 0.0", "yes"],
@@ -51,7 +52,6 @@ def test_rows_have_the_order_of_the_tasks(tmp_path):
   breadth.write(path)
   text = path.with_suffix(".md").read_text()
   assert text.index("CartPole-v1") < text.index("Ant-v5")
-  assert path.read_text().index("CartPole-v1") < path.read_text().index("Ant")
 
 
 def test_finished_and_uninstalled_tasks_are_left_out(

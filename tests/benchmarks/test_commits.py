@@ -55,18 +55,21 @@ def test_checkout_is_identical_to_itself(preset):
 
 def test_commit_of_another_layout_reports_why_it_cannot_train(tmp_path):
   (tmp_path / "agents").mkdir()
+  (tmp_path / "benchmarks").mkdir()
+  (tmp_path / "benchmarks" / "__init__.py").touch()
   (tmp_path / "agents" / "__init__.py").write_text("raise ImportError")
   process = commits.start_training(tmp_path, "debug", None)
   process.request()
   with pytest.raises(machine.ProcessFailed,
-                     match=r"(?s)old_layout.*nor a worker pool"):
+                     match=r"(?s)old_layout.*ImportError"):
     process.receive()
   process.close()
 
 
 def test_commit_that_contains_the_server_is_served_by_its_own(tmp_path):
-  server = tmp_path / commits._SERVER
+  server = tmp_path / commits._SERVERS / "serve_updates.py"
   server.parent.mkdir(parents=True)
+  (server.parents[1] / "__init__.py").touch()
   server.write_text("import sys\nfor _ in sys.stdin: print('[1]', flush=True)")
   process = commits.start_training(tmp_path, "debug", None)
   process.request()

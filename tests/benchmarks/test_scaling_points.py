@@ -30,11 +30,6 @@ def test_changes_become_command_line_arguments():
   assert changed(CONFIG, point).network.policy_layers == (32, 32)
 
 
-def test_simulator_point_has_its_argument():
-  assert scaling_points.Point(simulator=True).args == ["--simulator"]
-  assert scaling_points.Point().variables == {}
-
-
 @pytest.mark.parametrize("num_envs, length", [
     (1, 2048), (2, 1024), (64, 32), (256, 8), (512, 8)])
 def test_update_learns_from_the_same_number_of_steps(num_envs, length):
@@ -61,59 +56,19 @@ def test_number_of_whole_episodes_grows_only_if_necessary():
       "num_envs": 40, "algorithm.update_every": 40}
 
 
-@pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("cores", [1, 6])
 @pytest.mark.parametrize("name", configs.names())
-def test_every_point_of_every_config_is_valid(name, cores, quick):
+def test_every_point_of_every_config_is_valid(name, cores):
   _, config = configs.load(name)
-  sweeps = scaling_points.sweeps(config, cores, quick)
-  assert list(sweeps) == ["envs", "workers", "width", "minibatch"]
-  for points in sweeps.values():
-    assert list(points) == sorted(points)
-    for point in points.values():
-      changed(config, point)
-  own = scaling_points.Point()
-  assert sweeps["envs"][config.num_envs] == own
-  assert sweeps["workers"][config.workers(cores)] == own
-  if config.algorithm.segment_length:
-    minibatch = (config.algorithm.minibatch_size
-                 or scaling_points.steps_per_update(config))
-    assert sweeps["minibatch"][minibatch] == own
-
-
-def test_default_config_has_these_axes():
-  sweeps = scaling_points.sweeps(CONFIG, 2)
-  assert list(sweeps["envs"]) == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
-  assert list(sweeps["workers"]) == [1, 2, 3, 4]
-  assert list(sweeps["width"]) == [32, 64, 128, 256, 512]
-  assert list(sweeps["minibatch"]) == [32, 64, 128, 256, 512, 1024, 2048]
-  assert list(scaling_points.sweeps(CONFIG, 6)["workers"]) == [
-      1, 2, 4, 6, 7, 8, 12]
-
-
-def test_quick_sweeps_have_fewer_points_of_the_same_range():
-  sweeps = scaling_points.sweeps(CONFIG, 2, quick=True)
-  assert list(sweeps["envs"]) == [1, 8, 64, 512]
-  assert list(sweeps["workers"]) == [1, 2, 3]
-  assert list(sweeps["width"]) == [32, 64, 128, 512]
-  assert list(sweeps["minibatch"]) == [32, 64, 128, 512, 2048]
-
-
-def test_workers_do_not_exceed_environments():
-  config = CONFIG.override({"num_envs": 4, "algorithm.segment_length": 512})
-  assert list(scaling_points.sweeps(config, 16)["workers"]) == [1, 2, 4]
-
-
-def test_memory_is_compared_at_equal_steps_and_workers():
-  for few, many in (scaling_points.memory(CONFIG, 64)["training"],
-                    scaling_points.memory(CONFIG, 2)["training"]):
-    few, many = changed(CONFIG, few), changed(CONFIG, many)
-    assert (few.num_envs, many.num_envs) == (8, 512)
-    assert few.num_workers == many.num_workers
-    assert scaling_points.steps_per_update(few) == (
-        scaling_points.steps_per_update(many))
-  for point in scaling_points.memory(CONFIG, 2)["simulator"]:
-    assert point.simulator
+  environments = scaling_points.environments(config, cores)
+  assert list(environments) == sorted({
+      1, 2, 4, 8, 16, 32, 64, 128, 256, 512, config.num_envs})
+  for number, point in environments.items():
+    assert changed(config, point).num_envs == number
+  assert environments[config.num_envs] == scaling_points.Point()
+  for point in scaling_points.combinations(config, cores):
+    assert changed(config, point).num_workers in (
+        None, *range(1, config.num_envs + 1))
 
 
 def test_combinations_are_few_and_include_the_config():

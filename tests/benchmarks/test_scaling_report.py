@@ -56,49 +56,18 @@ def test_command_is_quoted_for_the_shell():
       "'network.policy_layers=[64,64]'")
 
 
-def test_memory_per_env_is_the_slope_between_medians():
-  added = scaling_points.MANY_ENVS - scaling_points.FEW_ENVS
-  results = {
-      FEW: [Speed(1, 100), Speed(1, 900), Speed(1, 100)],
-      MANY: [Speed(1, 100 + 7 * added)] * 2 + [Speed(1, 0)]}
-  assert scaling_report.memory_per_env({"training": (FEW, MANY)}, results) == {
-      "training": 7.0}
-
-
-@pytest.mark.parametrize("results", [
-    {FEW: [Speed(1, 100)]}, {FEW: [Speed(1, None)], MANY: [Speed(1, None)]}])
-def test_unmeasured_memory_is_left_out(results):
-  assert scaling_report.memory_per_env(
-      {"training": (FEW, MANY)}, results) == {}
-
-
-def test_memory_text_has_the_difference():
-  memory = {"training": 1.5 * 2**20, "simulator": 2**20}
-  assert scaling_report.memory_text(memory) == (
-      "Memory of an additional environment: training 1.50 MiB, the simulator "
-      "alone 1.00 MiB; difference 512 KiB.")
-  del memory["training"]
-  assert scaling_report.memory_text(memory) == (
-      "Memory of an additional environment: the simulator alone 1.00 MiB.")
-
-
-def test_negative_memory_difference_is_not_measurable():
-  assert "difference not measurable" in scaling_report.memory_text(
-      {"training": 1000.0, "simulator": 2000.0})
-
-
 @pytest.mark.parametrize("speeds, noisy", [
     ([100.0, 110.0], False), ([100.0, 150.0], True)])
 def test_report_warns_of_noise(speeds, noisy):
   text = scaling_report.report(
-      "cheetah", 2, {"envs": {1: FEW}}, [], {}, _results(FEW=speeds))
+      "cheetah", 2, {1: FEW}, [], _results(FEW=speeds))
   assert ("was noisy" in text) == noisy
   assert ("differed by 50%" in text) == noisy
 
 
 def test_report_leaves_out_points_without_measurements():
   text = scaling_report.report(
-      "cheetah", 2, {"envs": {1: FEW, 2: MANY}}, [FEW, MANY], {},
+      "cheetah", 2, {1: FEW, 2: MANY}, [FEW, MANY],
       _results(FEW=[10, 20]))
   assert "| 1            |      15 |" in text
   assert "| 2 " not in text
@@ -107,16 +76,16 @@ def test_report_leaves_out_points_without_measurements():
 def test_report_has_a_star_and_the_command():
   results = _results(OWN=[900, 1100], FEW=[2000, 2000])
   text = scaling_report.report(
-      "cheetah", 2, {"workers": {1: FEW, 2: OWN}}, [OWN, FEW], {}, results)
+      "cheetah", 2, {1: FEW, 2: OWN}, [OWN, FEW], results)
   assert "# Speed of `cheetah` on 2 cores" in text
-  assert "| 1                |   2,000 |   2,000 |   2,000 |" in text
-  assert "| 2 *              |   1,000 |     900 |   1,100 |" in text
+  assert "| 1            |   2,000 |   2,000 |   2,000 |      - |" in text
+  assert "| 2 *          |   1,000 |     900 |   1,100 |      - |" in text
   assert "own settings reach 50% of the fastest" in text
   assert "    python train.py --config cheetah --set few" in text
 
 
-def test_rows_have_the_measurements_of_all_rounds():
-  results = {TWO: [Speed(10.0, 100), Speed(20.0, 100)]}
-  assert scaling_report.rows(results) == [{
-      "settings": ("num_workers=2",), "threads": 1, "simulator": False,
-      "steps_per_second": [10.0, 20.0], "memory": [100, 100]}]
+def test_report_has_the_median_of_the_memory():
+  results = {FEW: [Speed(10.0, 2**20), Speed(10.0, 3 * 2**20),
+                   Speed(10.0, 9 * 2**20)]}
+  text = scaling_report.report("cheetah", 2, {8: FEW}, [], results)
+  assert "|      10 |      10 |      10 |      3 |" in text

@@ -41,12 +41,12 @@ def test_table_has_medians_and_ratios_to_raw():
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (["--peers", "tianshou"], "choose from gymnasium, sb3, envpool"),
+    (["--peers", "tianshou"], "choose from gymnasium, sb3"),
     (["--peers", "gymnasium,tianshou"], "choose from"),
     (["--configs", "cartpole,cat"], "cat"),
     (["--set", "num_env=3"], "Did you mean 'num_envs'?"),
     (["--set", "algorithm.segment_length=null",
-      "--set", "algorithm.update_every=600"], "learns from whole episodes")])
+      "--set", "algorithm.update_every=600"], "learn from whole episodes")])
 def test_invalid_arguments_are_refused(arguments, message, capsys):
   with pytest.raises(SystemExit) as error:
     throughput.main(arguments)

@@ -18,7 +18,7 @@ def _check(*args):
 @pytest.mark.parametrize("args", [
     ("tests.toy:Uneven", "--set", "env.max_length=9"), ("humanoid",),
     ("CartPole-v1",), ("Blackjack-v1",),
-    ("benchmarks.envs.echo:Echo", "--set", "env.kwargs.space=nested", "--set",
+    ("tests.echo:Echo", "--set", "env.kwargs.space=nested", "--set",
      "network.frame_stack=2", "--set", "env.max_length=5")])
 def test_what_passes_trains_in_miniature(args):
   done = _check(*args)

@@ -132,7 +132,7 @@ def _wrong(findings):
 @pytest.mark.parametrize("space", ["nested", "multi_binary", "multi_discrete"])
 def test_environments_of_any_space_pass(space):
   findings = list(environment_checker.examine(make.MakeEnv(config_lib.Env(
-      "benchmarks.envs.echo:Echo", {"space": space}, max_length=20))))
+      "tests.echo:Echo", {"space": space}, max_length=20))))
   assert not _wrong(findings)
   assert len(findings) == 9
 

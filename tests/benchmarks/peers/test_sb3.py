@@ -73,8 +73,16 @@ CONFIG = default.CONFIG.override({
   curve = json.loads(machine.python(
       "-m", "benchmarks.peers.sb3", "--config", str(config), *options
       ).splitlines()[-1])
-  assert [point["step"] for point in curve["points"]] == [2048, 4096]
-  assert [point["episodes"] for point in curve["points"]] == [512, 512]
-  assert {point["return"] for point in curve["points"]} == {10.0}
+  assert [point["return"] for point in curve["points"]] == [10.0, 10.0]
   times = [point["seconds"] for point in curve["points"]]
   assert 0 < times[0] < times[1] <= curve["seconds"]
+
+
+def test_points_are_means_over_intervals():
+  pandas = pytest.importorskip("pandas")
+  episodes = pandas.DataFrame({
+      "r": [0.0, 1.0, 2.0, 3.0, 4.0], "l": [50] * 5, "t": [1, 2, 3, 4, 5]})
+  assert sb3.points(episodes, 100) == [
+      {"seconds": 2, "return": 0.5}, {"seconds": 4, "return": 2.5},
+      {"seconds": 5, "return": 4.0}]
+  assert sb3.points(episodes[:0], 100) == []

@@ -3,7 +3,7 @@ import os
 import numpy as np
 import pytest
 
-from benchmarks.envs import faulty
+from benchmarks.common import faulty
 
 
 @pytest.mark.parametrize("fault", ["raise", "nan"])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.envs import echo
+from tests import echo
 
 
 @pytest.mark.parametrize("name", echo.SPACES)

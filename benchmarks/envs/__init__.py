@@ -1,1 +1,0 @@
-"""Environments that only benchmarks and tests use."""
