@@ -6,7 +6,7 @@
 `train.py` trains each task. The untrained and the final policy then play the
 same episodes with sampled actions. Every task adds a row to
 docs/results/breadth.csv, and breadth.md beside it is rewritten. Finished tasks
-are not repeated, interrupted runs resume, and tasks whose packages are not
+are not repeated, and interrupted runs resume. Tasks of packages that are not
 installed are printed and left out.
 """
 
@@ -130,7 +130,7 @@ def measure(task: Task, logdir: pathlib.Path) -> dict[str, Any]:
   Raises:
     ProcessFailed: If training or evaluation fails.
   """
-  commit = scored_runs.commit()  # Of the code that the run will load.
+  commit = scored_runs.commit()  # The run loads the code of this commit.
   folder = scored_runs.train(
       task.job, logdir / task.name.replace("/", "_").replace(" ", "_"))
   scores = evaluation.evaluate_in_child(

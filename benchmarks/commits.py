@@ -53,9 +53,9 @@ def start_training(folder: pathlib.Path, config: str, preset: str | None
   if not (folder / _SERVERS / "serve_updates.py").exists():
     server = "serve_updates_of_old_layout"
     shutil.copytree(machine.REPOSITORY / _SERVERS, folder / _SERVERS)
-  options = ["--preset", preset] if preset else []
   return measuring_process.MeasuringProcess(
-      "-m", f"benchmarks.common.{server}", config, *options, folder=folder)
+      "-m", f"benchmarks.common.{server}", config,
+      *([preset] if preset else []), folder=folder)
 
 
 def measure(folders: list[pathlib.Path], config: str, preset: str | None,

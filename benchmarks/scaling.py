@@ -25,8 +25,6 @@ from benchmarks.common import command_line
 from benchmarks.common import machine
 from benchmarks.common import training
 
-PARTS = "envs", "advice"
-
 
 def measure_alternately(
     points: Iterable[scaling_points.Point],
@@ -61,7 +59,7 @@ def main(argv: list[str] | None = None):
                       help="duration of a measurement")
   parser.add_argument("--repeats", type=int, default=3,
                       help="number of rounds through all points")
-  parser.add_argument("--only", choices=PARTS,
+  parser.add_argument("--only", choices=("envs", "advice"),
                       help="measure one part; both by default")
   parser.add_argument("--out", metavar="PATH", default="scaling.md",
                       help="Markdown file to write")

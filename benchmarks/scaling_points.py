@@ -71,15 +71,10 @@ def with_envs(config: config_lib.Config, num_envs: int) -> dict[str, Any]:
   # The segments of all environments together must divide into minibatches.
   minibatch = algorithm.minibatch_size or 1
   unit = minibatch // math.gcd(minibatch, num_envs)
-  length = steps_per_update(config) / num_envs
+  length = config.num_envs * algorithm.segment_length / num_envs
   shortest = min(_SHORTEST_SEGMENT, algorithm.segment_length)
   units = max(round(length / unit), math.ceil(shortest / unit))
   return {"num_envs": num_envs, "algorithm.segment_length": unit * units}
-
-
-def steps_per_update(config: config_lib.Config) -> int:
-  """Return the number of steps of an update; 0 for whole episodes."""
-  return config.num_envs * (config.algorithm.segment_length or 0)
 
 
 def environments(config: config_lib.Config, cores: int) -> dict[int, Point]:

@@ -1,4 +1,4 @@
-"""Training run whose processes can be listed, measured and ended."""
+"""A training run with methods to list, measure and end its processes."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from benchmarks.common import training
 class Speed(NamedTuple):
   """Result of one measurement."""
 
-  steps_per_second: float  # Of all environments together.
+  steps_per_second: float  # All environments together.
   memory: int | None  # Bytes of all processes, see `machine.memory`.
 
 

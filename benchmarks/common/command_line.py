@@ -10,12 +10,12 @@ from benchmarks.common import machine
 
 
 def make_parser(doc: str | None, **defaults: str) -> argparse.ArgumentParser:
-  """Return a parser whose help text shows all defaults.
+  """Return a parser; its help text shows all defaults.
 
   Args:
     doc: Docstring of the module; its first line describes the command.
-    defaults: Defaults of shared options to add: `config`, `configs`, `seeds`
-      and `set`, whose default is an empty list in any case.
+    defaults: Defaults of the shared options to add: `config`, `configs`,
+      `seeds` and `set`. The default of `set` is always an empty list.
   """
   parser = argparse.ArgumentParser(
       description=(doc or "").splitlines()[0],

@@ -289,7 +289,7 @@ def _pin_thread(number: int, at_once: int):
 def _run(job: Job, logdir: pathlib.Path, at_once: int, num_episodes: int
          ) -> dict[str, Any]:
   """Train and evaluate one job; return its row."""
-  sha = commit()  # Of the code that the run will load.
+  sha = commit()  # The run loads the code of this commit.
   # The duration depends on `at_once`, so the folder does too.
   folder = train(job, logdir / f"{job.title}-{at_once}_at_once",
                  *(["--noenv_processes"] if at_once > 1 else []))

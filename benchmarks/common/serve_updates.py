@@ -1,6 +1,6 @@
 """Trains a config, one update for each line of the standard input.
 
-    python -m benchmarks.common.serve_updates cheetah --preset paper
+    python -m benchmarks.common.serve_updates cheetah paper
 
 `benchmarks.commits` starts this module in the files of each commit that it
 compares. Keep the arguments and the answers, so that commits stay comparable:
@@ -10,7 +10,7 @@ whole epoch), `metrics`, and `checksum` (CRC-32 of all variables).
 
 from __future__ import annotations
 
-import argparse
+import sys
 import time
 import zlib
 from typing import Any
@@ -18,14 +18,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import measuring_process
-
-
-def parse(argv: list[str] | None = None) -> argparse.Namespace:
-  """Return the name of the config and of the preset."""
-  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-  parser.add_argument("config")
-  parser.add_argument("--preset")
-  return parser.parse_args(argv)
 
 
 def update(trainer: Any) -> dict[str, Any]:
@@ -44,11 +36,16 @@ def update(trainer: Any) -> dict[str, Any]:
           "metrics": epoch.metrics, "checksum": checksum}
 
 
-def main():
+def main(name: str, preset: str | None = None):
+  """Serve updates on the standard input and output.
+
+  Args:
+    name: Name of a config.
+    preset: Name of a preset, or None.
+  """
   # `serve_updates_of_old_layout` imports this file where `training` fails.
   from benchmarks.common import training
-  args = parse()
-  config = training.load_config(args.config, preset=args.preset)
+  config = training.load_config(name, preset=preset)
   with (training.open_workers(config) as workers,
         training.open_trainer(config, workers) as trainer):
     trainer.start()
@@ -56,4 +53,4 @@ def main():
 
 
 if __name__ == "__main__":
-  main()
+  main(*sys.argv[1:])

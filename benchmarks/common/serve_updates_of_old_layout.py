@@ -1,13 +1,14 @@
 """`serve_updates` for commits that do not contain that module.
 
 `benchmarks.commits` copies this folder into the files of such a commit. This
-module works for 9d4bf19 and the commits around it, whose worker pool and
-failure budget have different names.
+module works for 9d4bf19 and the commits around it, in which the worker pool and
+the failure budget have other names.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 
 from benchmarks.common import measuring_process
 from benchmarks.common import serve_updates
@@ -25,16 +26,16 @@ def import_classes():
     return workers.Workers, incidents.Incidents
 
 
-def main():
-  args = serve_updates.parse()
+def main(name: str, preset: str | None = None):
+  """Serve updates, see `serve_updates.main`."""
   worker_pool, failure_budget = import_classes()
   from agents.configs import presets
 
   from agents import build
   from agents import configs
-  _, config = configs.load(args.config)
-  if args.preset:
-    config = presets.apply(args.preset, config)
+  _, config = configs.load(name)
+  if preset:
+    config = presets.apply(preset, config)
   build.setup(config)
   with worker_pool(config.workers(len(os.sched_getaffinity(0))),
                    incidents=failure_budget(config.most_incidents),
@@ -46,4 +47,4 @@ def main():
 
 
 if __name__ == "__main__":
-  main()
+  main(*sys.argv[1:])

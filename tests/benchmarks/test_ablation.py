@@ -44,7 +44,8 @@ def test_table_has_a_line_per_variant_and_a_column_per_config():
 
 
 def test_jobs_combine_all_configs_and_seeds():
-  args = learning.make_parser("", "cheetah,pendulum", "x.csv").parse_args(
+  args = learning.make_parser(
+      learning.__doc__, "cheetah,pendulum", "x.csv").parse_args(
       ["--seeds", "5-6"])
   assert learning.make_jobs(args) == [
       scored_runs.Job("cheetah", 1_000_000, 5),

@@ -123,9 +123,9 @@ def test_row_matches_a_job_if_its_settings_are_equal():
   assert "seed" not in settings and "steps" not in settings
   row = {key: str(value) for key, value in about.items()}
   assert scored_runs.matches(row, about)
-  del settings["stagger"]  # As if it had been added after the row.
+  del settings["stagger"]  # The row is older than this setting.
   assert scored_runs.matches({**row, "settings": json.dumps(settings)}, about)
-  settings["algorithm.discount"] = 0.99  # As if the config had changed.
+  settings["algorithm.discount"] = 0.99  # The config has changed since.
   assert not scored_runs.matches(
       {**row, "settings": json.dumps(settings)}, about)
   for changed in (job._replace(seed=1), job._replace(steps=2_000),
