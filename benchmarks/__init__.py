@@ -1,1 +1,1 @@
-"""Measurements that anyone can repeat."""
+"""Commands that measure training speed, returns and fault tolerance."""

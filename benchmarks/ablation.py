@@ -1,10 +1,10 @@
-"""What each part of the algorithm is worth.
+"""Measures the effect of each part of the algorithm on the returns.
 
     python -m benchmarks.ablation --configs cheetah,hopper --seeds 0-2
 
-Trains the configs as they are, each with one part taken back to what it was in
-2017 or to what is usual, and `--preset paper`; appends to
-docs/results/ablation.csv as `benchmarks.learning` does.
+Trains the configs unchanged, each with one part replaced by its version of 2017
+or by the usual one, and with `--preset paper`. Appends to
+docs/results/ablation.csv, like `benchmarks.learning`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks import learning
-from benchmarks import runs
-from benchmarks import tables
+from benchmarks.common import scored_runs
+from benchmarks.common import tables
 
-# What is different, by its name in the table.
+# Changes of the config by name of the variant.
 VARIANTS: dict[str, dict[str, Any]] = {
     "": {},
     "Monte-Carlo advantages instead of GAE": {"algorithm.gae_lambda": 1.0},
@@ -37,20 +37,28 @@ VARIANTS: dict[str, dict[str, Any]] = {
 PAPER = "--preset paper"
 
 
-def jobs(base: list[runs.Job]) -> list[runs.Job]:
-  """Return the jobs of all variants, those that change nothing left out."""
-  found = []
+def make_jobs(base: list[scored_runs.Job]) -> list[scored_runs.Job]:
+  """Return the jobs of all variants that change something.
+
+  Args:
+    base: Jobs of the unchanged configs.
+  """
+  jobs = []
   for job in base:
-    found.append(job._replace(variant=PAPER, preset="paper"))
+    jobs.append(job._replace(variant=PAPER, preset="paper"))
     for variant, changes in VARIANTS.items():
       changed = job._replace(variant=variant, changes=changes)
       if not variant or changed.config != job.config:
-        found.append(changed)
-  return found
+        jobs.append(changed)
+  return jobs
 
 
 def table(rows: list[dict[str, str]]) -> str:
-  """Return a line for each variant, and a column for each config."""
+  """Return a table with a line for each variant and a column for each config.
+
+  Args:
+    rows: Rows of the CSV file.
+  """
   names = list(dict.fromkeys(row["config"] for row in rows))
   lines = []
   for variant in [*VARIANTS, PAPER]:
@@ -58,17 +66,17 @@ def table(rows: list[dict[str, str]]) -> str:
     for name in names:
       values = [float(row["mean_action"]) for row in rows
                 if (row["config"], row["variant"]) == (name, variant)]
-      cells.append(runs.spread(values) if values else "as is")
+      cells.append(scored_runs.spread(values) if values else "as is")
     if set(cells) != {"as is"}:
       lines.append([variant or "the config", *cells])
   return tables.markdown(["mean action", *names], lines)
 
 
 def main(argv: list[str] | None = None):
-  args = learning.options(
-      __doc__.splitlines()[0], "cheetah,hopper", "ablation.csv"
-      ).parse_args(argv)
-  print(f"\n{table(learning.finish(args, jobs(learning.jobs(args))))}")
+  args = learning.make_parser(
+      __doc__, "cheetah,hopper", "ablation.csv").parse_args(argv)
+  jobs = make_jobs(learning.make_jobs(args))
+  print(f"\n{table(learning.run(args, jobs))}")
 
 
 if __name__ == "__main__":

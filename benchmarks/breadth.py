@@ -1,19 +1,17 @@
-"""Whether tasks of all families are learned: each a little, and how fast.
+"""Checks that tasks of many families are learned, each within a short budget.
 
     python -m benchmarks.breadth
     python -m benchmarks.breadth --only classic,HalfCheetah-v5
 
-Each task is trained for a short budget by train.py; then the untrained policy
-and the final one play the same episodes, with sampled actions. A row a task is
-appended to docs/results/breadth.csv, and breadth.md beside it is written anew.
-What is there already is left alone, a run that was stopped goes on, and what
-isn't installed is named.
+`train.py` trains each task. The untrained and the final policy then play the
+same episodes with sampled actions. Every task adds a row to
+docs/results/breadth.csv, and breadth.md beside it is rewritten. Finished tasks
+are not repeated, and interrupted runs resume. Tasks of packages that are not
+installed are printed and left out.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
 import json
 import pathlib
 import statistics
@@ -24,51 +22,62 @@ import numpy as np
 
 from agents import config as config_lib
 from agents.environments.making import make
-from agents.training.monitoring import quiet_imports
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
-from benchmarks import machine
-from benchmarks import runs
-from benchmarks import tables
+from benchmarks.common import command_line
+from benchmarks.common import evaluation
+from benchmarks.common import machine
+from benchmarks.common import scored_runs
+from benchmarks.common import tables
+from tests import echo
 
-_ROOT = pathlib.Path(__file__).parent.parent
 _FIELDS = ["family", "task", "config", "steps", "untrained", "untrained_std",
            "trained", "trained_std", "episodes", "steps_per_second", "seconds",
            "commit", "versions"]
-_SIDE_BY_SIDE = 20  # Episodes at once.
+_INTRODUCTION = """# Breadth
+
+Returns with sampled actions, mean ± std over the episodes, after short budgets
+and with few environments, see `benchmarks/breadth.py`. "Better" means by more
+than three standard errors. Steps/s are of training.
+"""
 
 
 class Task(NamedTuple):
-  """What is trained for how long."""
+  """Environment to train in, with its budget."""
 
   family: str
   env_id: str
   steps: int
   config: str = "default"
   changes: dict[str, Any] = {}
-  label: str = ""  # Tells it from other tasks in the environment.
-  episodes: int = 20  # That each policy plays.
+  label: str = ""  # Distinguishes tasks in the same environment.
+  episodes: int = 20  # Number of episodes that each policy plays.
 
   @property
-  def job(self) -> runs.Job:
-    """The run; few environments, as budgets are short."""
+  def job(self) -> scored_runs.Job:
+    """Run to train, with few environments because budgets are short."""
     quick = {"num_envs": 16, "algorithm.segment_length": 64,
              "algorithm.learning_rate": 1e-3} if self.config in (
                  "default", "dm_control") else {}
-    return runs.Job(self.config, self.steps, 0, changes={
+    return scored_runs.Job(self.config, self.steps, 0, changes={
         **quick, "env.id": self.env_id,
         "report_every": -(-self.steps // 5), "checkpoint_every": self.steps,
         "eval_every": self.steps, "eval_episodes": 5, **self.changes})
 
   @property
   def name(self) -> str:
-    """The environment, and what of it."""
+    """Id of the environment, and the label."""
     return f"{self.env_id} {self.label}".strip()
 
+  @property
+  def identity(self) -> dict[str, str]:
+    """Fields of a row that are known before the run."""
+    return {"family": self.family, "task": self.name, "config": self.config,
+            "steps": str(self.steps)}
 
-def _echo(space: str, steps: int = 30_000) -> Task:
-  return Task("spaces", "benchmarks.echo:Echo", steps, changes={
-      "env.kwargs": {"space": space}, "env.max_length": 20}, label=space)
+
+def _tasks(family: str, steps: int, *env_ids: str, **fields: Any
+           ) -> list[Task]:
+  """Return tasks with the same number of steps."""
+  return [Task(family, env_id, steps, **fields) for env_id in env_ids]
 
 
 TASKS = (
@@ -81,26 +90,18 @@ TASKS = (
     Task("toy text", "Taxi-v4", 150_000),
     Task("toy text", "Blackjack-v1", 60_000, episodes=1000),
     Task("mujoco", "InvertedPendulum-v5", 50_000),
-    Task("mujoco", "InvertedDoublePendulum-v5", 100_000),
-    Task("mujoco", "Reacher-v5", 100_000),
-    Task("mujoco", "Pusher-v5", 100_000),
-    Task("mujoco", "Swimmer-v5", 100_000),
-    Task("mujoco", "HalfCheetah-v5", 100_000),
-    Task("mujoco", "Hopper-v5", 100_000),
-    Task("mujoco", "Walker2d-v5", 100_000),
-    Task("mujoco", "Ant-v5", 100_000),
-    Task("mujoco", "Humanoid-v5", 100_000),
+    *_tasks("mujoco", 100_000, "InvertedDoublePendulum-v5", "Reacher-v5",
+            "Pusher-v5", "Swimmer-v5", "HalfCheetah-v5", "Hopper-v5",
+            "Walker2d-v5", "Ant-v5", "Humanoid-v5"),
     Task("mujoco", "HumanoidStandup-v5", 60_000),
-    Task("box2d", "LunarLander-v3", 150_000),
-    Task("box2d", "LunarLanderContinuous-v3", 150_000),
+    *_tasks("box2d", 150_000, "LunarLander-v3", "LunarLanderContinuous-v3"),
     Task("box2d", "BipedalWalker-v3", 200_000),
-    Task("dm_control", "dm_control/cartpole-balance-v0", 150_000, "dm_control"),
-    Task("dm_control", "dm_control/cartpole-swingup-v0", 200_000, "dm_control"),
-    Task("dm_control", "dm_control/cheetah-run-v0", 200_000, "dm_control"),
-    Task("dm_control", "dm_control/walker-stand-v0", 150_000, "dm_control"),
-    Task("dm_control", "dm_control/walker-walk-v0", 200_000, "dm_control"),
-    Task("dm_control", "dm_control/walker-run-v0", 200_000, "dm_control"),
-    Task("dm_control", "dm_control/reacher-easy-v0", 200_000, "dm_control"),
+    *_tasks("dm_control", 150_000, "dm_control/cartpole-balance-v0",
+            "dm_control/walker-stand-v0", config="dm_control"),
+    *_tasks("dm_control", 200_000, "dm_control/cartpole-swingup-v0",
+            "dm_control/cheetah-run-v0", "dm_control/walker-walk-v0",
+            "dm_control/walker-run-v0", "dm_control/reacher-easy-v0",
+            config="dm_control"),
     Task("robotics", "FetchReachDense-v4", 100_000),
     Task("robotics", "PointMaze_OpenDense-v3", 60_000),
     Task("robotics", "PointMaze_UMazeDense-v3", 100_000),
@@ -108,54 +109,53 @@ TASKS = (
     Task("atari", "ALE/KungFuMaster-v5", 100_000, "atari"),
     Task("pixels", "CartPole-v1", 60_000, "pixel_cartpole",
          label="from pixels"),
-    _echo("box"), _echo("discrete"), _echo("multi_discrete"),
-    _echo("multi_binary"), _echo("dict"), _echo("tuple"), _echo("nested"),
-    Task("envpool", "CartPole-v1", 40_000,
-         changes={"env.backend": "envpool"}, label="in EnvPool"),
-    Task("envpool", "HalfCheetah-v5", 100_000,
-         changes={"env.backend": "envpool"}, label="in EnvPool"),
+    *(Task("spaces", "tests.echo:Echo", 30_000, label=space, changes={
+        "env.kwargs": {"space": space}, "env.max_length": 20})
+      for space in echo.SPACES),
+    Task("envpool", "CartPole-v1", 40_000, label="in EnvPool",
+         changes={"env.backend": "envpool"}),
+    Task("envpool", "HalfCheetah-v5", 100_000, label="in EnvPool",
+         changes={"env.backend": "envpool"}),
 )
 
 
 def measure(task: Task, logdir: pathlib.Path) -> dict[str, Any]:
-  """Train, or go on training, play, and return a row."""
-  place = logdir / task.name.replace("/", "_").replace(" ", "_")
-  begun = run_folder.resumable(place, task.job.config)
-  machine.python(str(_ROOT / "train.py"), *(
-      ["--resume", str(begun.path)] if begun else
-      [*task.job.args, "--logdir", str(place)]))
-  folder = run_folder.find(place)
-  scores = json.loads(machine.python(
-      "-m", "benchmarks.breadth", "--evaluate", str(folder.path), "--episodes",
-      str(task.episodes)).splitlines()[-1])
+  """Train a task and evaluate its policies.
+
+  Args:
+    task: Task to train.
+    logdir: Folder of the run folders of all tasks.
+  Returns:
+    Fields of the row that are only known after the run.
+  Raises:
+    ProcessFailed: If training or evaluation fails.
+  """
+  commit = scored_runs.commit()  # The run loads the code of this commit.
+  folder = scored_runs.train(
+      task.job, logdir / task.name.replace("/", "_").replace(" ", "_"))
+  scores = evaluation.evaluate_in_child(
+      folder, ["untrained", "sampled"], task.episodes)
   rows = [json.loads(line) for line in
           (folder.path / "metrics.jsonl").read_text().splitlines()]
   speeds = [row["steps_per_second"] for row in rows
             if row["phase"] == "train" and row["steps_per_second"]]
-  return {**scores, "steps_per_second": round(statistics.median(speeds)),
-          "seconds": round(rows[-1]["seconds"]),
-          "versions": runs.versions(folder)}
+  result = {"episodes": task.episodes,
+            "steps_per_second": round(statistics.median(speeds)),
+            "seconds": round(rows[-1]["seconds"]), "commit": commit,
+            "versions": scored_runs.versions(folder)}
+  for name, score in zip(("untrained", "trained"), scores.values(),
+                         strict=True):
+    result |= {name: f"{score['mean']:.5g}", f"{name}_std":
+               f"{score['std']:.3g}"}
+  return result
 
 
-def evaluate(folder: run_folder.RunFolder, episodes: int) -> dict[str, Any]:
-  """Let the first and the last policy of a run play the same episodes."""
-  with quiet_imports.quiet_imports():
-    from agents import build
-    from agents.commands import rollout_policy
-  build.setup(folder.config)
-  first, *_, last = checkpoint.paths(folder.checkpoints)
-  found: dict[str, Any] = {"episodes": episodes}
-  for name, played in zip(("untrained", "trained"), rollout_policy.play(
-      folder, [first, last], episodes, _SIDE_BY_SIDE, explore=True),
-                          strict=True):
-    scores = [episode.score for episode in played.episodes]
-    found[name] = f"{np.mean(scores):.5g}"
-    found[f"{name}_std"] = f"{np.std(scores):.3g}"
-  return found
+def improvement(row: dict[str, str]) -> float:
+  """Return the gain of the final policy in standard errors.
 
-
-def gain(row: dict[str, str]) -> float:
-  """Return by how many standard errors the policy has become better."""
+  Args:
+    row: Row of the CSV file.
+  """
   untrained, trained, *stds = (float(row[name]) for name in (
       "untrained", "trained", "untrained_std", "trained_std"))
   error = float(np.hypot(*stds)) / float(row["episodes"]) ** 0.5
@@ -163,7 +163,11 @@ def gain(row: dict[str, str]) -> float:
 
 
 def markdown(rows: list[dict[str, str]]) -> str:
-  """Return a table of all tasks."""
+  """Return a table of all tasks.
+
+  Args:
+    rows: Rows of the CSV file.
+  """
   def score(row, name):
     std = float(row[f"{name}_std"])
     return f"{float(row[name]):.4g} ± {std:.{0 if std >= 50 else 1}f}"
@@ -173,67 +177,49 @@ def markdown(rows: list[dict[str, str]]) -> str:
            f"`{row['task']}`", row["family"], row["config"],
            f"{int(row['steps']):,}", row["episodes"],
            score(row, "untrained"), score(row, "trained"),
-           "yes" if gain(row) > 3 else "no",
+           "yes" if improvement(row) > 3 else "no",
            f"{int(row['steps_per_second']):,}"] for row in rows])
 
 
+def write(results: pathlib.Path):
+  """Write the table beside the CSV file, in the order of TASKS.
+
+  Args:
+    results: CSV file.
+  """
+  order = [task.name for task in TASKS]
+  rows = sorted(scored_runs.read(results), key=lambda row: (
+      order.index(row["task"]) if row["task"] in order else len(order)))
+  results.with_suffix(".md").write_text(f"{_INTRODUCTION}\n{markdown(rows)}\n")
+
+
 def main(argv: list[str] | None = None):
-  parser = argparse.ArgumentParser(
-      description=__doc__.splitlines()[0],
-      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-  parser.add_argument("--only", default="", help="families, environment "
-                      "ids and tasks, with commas between them; all by default")
+  parser = command_line.make_parser(__doc__)
+  parser.add_argument("--only", default="", help="families, environment ids "
+                      "and tasks, separated by commas; all by default")
   parser.add_argument("--logdir", type=pathlib.Path,
-                      default=pathlib.Path("~/logdir/breadth"))
+                      default=pathlib.Path("~/logdir/breadth"),
+                      help="folder of the run folders")
   parser.add_argument("--results", type=pathlib.Path,
-                      default=_ROOT / "docs" / "results" / "breadth.csv",
-                      help="CSV to append to")
-  parser.add_argument("--evaluate", help=argparse.SUPPRESS)
-  parser.add_argument("--episodes", type=int, help=argparse.SUPPRESS)
+                      default=machine.REPOSITORY / "docs/results/breadth.csv",
+                      help="CSV file to append to")
   args = parser.parse_args(argv)
-  if args.evaluate:
-    print(json.dumps(evaluate(
-        run_folder.RunFolder(args.evaluate), args.episodes)))
-    return
   only = set(filter(None, args.only.split(",")))
   for task in TASKS:
-    about = {"family": task.family, "task": task.name, "config": task.config,
-             "steps": str(task.steps)}
-    if only and not only & {task.family, task.env_id, task.name} or any(
-        row.items() >= about.items() for row in runs.read(args.results)):
+    if only and not only & {task.family, task.env_id, task.name}:
+      continue
+    if any(row.items() >= task.identity.items()
+           for row in scored_runs.read(args.results)):
       continue
     try:
       make.check(task.job.config.env)
-      row = {**about, **measure(task, args.logdir.expanduser()),
-             "commit": runs.commit()}
-    except (config_lib.ConfigError, machine.Failed) as error:
+      row = {**task.identity, **measure(task, args.logdir.expanduser())}
+    except (config_lib.ConfigError, machine.ProcessFailed) as error:
       print(f"{task.name}: left out. {error}", flush=True)
       continue
-    runs.append(args.results, row, _FIELDS)
+    scored_runs.append(args.results, row, _FIELDS)
     print(f"{task.name}: {row['untrained']} -> {row['trained']}", flush=True)
     write(args.results)
-
-
-def write(results: pathlib.Path):
-  """Sort the rows as the tasks are, and write the table beside them."""
-  order = [task.name for task in TASKS]
-  rows = sorted(runs.read(results), key=lambda row: (
-      order.index(row["task"]) if row["task"] in order else len(order)))
-  with open(results, "w", newline="") as file:
-    writer = csv.DictWriter(file, _FIELDS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-  results.with_suffix(".md").write_text(
-      "# Breadth\n\nTasks of several families, each trained for a short budget "
-      "by `python -m\nbenchmarks.breadth`: returns with sampled actions in the "
-      "same episodes\nfor the untrained policy and for the final one, mean ± "
-      "std over the episodes.\n\"Better\" is by more than three standard "
-      "errors. Steps/s are of training.\n\nAs budgets are short, the "
-      "configs `default` and `dm_control` are trained with\n`--set "
-      "num_envs=16 --set algorithm.segment_length=64 --set\n"
-      "algorithm.learning_rate=1e-3`, Pendulum also with `--set\n"
-      "algorithm.discount=0.95`.\n\n"
-      f"{markdown(rows)}\n")
 
 
 if __name__ == "__main__":

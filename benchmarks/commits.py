@@ -1,156 +1,155 @@
-"""Training speed of this checkout beside another commit's, update by update.
+"""Compares the training speed and the numbers of this checkout and a commit.
 
-    python -m benchmarks.commits e27717b --configs cheetah,hopper,ant
+    python -m benchmarks.commits HEAD~1 --configs cheetah,hopper,ant
+    python -m benchmarks.commits 9d4bf19 --configs hopper --preset paper
 
-The two take turns at single updates, so that whatever else slows the machine
-down slows down both; the ratios are medians over the pairs. The table also says
-whether both made the same numbers of every update, to the last bit.
+Both train whole epochs alternately, so that other programs slow down both
+alike. The table has medians over the pairs of epochs: milliseconds of a whole
+epoch, and ratios of the times of the epoch and of its parts, above 1 where this
+checkout is faster. Its last column tells whether all metrics and variables
+were identical, bit for bit, after every epoch.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import json
-import os
 import pathlib
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
-import time
 from typing import Any
+from typing import NamedTuple
 
-from agents import configs
-from benchmarks import machine
-from benchmarks import tables
+from benchmarks.common import command_line
+from benchmarks.common import machine
+from benchmarks.common import measuring_process
+from benchmarks.common import tables
 
-_ROOT = pathlib.Path(__file__).resolve().parents[1]
-_SECONDS = "total", "stepping", "crossing", "inference", "learning"
+_PARTS = "total", "stepping", "crossing", "inference", "learning"
+_SERVERS = pathlib.Path("benchmarks", "common")
 
 
-class Trainer:
-  """Trains a config by the code in a folder, an update when asked to.
+class Pair(NamedTuple):
+  """The same epoch by both versions, as `serve_updates` answers."""
+
+  commit: dict[str, Any]
+  checkout: dict[str, Any]
+
+
+def start_training(folder: pathlib.Path, config: str, preset: str | None
+                   ) -> measuring_process.MeasuringProcess:
+  """Start the update server of a version.
+
+  Each version serves its updates by its own `serve_updates`. Versions without
+  this module are served by an adapter of this checkout.
 
   Args:
-    folder: Holds the packages `agents` and `benchmarks`.
-    name: Of the config.
+    folder: Folder with the packages `agents` and `benchmarks`.
+    config: Name of a config.
+    preset: Name of a preset, or None.
   """
-
-  def __init__(self, folder: pathlib.Path, name: str):
-    self._errors = tempfile.TemporaryFile()
-    self._process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.commits", "--serve", name],
-        cwd=folder, env={**os.environ, "PYTHONPATH": str(folder)},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
-        text=True)
-
-  def update(self) -> dict[str, Any]:
-    """Return seconds of each kind, and the metrics, of the next update."""
-    assert self._process.stdin and self._process.stdout
-    with contextlib.suppress(BrokenPipeError):  # There is more to say of it.
-      print(file=self._process.stdin, flush=True)
-    for line in self._process.stdout:
-      if line.startswith("{"):
-        return json.loads(line)
-    self._errors.seek(0)
-    raise machine.Failed("Training ended before its time:\n"
-                         + self._errors.read()[-4000:].decode(errors="replace"))
-
-  def close(self):
-    """Let the process end."""
-    self._process.communicate()
-    self._errors.close()
+  server = "serve_updates"
+  if not (folder / _SERVERS / "serve_updates.py").exists():
+    server = "serve_updates_of_old_layout"
+    shutil.copytree(machine.REPOSITORY / _SERVERS, folder / _SERVERS)
+  return measuring_process.MeasuringProcess(
+      "-m", f"benchmarks.common.{server}", config,
+      *([preset] if preset else []), folder=folder)
 
 
-def _serve(name: str):
-  """Answer each line of the standard input by what an update was."""
-  from agents import build
-  from agents.environments.data import failure_budget
-  from agents.environments.workers import pool
-  _, config = configs.load(name)
-  build.setup(config)
-  with pool.WorkerPool(
-      config.workers(pool.cores()),
-      incidents=failure_budget.FailureBudget(config.most_incidents)) as workers:
-    trainer = build.trainer(config, workers)
-    trainer.start()
-    for _ in sys.stdin:
-      start = time.perf_counter()
-      epoch = trainer.epoch(0.0)
-      print(json.dumps({"total": time.perf_counter() - start, **epoch.seconds,
-                        "metrics": epoch.metrics}), flush=True)
-    trainer.close()
+def measure(folders: list[pathlib.Path], config: str, preset: str | None,
+            num_updates: int) -> list[Pair]:
+  """Train both versions alternately.
 
-
-def _extract(commit: str, folder: pathlib.Path):
-  """Write the files of a commit into a folder."""
-  done = subprocess.run(["git", "archive", commit], cwd=_ROOT,
-                        capture_output=True)
-  if done.returncode:
-    raise SystemExit(f"git has no files of {commit}: {done.stderr.decode()}")
-  subprocess.run(["tar", "-x", "-C", folder], input=done.stdout, check=True)
-  shutil.copy(__file__, folder / "benchmarks")  # What it runs with, too.
-
-
-def measure(folders: list[pathlib.Path], name: str, updates: int
-            ) -> list[tuple[dict[str, Any], ...]]:
-  """Return what each of the updates was, in every folder."""
+  Args:
+    folders: Folders of the commit and of the checkout.
+    config: Name of a config.
+    preset: Name of a preset, or None.
+    num_updates: Number of epochs, after one that compiles.
+  Raises:
+    ProcessFailed: If a version cannot train the config.
+  """
+  pairs = []
   with contextlib.ExitStack() as stack:
-    trainers = [Trainer(folder, name) for folder in folders]
-    for trainer in trainers:
-      stack.callback(trainer.close)
-    found = []
-    for number in range(updates + 1):
-      turns = list(enumerate(trainers))
-      answers = {index: trainer.update() for index, trainer in (
-          turns if number % 2 else reversed(turns))}
-      if number:  # The first one compiles.
-        found.append(tuple(answers[index] for index, _ in turns))
-    return found
+    processes = [start_training(folder, config, preset) for folder in folders]
+    for process in processes:
+      stack.callback(process.close)
+    for number in range(num_updates + 1):
+      answers = {}
+      for process in processes if number % 2 else reversed(processes):
+        process.request()
+        answers[process] = process.receive()
+      if number:
+        pairs.append(Pair(*(answers[process] for process in processes)))
+  return pairs
 
 
-def cells(found: list[tuple[dict[str, Any], ...]]) -> list[str]:
-  """Return milliseconds of an update, ratios, and whether numbers agree."""
-  median = [statistics.median(answer["total"] for answer in answers)
-            for answers in zip(*found, strict=True)]
-  ratios = [statistics.median(there[key] / here[key] for there, here in found
-                              if here[key]) for key in _SECONDS]
-  # Metrics that only one of them knows can't be compared.
-  same = all(there["metrics"][key] == here["metrics"][key]
-             for there, here in found
-             for key in there["metrics"].keys() & here["metrics"].keys())
-  return [*(f"{1000 * seconds:.1f}" for seconds in median),
-          *(f"{ratio:.3f}" for ratio in ratios), "yes" if same else "no"]
+def cells(pairs: list[Pair]) -> list[str]:
+  """Return milliseconds of an epoch, ratios, and "yes" for identical numbers.
+
+  Args:
+    pairs: Measured epochs.
+  """
+  seconds = [(pair.commit["seconds"], pair.checkout["seconds"])
+             for pair in pairs]
+  milliseconds = [1000 * statistics.median(times["total"] for times in version)
+                  for version in zip(*seconds, strict=True)]
+  ratios = [[commit[part] / checkout[part] for commit, checkout in seconds
+             if checkout[part]] for part in _PARTS]
+  return [*(f"{value:.1f}" for value in milliseconds),
+          *(f"{statistics.median(each):.3f}" if each else "-"
+            for each in ratios),
+          "yes" if all(map(identical, pairs)) else "no"]
+
+
+def identical(pair: Pair) -> bool:
+  """Return whether both versions computed the same bits in an epoch.
+
+  Metrics that only one version reports are not compared.
+  """
+  commit, checkout = pair.commit["metrics"], pair.checkout["metrics"]
+  return pair.commit["checksum"] == pair.checkout["checksum"] and all(
+      repr(commit[name]) == repr(checkout[name])  # NaN equals NaN.
+      for name in commit.keys() & checkout.keys())
+
+
+def extract(commit: str, folder: pathlib.Path):
+  """Write the files of a commit into a folder.
+
+  Raises:
+    SystemExit: If git does not know the commit.
+  """
+  archive = subprocess.run(["git", "archive", commit], cwd=machine.REPOSITORY,
+                           capture_output=True)
+  if archive.returncode:
+    raise SystemExit(
+        f"git has no files of {commit}: {archive.stderr.decode()}")
+  subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
 
 
 def main(argv: list[str] | None = None):
-  parser = argparse.ArgumentParser(
-      description=__doc__.splitlines()[0],
-      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+  parser = command_line.make_parser(
+      __doc__, configs="cheetah,hopper,walker,ant,humanoid")
   parser.add_argument("commit", nargs="?", default="HEAD",
-                      help="whose code is measured beside the checkout's")
-  parser.add_argument("--configs", default="cheetah,hopper,walker,ant,humanoid")
+                      help="commit to compare this checkout with")
+  parser.add_argument("--preset", help="name of a preset")
   parser.add_argument("--updates", type=int, default=100,
-                      help="of each, in turns")
-  parser.add_argument("--serve", help=argparse.SUPPRESS)
+                      help="number of measured epochs of each version")
   args = parser.parse_args(argv)
-  if args.serve:
-    _serve(args.serve)
-    return
   machine.warn_if_busy()
   rows = []
   with tempfile.TemporaryDirectory() as folder:
-    _extract(args.commit, pathlib.Path(folder))
-    for name in args.configs.split(","):
-      rows.append([name, *cells(measure(
-          [pathlib.Path(folder), _ROOT], name, args.updates))])
+    extract(args.commit, pathlib.Path(folder))
+    folders = [pathlib.Path(folder), machine.REPOSITORY]
+    for config in args.configs.split(","):
+      rows.append([config, *cells(measure(
+          folders, config, args.preset, args.updates))])
       print(*rows[-1], flush=True)
-  print(f"Milliseconds of an update at {args.commit} and here; ratios are "
-        "above 1 where this checkout is faster.")
+  print("Milliseconds of an epoch, and ratios of times (commit ÷ checkout):")
   print(tables.markdown(
-      ["config", args.commit, "here", *_SECONDS, "same numbers"], rows))
+      ["config", args.commit, "checkout", "whole epoch", *_PARTS[1:],
+       "identical"], rows))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""What the named configs score after training, over seeds.
+"""Measures the returns of named configs after training, over several seeds.
 
     python -m benchmarks.learning --configs cheetah,ant --steps 1e6 --seeds 0-4
 
-Trains each config with each seed, lets every final policy play 100 episodes in
-fresh environments, with the mean action and with sampled ones, and appends a
-row to docs/results/learning.csv. There is no choosing between checkpoints.
-Finished runs are not repeated, interrupted ones are resumed.
+Trains each config with each seed. Every final policy plays 100 episodes in
+fresh environments, with the mean action and with sampled actions, and adds a
+row to docs/results/learning.csv. No checkpoints are selected. Finished runs are
+not repeated, interrupted runs resume.
 """
 
 from __future__ import annotations
@@ -14,62 +14,64 @@ import argparse
 import pathlib
 
 from agents import config as config_lib
-from agents import configs
 from agents.environments.workers import pool
-from benchmarks import runs
+from benchmarks.common import command_line
+from benchmarks.common import machine
+from benchmarks.common import scored_runs
+from benchmarks.common import training
 
-_RESULTS = pathlib.Path(__file__).parent.parent / "docs" / "results"
 
+def make_parser(doc: str | None, configs: str, results: str,
+                **options: str) -> argparse.ArgumentParser:
+  """Return the parser that `learning` and `ablation` share.
 
-def options(description: str, configs_default: str, results: str
-            ) -> argparse.ArgumentParser:
-  """Return a parser of what to train, shared with `benchmarks.ablation`."""
-  parser = argparse.ArgumentParser(
-      description=description,
-      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-  parser.add_argument("--configs", default=configs_default,
-                      help="names, with commas between them")
-  parser.add_argument("--steps", type=float, help="budget; None: the config's")
-  parser.add_argument("--seeds", default="0-4", help="such as 0-4 or 1,3")
+  Args:
+    doc: Docstring of the module.
+    configs: Default of `--configs`.
+    results: File name of the CSV file in docs/results.
+    options: Further options, see `command_line.make_parser`.
+  """
+  parser = command_line.make_parser(
+      doc, configs=configs, seeds="0-4", **options)
+  parser.add_argument("--steps", type=float,
+                      help="environment steps of a run; None: the config's")
   parser.add_argument("--at_once", type=int, default=pool.cores(),
-                      help="runs side by side, each with a core of its own; 1 "
-                      "has all cores")
+                      help="number of simultaneous runs, with a core each; a "
+                      "single run has all cores")
   parser.add_argument("--episodes", type=int, default=100,
-                      help="of an evaluation")
+                      help="number of episodes of an evaluation")
   parser.add_argument("--logdir", type=pathlib.Path,
-                      default=pathlib.Path("~/logdir") / (
-                          pathlib.Path(results).stem))
+                      default=pathlib.Path("~/logdir", pathlib.Path(
+                          results).stem), help="folder of the run folders")
   parser.add_argument("--results", type=pathlib.Path,
-                      default=_RESULTS / results, help="CSV to append to")
+                      default=machine.REPOSITORY / "docs/results" / results,
+                      help="CSV file to append to")
   return parser
 
 
-def jobs(args: argparse.Namespace) -> list[runs.Job]:
-  """Return a job for each config and seed."""
-  found = []
-  for seed in runs.seeds(args.seeds):
-    for name in args.configs.split(","):
-      _, config = configs.load(name)
-      found.append(runs.Job(name, int(args.steps or config.steps), seed))
-  return found
+def make_jobs(args: argparse.Namespace) -> list[scored_runs.Job]:
+  """Return a job for each config and seed of the command line."""
+  return [
+      scored_runs.Job(
+          name, int(args.steps or training.load_config(name).steps), seed)
+      for seed in scored_runs.parse_seeds(args.seeds)
+      for name in args.configs.split(",")]
 
 
-def finish(args: argparse.Namespace, wanted: list[runs.Job]
-           ) -> list[dict[str, str]]:
-  """Run the jobs and return their rows."""
-  return runs.run(wanted, args.logdir.expanduser(), args.results,
-                  args.at_once, args.episodes)
+def run(args: argparse.Namespace, jobs: list[scored_runs.Job]
+        ) -> list[dict[str, str]]:
+  """Run jobs with the options of the command line; return their rows."""
+  return scored_runs.run(jobs, args.logdir.expanduser(), args.results,
+                         args.at_once, args.episodes)
 
 
 def main(argv: list[str] | None = None):
-  parser = options(__doc__.splitlines()[0], "cheetah", "learning.csv")
-  parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[],
-                      help="change a setting, as for train.py")
-  args = parser.parse_args(argv)
-  changes = dict(config_lib.parse_setting(text) for text in args.set)
-  rows = finish(args, [job._replace(
-      changes=changes, variant=" ".join(args.set)) for job in jobs(args)])
-  print(f"\n{runs.summary(rows)}")
+  args = make_parser(
+      __doc__, "cheetah", "learning.csv", set="").parse_args(argv)
+  changes = dict(map(config_lib.parse_setting, args.set))
+  rows = run(args, [job._replace(changes=changes, variant=" ".join(args.set))
+                    for job in make_jobs(args)])
+  print(f"\n{scored_runs.summary(rows)}")
 
 
 if __name__ == "__main__":

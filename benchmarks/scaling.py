@@ -1,129 +1,87 @@
-"""How training speed and memory follow environments, workers and networks.
+"""Measures how environments, workers and threads affect speed and memory.
 
-    pip install -e '.[benchmarks]'
-    python -m benchmarks.scaling --config cheetah --out scaling
+    python -m benchmarks.scaling --config cheetah --out scaling.md
 
-Writes a picture, a Markdown file and a JSON file, and recommends workers,
-TensorFlow threads and double buffering for this machine. Points take turns,
-each time in a process of their own; imports and compilation are not counted.
-Where the number of environments changes, segments do too, so that an update
-learns from about as many steps. `--quick` measures fewer points.
+Writes a Markdown file, and recommends numbers of workers and of TensorFlow
+threads for this machine. All points are measured alternately, each
+in a process of its own. Imports and compilation do not count. Where the number
+of environments changes, the segment length changes too, so that an update
+learns from about as many steps.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import pathlib
 from collections.abc import Callable
 from collections.abc import Iterable
 
 import tqdm
 
-from agents import configs
 from agents.environments.workers import pool
-from benchmarks import findings
-from benchmarks import machine
-from benchmarks import pictures
-from benchmarks import points as points_lib
-from benchmarks import speed as speed_lib
-
-PARTS = ("envs", "workers", "width", "minibatch", "memory", "advice")
-
-
-def main(argv: list[str] | None = None):
-  args = _parser().parse_args(argv)
-  machine.warn_if_busy()
-  _, config = configs.load(args.config)
-  cores = pool.cores()
-  sweeps = {name: points for name, points in points_lib.sweeps(
-      config, cores, args.quick).items() if name in args.only}
-  pairs = points_lib.memory(config, cores) if "memory" in args.only else {}
-  choices = others = []
-  if "advice" in args.only:
-    choices = points_lib.combinations(config, cores)
-    others = points_lib.other_envs(config, cores)
-
-  def measure(point: points_lib.Point) -> speed_lib.Speed:
-    output = machine.python(
-        "-m", "benchmarks.speed", "--config", args.config, "--seconds",
-        str(args.seconds), *point.args, variables=point.variables)
-    return speed_lib.Speed(**json.loads(output.splitlines()[-1]))
-
-  results = take_turns([
-      *(point for points in sweeps.values() for point in points.values()),
-      *(point for pair in pairs.values() for point in pair),
-      *choices, *others], measure, args.repeats)
-  own = points_lib.own_values(config, cores)
-  data = {
-      "config": args.config, "cores": cores, "repeats": args.repeats,
-      "panels": {name: {"own": own[name],
-                        "points": findings.panel(points, results)}
-                 for name, points in sweeps.items()},
-      "memory": findings.added_memory(pairs, results),
-      "advice": findings.recommendation(choices, others, results)}
-  _write(data, args.out)
+from benchmarks import scaling_points
+from benchmarks import scaling_report
+from benchmarks import speed
+from benchmarks.common import command_line
+from benchmarks.common import machine
+from benchmarks.common import training
 
 
-def take_turns(points: Iterable[points_lib.Point],
-               measure: Callable[[points_lib.Point], speed_lib.Speed],
-               repeats: int) -> findings.Results:
-  """Measure all points once, then again; so noise falls on all alike.
+def measure_alternately(
+    points: Iterable[scaling_points.Point],
+    measure: Callable[[scaling_points.Point], speed.Speed], repeats: int
+) -> scaling_report.Results:
+  """Measure all points once, then all again, so that noise affects all alike.
 
-  What fails, such as for lack of memory, is told and left out.
+  Args:
+    points: Points to measure; equal points are measured once.
+    measure: Function that measures a point.
+    repeats: Number of rounds.
+  Returns:
+    Measurements of all points. A point that fails, such as for lack of memory,
+    is printed and left out.
   """
-  results: findings.Results = {point: [] for point in points}
+  results: scaling_report.Results = {point: [] for point in points}
   with tqdm.tqdm(total=repeats * len(results), unit="point") as progress:
     for _ in range(repeats):
       for point in list(results):
         try:
           results[point].append(measure(point))
           progress.update()
-        except machine.Failed as error:
+        except machine.ProcessFailed as error:
           progress.write(f"Left out: {error}")
           progress.total -= repeats - len(results.pop(point))
   return results
 
 
-def _write(data: dict, out: str):
-  """Print the report and write all files."""
-  text = findings.report(data)
-  print(f"\n{text}")
-  stem = pathlib.Path(out)
-  written = [stem.with_name(stem.name + ending)
-             for ending in (".md", ".json", ".png")]
-  written[0].write_text(text)
-  written[1].write_text(json.dumps(data, indent=2) + "\n")
-  if data["panels"]:
-    pictures.scaling(data, written[2])
-  else:
-    written.pop()
-  print(f"Written: {', '.join(map(str, written))}")
-
-
-def _parts(text: str) -> list[str]:
-  """Parse what `--only` names."""
-  names = text.split(",")
-  if unknown := [name for name in names if name not in PARTS]:
-    raise argparse.ArgumentTypeError(
-        f"there is no {', '.join(unknown)}; there are {', '.join(PARTS)}")
-  return names
-
-
-def _parser() -> argparse.ArgumentParser:
-  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-  parser.add_argument("--config", metavar="NAME", default="cheetah",
-                      help="name or .py file of a config (default: cheetah)")
+def main(argv: list[str] | None = None):
+  parser = command_line.make_parser(__doc__, config="cheetah")
   parser.add_argument("--seconds", type=float, default=3.0,
-                      help="how long to measure a point (default: 3)")
+                      help="duration of a measurement")
   parser.add_argument("--repeats", type=int, default=3,
-                      help="rounds through all points (default: 3)")
-  parser.add_argument("--only", metavar="PARTS", type=_parts, default=PARTS,
-                      help=f"some of {','.join(PARTS)} (default: all)")
-  parser.add_argument("--quick", action="store_true", help="fewer points")
-  parser.add_argument("--out", metavar="PATH", default="scaling",
-                      help="files to write, without ending (default: scaling)")
-  return parser
+                      help="number of rounds through all points")
+  parser.add_argument("--only", choices=("envs", "advice"),
+                      help="measure one part; both by default")
+  parser.add_argument("--out", metavar="PATH", default="scaling.md",
+                      help="Markdown file to write")
+  args = parser.parse_args(argv)
+  machine.warn_if_busy()
+  config, cores = training.load_config(args.config), pool.cores()
+  environments = ({} if args.only == "advice" else
+                  scaling_points.environments(config, cores))
+  choices = ([] if args.only == "envs" else
+             scaling_points.combinations(config, cores))
+
+  def measure(point: scaling_points.Point) -> speed.Speed:
+    return speed.Speed(**command_line.measure_in_child(
+        "benchmarks.speed", "--config", args.config, "--seconds",
+        str(args.seconds), *point.args, **point.variables))
+
+  results = measure_alternately(
+      [*environments.values(), *choices], measure, args.repeats)
+  report = scaling_report.report(
+      args.config, cores, environments, choices, results)
+  print(f"\n{report}")
+  pathlib.Path(args.out).write_text(report)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,18 @@
-"""Trains while everything fails now and then, and looks at what is left.
+"""Trains while faults are injected, and checks the results.
 
     python -m benchmarks.soak --minutes 30
 
-For half of the time, workers are killed, stopped, or hang, and the trainer is
-terminated or killed and resumed: the run must have the bits of one that nobody
-disturbs, which is trained afterwards. For the other half environments raise and
-return what is not a number as well: the run must reach a score like the other
-one's. In both, nothing may be counted twice, and no memory, descriptors or
-processes may be left behind. Needs Linux.
+For half of the time, workers are killed, stopped or hang, and the trainer is
+terminated or killed and resumed. This run must have the bits of a reference run
+without faults, which is trained afterwards. For the other half, environments
+also raise errors and return NaN; this run must reach a score like that of its
+reference. In both, no report may be repeated, and no memory, descriptors or
+processes may leak. Needs Linux.
 
     python -m benchmarks.soak --config humanoid --only "kill,kill the trainer"
         --times 20
 
-does so with some of the faults, so many times.
+injects only some of the faults, a fixed number of times.
 """
 
 from __future__ import annotations
@@ -25,190 +25,223 @@ import random
 import signal
 import tempfile
 import time
+from collections.abc import Sequence
 from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from agents.training.run_folder import checkpoint
-from benchmarks import faulty
-from benchmarks import machine
 from benchmarks import soaked_run
-from benchmarks import tables
+from benchmarks.common import command_line
+from benchmarks.common import faulty
+from benchmarks.common import machine
+from benchmarks.common import tables
 
-_HARMLESS = "kill", "stop", "hang", "terminate the trainer", "kill the trainer"
-_ALL = *_HARMLESS, "raise", "nan"
-_RESTARTS = "kill", "stop", "hang", "raise", "nan"
-_SECONDS_TO_WARM_UP = 25.0
+# Faults after which the run has the same bits as without them.
+_REPEATABLE = ("kill", "stop", "hang", "terminate the trainer",
+               "kill the trainer")
+_ALL = *_REPEATABLE, "raise", "nan"
+_RESTARTS = "kill", "stop", "hang", "raise", "nan"  # Restart an environment.
+_WARM_UP_SECONDS = 25.0
 _MOST_GROWTH = {"MB": 50, "descriptors": 4, "processes": 0}
-_LEAST_SCORE = 0.5  # Of the undisturbed run's gain.
+_LOWEST_GAIN = 0.5  # Share of the gain of the reference run.
+_TIMES = "seconds", "steps_per_second", "step_limit", "restarts"
+
+Rows = list[dict[str, Any]]  # Of `metrics.jsonl`.
 
 
-def main(argv: list[str] | None = None):
-  parser = argparse.ArgumentParser(
-      description=__doc__.splitlines()[0],
-      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-  parser.add_argument("--config", default="cheetah")
-  parser.add_argument("--minutes", type=float, default=30.0)
-  parser.add_argument("--every", type=float, default=20.0,
-                      help="seconds between faults, on average")
-  parser.add_argument("--seed", type=int, default=0, help="of the faults")
-  parser.add_argument("--preset", help="of the algorithm")
-  parser.add_argument("--only", help="these faults alone, with commas between "
-                      f"them, of: {', '.join(_ALL)}")
-  parser.add_argument("--times", type=int, default=1_000_000,
-                      help="end a run after so many faults")
-  args = parser.parse_args(argv)
-  rng = random.Random(args.seed)
-  kinds = [("only kills and hangs", _HARMLESS), ("all faults", _ALL)]
-  if args.only:
-    kinds = [(args.only, tuple(args.only.split(",")))]
-    if unknown := set(kinds[0][1]) - set(_ALL):
-      parser.error(f"--only: no such faults: {', '.join(unknown)}")
-  seconds = 60 * args.minutes / len(kinds)
-  with tempfile.TemporaryDirectory() as folder:
-    found, shared = [], set(os.listdir("/dev/shm"))
-    for number, (_, faults) in enumerate(kinds):
-      run = soaked_run.Run(
-          args.config, args.preset, pathlib.Path(folder) / str(number))
-      try:
-        report = soak(run, faults, seconds, args.times, args.every, rng)
-        report["problems"] += compare(
-            run, set(faults) <= set(_HARMLESS), report)
-      finally:
-        for pid in run.processes():
-          os.kill(pid, signal.SIGKILL)
-      found.append(report)
-    if left := set(os.listdir("/dev/shm")) - shared:
-      found[-1]["problems"].append(f"Left in /dev/shm: {left}")
-  keys = dict.fromkeys(
-      key for report in found[::-1] for key in report if key != "problems")
-  print(tables.markdown(["", *(name for name, _ in kinds)], [
-      [key, *(str(report.get(key, "")) for report in found)] for key in keys]))
-  if problems := sum((report["problems"] for report in found), []):
-    raise SystemExit("\n".join(problems))
+class Report(NamedTuple):
+  """Results of a run."""
+
+  figures: dict[str, Any]
+  problems: list[str]
 
 
-def soak(run: soaked_run.Run, faults: tuple[str, ...], seconds: float,
-         times: int, every: float, rng: random.Random) -> dict[str, Any]:
-  """Let a run fail for a while, and report what there was to see.
+def inject(run: soaked_run.SoakedRun, faults: Sequence[str], seconds: float,
+           args: argparse.Namespace) -> Report:
+  """Inject faults into a run, then end it.
 
   Args:
-    run: That has begun.
-    faults: To choose from.
-    seconds: How long.
-    times: How often at most.
-    every: Seconds between them.
-    rng: Chooses.
+    run: Run that has started.
+    faults: Faults to choose from.
+    seconds: Duration of the injections.
+    args: Options of the command line.
+  Returns:
+    Numbers of faults, and the growth of resources.
   """
-  end = time.monotonic() + seconds
-  counts: collections.Counter[str] = collections.Counter()
-  grown: dict[str, int] = {}  # In the life of one trainer, at most.
+  rng, end = random.Random(args.seed), time.monotonic() + seconds
+  counts = collections.Counter(dict.fromkeys(faults, 0))
+  growth: dict[str, int] = {}  # Maximum in the life of one trainer.
   before: dict[str, int] = {}
-  while time.monotonic() < end and counts.total() < times:
-    time.sleep(rng.uniform(0.5, 1.5) * every)
-    run.wait_for(lambda: len(run.workers()) >= 1)
-    warm = time.monotonic() - run.started > _SECONDS_TO_WARM_UP
-    if warm and not before:
-      before = run.usage()
-    elif warm:
-      for name, value in run.usage().items():
-        grown[name] = max(grown.get(name, 0), value - before[name])
+  while time.monotonic() < end and counts.total() < args.times:
+    time.sleep(rng.uniform(0.5, 1.5) * args.every)
+    run.wait_until(run.workers)
+    if time.monotonic() - run.started > _WARM_UP_SECONDS:
+      usage = run.usage()
+      before = before or usage
+      for name, value in usage.items():
+        growth[name] = max(growth.get(name, 0), value - before[name])
     fault = rng.choice(faults)
     counts[fault] += 1
     print(f"{end - time.monotonic():5.0f} s left: {fault}", flush=True)
-    if fault in ("kill", "stop"):
-      os.kill(rng.choice(run.workers()),
-              signal.SIGKILL if fault == "kill" else signal.SIGSTOP)
-    elif fault in faulty.FAULTS:
-      faulty.order(run.fault, fault)
-    else:
-      if fault == "kill the trainer":
-        run.end(signal.SIGKILL)
-      elif (code := run.end(signal.SIGTERM)) != 128 + signal.SIGTERM:
-        raise machine.Failed(f"Exit code {code}: {run.tail()}")
-      run.resume()
+    _inject_one(run, fault, rng)
+    if fault.endswith("the trainer"):
       before = {}
-  rows = len(run.rows())
-  run.wait_for(lambda: len(run.rows()) > rows + 1)  # It goes on after all.
+  reports = len(run.rows())
+  run.wait_until(lambda: len(run.rows()) > reports + 1)
   run.end(signal.SIGTERM)
   run.fault.unlink(missing_ok=True)
-  problems = [f"The trainer's {name} have grown by {value}"
-              for name, value in grown.items() if value > _MOST_GROWTH[name]]
-  return {**{fault: counts[fault] for fault in faults},
-          **{f"growth of {name}": value for name, value in grown.items()},
-          "problems": problems}
+  return Report(
+      {**counts, **{f"growth of {name}": growth[name] for name in growth}},
+      [f"The trainer's {name} have grown by {value}"
+       for name, value in growth.items() if value > _MOST_GROWTH[name]])
 
 
-def compare(run: soaked_run.Run, same: bool, report: dict[str, Any]
-            ) -> list[str]:
-  """Train without faults up to the same step, and return what is wrong.
+def _inject_one(run: soaked_run.SoakedRun, fault: str, rng: random.Random):
+  if fault in ("kill", "stop"):
+    os.kill(rng.choice(run.workers()),
+            signal.SIGKILL if fault == "kill" else signal.SIGSTOP)
+  elif fault in faulty.FAULTS:
+    faulty.request(run.fault, fault)
+  elif fault == "kill the trainer":
+    run.end(signal.SIGKILL)
+    run.resume()
+  else:
+    if (code := run.end(signal.SIGTERM)) != 128 + signal.SIGTERM:
+      raise machine.ProcessFailed(f"Exit code {code}: {run.log()}")
+    run.resume()
+
+
+def compare(run: soaked_run.SoakedRun, injected: Report, identical: bool
+            ) -> Report:
+  """Train a reference run without faults, and compare.
 
   Args:
-    run: What has failed.
-    same: Whether it has to be the same, or only about as good.
-    report: To complete.
+    run: Run that has ended.
+    injected: Report of `inject`.
+    identical: Whether the run must have the bits of the reference.
+  Returns:
+    The complete report of the run.
   """
-  problems = []
-  rows, path = run.rows(), run.path
-  newest = max(step for step in run.saved() if step <= rows[-1]["step"])
-  steps = sorted(run.saved())
-  run.begin("reference")
-  # Stopping saves where it stops, so the newest may be one of those.
-  run.wait_for(lambda: run.rows()[-1]["step"] >= steps[-1], 1e6)
+  rows, saved = run.rows(), run.checkpoints()
+  run.start_new("reference")
+  run.wait_until(lambda: run.rows()[-1]["step"] >= max(saved), 1e6)
   run.end(signal.SIGTERM)
-  common = [step for step in steps if step in run.saved() and step]
-  others = run.rows()
-  for phase in ("train", "eval"):
-    reported = [row["step"] for row in rows if row["phase"] == phase]
-    if reported != sorted(set(reported)):
-      problems.append(f"Some {phase} rows are reported twice: {reported}")
-  if same:
-    if not common:
-      problems.append(f"No checkpoint in common: {steps}, {run.saved()}")
-    for step in common:
-      name = f"checkpoint-{step:012d}.npz"
-      arrays, _ = checkpoint.load(path / "checkpoints" / name)
-      expected, _ = checkpoint.load(run.path / "checkpoints" / name)
-      differing = [name for name in {**arrays, **expected}
-                   if arrays[name].tobytes() != expected[name].tobytes()]
-      if differing:
-        problems.append(f"At step {step}, these differ: {differing}")
-    differing = [row["step"] for row, other in zip(rows, others)
-                 if _without_times(row) != _without_times(other)]
-    if differing:
-      problems.append(f"These reports differ: {differing}")
-  others = [row for row in others if row["step"] <= newest]
-  if len(rows) < len(others):
-    problems.append(f"{len(others) - len(rows)} reports are missing.")
-  evaluations = [row for row in others if row["phase"] == "eval"]
-  first, last, other = map(_score, (evaluations[:1], rows, others))
-  if len(evaluations) < 4:
-    print("Note: too short to tell whether anything was learned.")
-  elif last < other - (1 - _LEAST_SCORE) * max(
-      abs(other - first), 0.1 * abs(other)):
-    problems.append(f"It has learned too little: {last}, not {other}")
+  # A run saves where it is ended, so its last checkpoint may have no equal.
+  newest = max(step for step in saved if step <= rows[-1]["step"])
+  common = saved.keys() & run.checkpoints().keys() - {0} if identical else set()
+  problems = [*injected.problems, *repeated_reports(rows)]
+  if identical:
+    problems += differing_reports(rows, run.rows())
+    problems += [] if common else ["No checkpoint in common."]
+  for step in sorted(common):
+    problems += differing_arrays(step, saved[step], run.checkpoints()[step])
+  reference = [row for row in run.rows() if row["step"] <= newest]
+  if len(rows) < len(reference):
+    problems.append(f"{len(reference) - len(rows)} reports are missing.")
+  problems += low_score(rows, reference)
   restarts = max(row.get("restarts", 0) for row in rows)
-  if restarts > sum(report.get(fault, 0) for fault in _RESTARTS):
-    problems.append(f"More restarts are counted than there were: {restarts}")
-  report |= {
-      "restarts, as the run counts them": restarts,
-      "steps": f"{rows[-1]['step']:,}", "score": round(last, 1),
-      "score without faults": round(other, 1),
-      "checkpoints compared": len(common) if same else 0}
+  if restarts > sum(injected.figures.get(fault, 0) for fault in _RESTARTS):
+    problems.append(f"The run counts too many restarts: {restarts}")
+  return Report({
+      **injected.figures, "restarts counted by the run": restarts,
+      "steps": f"{rows[-1]['step']:,}", "score": round(score(rows), 1),
+      "score of the reference": round(score(reference), 1),
+      "checkpoints compared": len(common)}, problems)
+
+
+def repeated_reports(rows: Rows) -> list[str]:
+  """Return the problem that steps are reported twice or in wrong order."""
+  problems = []
+  for phase in ("train", "eval"):
+    steps = [row["step"] for row in rows if row["phase"] == phase]
+    if steps != sorted(set(steps)):
+      problems.append(f"Some {phase} rows are reported twice: {steps}")
   return problems
 
 
-def _score(rows: list[dict[str, Any]]) -> float:
-  """Mean return of the last evaluations."""
+def differing_reports(rows: Rows, reference: Rows) -> list[str]:
+  """Return the problem that reports differ, except in times."""
+  def content(row):
+    return {name: value for name, value in row.items()
+            if name not in _TIMES and not name.endswith("_share")}
+  steps = [row["step"] for row, expected in zip(rows, reference)
+           if content(row) != content(expected)]
+  return [f"These reports differ: {steps}"] if steps else []
+
+
+def differing_arrays(step: int, path: pathlib.Path, reference: pathlib.Path
+                     ) -> list[str]:
+  """Return the problem that two checkpoints differ in a bit."""
+  arrays, expected = (checkpoint.load(each)[0] for each in (path, reference))
+  names = [name for name in {**arrays, **expected}
+           if arrays[name].tobytes() != expected[name].tobytes()]
+  return [f"At step {step}, these differ: {names}"] if names else []
+
+
+def low_score(rows: Rows, reference: Rows) -> list[str]:
+  """Return the problem that a run gained too little from its faults on."""
+  evaluations = [row for row in reference if row["phase"] == "eval"]
+  first, last, expected = map(score, (evaluations[:1], rows, reference))
+  if len(evaluations) < 4:
+    print("Note: the run is too short to compare scores.")
+    return []
+  gain = max(abs(expected - first), 0.1 * abs(expected))
+  if last < expected - (1 - _LOWEST_GAIN) * gain:
+    return [f"The score is too low: {last}, not {expected}"]
+  return []
+
+
+def score(rows: Rows) -> float:
+  """Return the mean return of the last three evaluations; NaN without any."""
   scores = [row["return_mean"] for row in rows if row["phase"] == "eval"
             and row["return_mean"] is not None]
   return float(np.mean(scores[-3:])) if scores else float("nan")
 
 
-def _without_times(row: dict[str, Any]) -> dict[str, Any]:
-  times = "seconds", "steps_per_second", "step_limit", "restarts"
-  return {name: value for name, value in row.items()
-          if name not in times and not name.endswith("_share")}
+def main(argv: list[str] | None = None):
+  parser = command_line.make_parser(__doc__, config="cheetah")
+  parser.add_argument("--preset", help="name of a preset")
+  parser.add_argument("--minutes", type=float, default=30.0,
+                      help="duration of all injections together")
+  parser.add_argument("--every", type=float, default=20.0,
+                      help="mean seconds between two faults")
+  parser.add_argument("--seed", type=int, default=0,
+                      help="seed of times and faults")
+  parser.add_argument("--only", default="",
+                      help=f"inject only some of: {', '.join(_ALL)}")
+  parser.add_argument("--times", type=int, default=1_000_000,
+                      help="maximum number of faults")
+  args = parser.parse_args(argv)
+  if unknown := {*filter(None, args.only.split(","))} - set(_ALL):
+    parser.error(f"--only: unknown faults: {', '.join(unknown)}")
+  plans = {"repeatable faults": _REPEATABLE, "all faults": _ALL}
+  if args.only:
+    plans = {args.only: tuple(args.only.split(","))}
+  shared_memory = set(os.listdir("/dev/shm"))
+  reports = []
+  with tempfile.TemporaryDirectory() as folder:
+    for number, faults in enumerate(plans.values()):
+      run = soaked_run.SoakedRun(
+          args.config, args.preset, pathlib.Path(folder) / str(number))
+      try:
+        injected = inject(run, faults, 60 * args.minutes / len(plans), args)
+        reports.append(compare(
+            run, injected, set(faults) <= set(_REPEATABLE)))
+      finally:
+        for pid in run.processes():
+          os.kill(pid, signal.SIGKILL)
+  problems = sum((report.problems for report in reports), [])
+  if leaked := set(os.listdir("/dev/shm")) - shared_memory:
+    problems.append(f"These files remain in /dev/shm: {leaked}")
+  keys = dict.fromkeys(
+      key for report in reports[::-1] for key in report.figures)
+  print(tables.markdown(["", *plans], [
+      [key, *(str(report.figures.get(key, "")) for report in reports)]
+      for key in keys]))
+  if problems:
+    raise SystemExit("\n".join(problems))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A run of training whose processes can be found, counted and ended."""
+"""A training run with methods to list, measure and end its processes."""
 
 from __future__ import annotations
 
@@ -13,128 +13,147 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from agents.commands import settings
 from agents.training.run_folder import checkpoint
-from benchmarks import machine
+from benchmarks.common import machine
+from benchmarks.common import training
 
-_ROOT = pathlib.Path(__file__).parent.parent
 _MARK = "AGENTS_SOAK"  # Environment variable of all processes of a run.
-_STEPS = 1_000_000_000  # More than there is time for.
+_STEPS = 1_000_000_000  # More steps than any soak takes.
 
 
-class Run:
-  """A run whose processes can be found and counted.
+class SoakedRun:
+  """Starts a run with short intervals between checkpoints and evaluations.
 
   Args:
     config: Name of a config.
-    preset: Name of a preset, if there is to be one.
-    folder: For all that belongs to the run.
+    preset: Name of a preset, or None.
+    folder: New folder for all files of the run.
   """
 
   def __init__(self, config: str, preset: str | None, folder: pathlib.Path):
-    self.folder = folder
     folder.mkdir()
-    self.fault = folder / "fault"
-    env = settings.of_new_run(config, None, {}).config.env
-    self._args = ["--config", config, "--steps", str(_STEPS)]
-    self._args += ["--preset", preset] if preset else []
-    for setting in (
-        "env.id=benchmarks.faulty:Faulty",
-        f"env.kwargs={{env_id: {env.id}, path: {self.fault}}}",
-        "checkpoint_every=20000", "report_every=20000", "eval_every=100000",
-        "eval_episodes=4", "env_timeout=5", "max_env_restarts=1000"):
-      self._args += ["--set", setting]
-    self.started = 0.0
-    self.begin("faulted")
+    self.fault = folder / "fault"  # See `faulty.request`.
+    self._folder = folder
+    env = training.load_config(config).env
+    self._args = [
+        "--config", config, "--steps", str(_STEPS),
+        *(["--preset", preset] if preset else []),
+        *training.split_settings([
+            "env.id=benchmarks.common.faulty:Faulty",
+            f"env.kwargs={{env_id: {env.id}, path: {self.fault}}}",
+            "checkpoint_every=20000", "report_every=20000",
+            "eval_every=100000", "eval_episodes=4", "env_timeout=5",
+            "max_env_restarts=1000"])]
+    self.started = 0.0  # Time when the trainer's process started.
+    self.start_new("faulted")
 
-  def begin(self, name: str):
-    """Begin a new run, of the same config."""
-    self.path: pathlib.Path | None = None
-    self._logdir = self.folder / name
+  def start_new(self, name: str):
+    """Start another run of the same config.
+
+    Args:
+      name: Name of its folder.
+    """
+    self.path: pathlib.Path | None = None  # The run folder.
+    self._logdir = self._folder / name
     self._logdir.mkdir()
-    self.start(*self._args, "--logdir", str(self._logdir))
-    self.wait_for(self.metrics)
+    self._start(*self._args, "--logdir", str(self._logdir))
+    self.wait_until(self.rows)
 
   def resume(self):
-    rows = len(self.rows())
-    self.start("--resume", str(self.path))
-    self.wait_for(lambda: len(self.rows()) > rows)
+    """Resume the run after `end`, and wait for its next report."""
+    reports = len(self.rows())
+    self._start("--resume", str(self.path))
+    self.wait_until(lambda: len(self.rows()) > reports)
 
-  def start(self, *args: str):
+  def _start(self, *args: str):
     self._mark = f"{_MARK}={uuid.uuid4()}"
-    with open(self.folder / "log.txt", "ab") as log:
+    with open(self._folder / "log.txt", "ab") as log:
       self.process = subprocess.Popen(
-          [sys.executable, str(_ROOT / "train.py"), *args], cwd=_ROOT,
+          [sys.executable, str(machine.REPOSITORY / "train.py"), *args],
+          cwd=machine.REPOSITORY,
           env=dict([*os.environ.items(), self._mark.split("=")]),
           stdout=log, stderr=log)
     self.started = time.monotonic()
 
-  def wait_for(self, happened: Callable[[], Any], seconds: float = 240.0):
+  def wait_until(self, condition: Callable[[], Any], seconds: float = 240.0):
+    """Wait for a condition.
+
+    Args:
+      condition: Function that returns a true value in the end.
+      seconds: Timeout.
+    Raises:
+      ProcessFailed: If the run ends, or at the timeout.
+    """
     deadline = time.monotonic() + seconds
-    while not happened():
+    while not condition():
       if self.process.poll() is not None or time.monotonic() > deadline:
         self.process.kill()
-        raise machine.Failed(f"The run does not go on: {self.tail()}")
+        raise machine.ProcessFailed(f"The run does not continue: {self.log()}")
       time.sleep(0.1)
 
   def end(self, signum: signal.Signals) -> int:
-    """Send a signal and return the exit code; nothing may be left."""
+    """Send a signal to the trainer and wait for its end.
+
+    Returns:
+      The exit code.
+    Raises:
+      ProcessFailed: If other processes of the run outlive it.
+    """
     self.process.send_signal(signum)
     code = self.process.wait(timeout=10)
     deadline = time.monotonic() + 10
-    while (left := self.processes()) and time.monotonic() < deadline:
+    while (pids := self.processes()) and time.monotonic() < deadline:
       time.sleep(0.1)
-    if left:
-      raise machine.Failed(f"These processes are left: {left}")
+    if pids:
+      raise machine.ProcessFailed(f"These processes still run: {pids}")
     return code
 
-  def metrics(self) -> bytes:
-    """Return what was reported, as bytes; finds the folder first."""
-    if self.path is None:
-      self.path = next(self._logdir.iterdir(), None)
-    path = self.path and self.path / "metrics.jsonl"
-    return path.read_bytes() if path and path.exists() else b""
-
   def rows(self) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in self.metrics().splitlines(True)
-            if line.endswith(b"\n")]
+    """Return the complete rows of `metrics.jsonl`; finds the folder first."""
+    self.path = self.path or next(self._logdir.iterdir(), None)
+    path = self.path and self.path / "metrics.jsonl"
+    if not path or not path.exists():
+      return []
+    complete, _, _ = path.read_text().rpartition("\n")
+    return [json.loads(line) for line in complete.splitlines()]
 
-  def saved(self) -> list[int]:
-    """Steps of all checkpoints."""
+  def checkpoints(self) -> dict[int, pathlib.Path]:
+    """Return the paths of all checkpoints by step."""
     assert self.path
-    return [*map(checkpoint.step_of, checkpoint.paths(
-        self.path / "checkpoints"))]
+    return {checkpoint.step_of(path): path for path in checkpoint.paths(
+        self.path / "checkpoints")}
 
   def processes(self) -> list[int]:
-    """Ids of everything this run has started."""
-    found = []
+    """Return the ids of all processes of this run."""
+    pids = []
     for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
       try:
         if self._mark.encode() in path.read_bytes().split(b"\0"):
-          found.append(int(path.parent.name))
-      except OSError:
+          pids.append(int(path.parent.name))
+      except OSError:  # The process has ended, or belongs to another user.
         pass
-    return found
+    return pids
 
   def workers(self) -> list[int]:
-    """Ids of the processes that step environments."""
-    children = pathlib.Path(
-        f"/proc/{self.process.pid}/task").glob("*/children")
-    pids = [int(pid) for path in children for pid in path.read_text().split()]
-    return [pid for pid in pids if b"environments.worker" in self._command(pid)]
-
-  def _command(self, pid: int) -> bytes:
-    try:
-      return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:  # It has ended meanwhile.
-      return b""
+    """Return the ids of the processes that step environments."""
+    return [pid for pid in self.processes()
+            if b"environments.worker" in _command(pid)]
 
   def usage(self) -> dict[str, int]:
-    """What the trainer and its processes have of what there is."""
+    """Return the resources of the trainer and its processes."""
     descriptors = os.listdir(f"/proc/{self.process.pid}/fd")
     pids = self.processes()
     return {"MB": (machine.memory(pids) or 0) // 2**20,
             "descriptors": len(descriptors), "processes": len(pids)}
 
-  def tail(self) -> str:
-    return (self.folder / "log.txt").read_text(errors="replace")[-3000:]
+  def log(self) -> str:
+    """Return the end of the output of all processes."""
+    return (self._folder / "log.txt").read_text(errors="replace")[-3000:]
+
+
+def _command(pid: int) -> bytes:
+  """Return the command line of a process; empty after its end."""
+  try:
+    return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+  except OSError:
+    return b""

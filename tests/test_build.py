@@ -224,7 +224,7 @@ def _train(trainer, config):
 @pytest.mark.usefixtures("eagerly")
 def test_composite_spaces_are_learned_from_and_saved():
   with _trainer(**{
-      "env.id": "benchmarks.echo:Echo", "env.kwargs": {"space": "nested"},
+      "env.id": "tests.echo:Echo", "env.kwargs": {"space": "nested"},
       "num_envs": 4, "algorithm.minibatch_size": 32,
       "algorithm.update_epochs": 1}) as (trainer, _):
     trainer.epoch(0.0)
@@ -240,7 +240,7 @@ def test_composite_spaces_are_learned_from_and_saved():
 @pytest.mark.slow
 def test_actions_in_composite_spaces_are_learned():
   with _trainer(**{
-      "env.id": "benchmarks.echo:Echo", "env.kwargs": {"space": "nested"},
+      "env.id": "tests.echo:Echo", "env.kwargs": {"space": "nested"},
       "num_envs": 16, "algorithm.segment_length": 64, "steps": 30_000,
       "algorithm.learning_rate": 1e-3}) as (trainer, config):
     assert np.mean(trainer.evaluate(20, lambda: False)[0]) < 12  # Of 20.

@@ -2,13 +2,13 @@ import pytest
 
 from benchmarks import ablation
 from benchmarks import learning
-from benchmarks import runs
+from benchmarks.common import scored_runs
 
 
 @pytest.mark.parametrize("name", ["cheetah", "hopper", "ant"])
-def test_every_variant_is_one_change_that_can_be_trained(name):
-  base = runs.Job(name, 1_000_000, 5)
-  jobs = {job.variant: job for job in ablation.jobs([base])}
+def test_every_variant_is_a_valid_change_of_the_config(name):
+  base = scored_runs.Job(name, 1_000_000, 5)
+  jobs = {job.variant: job for job in ablation.make_jobs([base])}
   assert jobs.pop("") == base
   paper = jobs.pop(ablation.PAPER)
   assert paper.config.algorithm.update_every and paper.config.seed == 5
@@ -18,16 +18,17 @@ def test_every_variant_is_one_change_that_can_be_trained(name):
     assert job.config != base.config and job.config.env == base.config.env
 
 
-def test_variants_that_change_nothing_are_left_out():
+def test_variants_without_a_change_are_left_out():
   def variants(name):
-    return {job.variant for job in ablation.jobs([runs.Job(name, 1_000, 0)])}
-  # Ant's step size is held by the KL, and its advantages are normalized.
+    base = scored_runs.Job(name, 1_000, 0)
+    return {job.variant for job in ablation.make_jobs([base])}
+  # The config `ant` has these two settings already.
   assert variants("cheetah") - variants("ant") == {
       "step size held by the KL", "advantages normalized in each minibatch"}
   assert variants("ant") < variants("cheetah")
 
 
-def test_the_table_has_a_line_a_variant_and_a_column_a_config():
+def test_table_has_a_line_per_variant_and_a_column_per_config():
   def row(config, variant, score):
     return {"config": config, "variant": variant, "mean_action": str(score)}
   rows = [row("cheetah", "", 6000), row("hopper", "", 3000),
@@ -42,9 +43,12 @@ def test_the_table_has_a_line_a_variant_and_a_column_a_config():
       "| --preset paper |     100 |     60 |"]
 
 
-def test_jobs_are_each_config_with_each_seed():
-  args = learning.options("", "cheetah,pendulum", "x.csv").parse_args(
+def test_jobs_combine_all_configs_and_seeds():
+  args = learning.make_parser(
+      learning.__doc__, "cheetah,pendulum", "x.csv").parse_args(
       ["--seeds", "5-6"])
-  assert learning.jobs(args) == [
-      runs.Job("cheetah", 1_000_000, 5), runs.Job("pendulum", 300_000, 5),
-      runs.Job("cheetah", 1_000_000, 6), runs.Job("pendulum", 300_000, 6)]
+  assert learning.make_jobs(args) == [
+      scored_runs.Job("cheetah", 1_000_000, 5),
+      scored_runs.Job("pendulum", 300_000, 5),
+      scored_runs.Job("cheetah", 1_000_000, 6),
+      scored_runs.Job("pendulum", 300_000, 6)]

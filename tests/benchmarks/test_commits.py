@@ -1,40 +1,82 @@
-import pathlib
-
 import pytest
 
 from benchmarks import commits
+from benchmarks.common import machine
 
 
-def _answer(total, **metrics):
-  return {**dict.fromkeys(commits._SECONDS, total), "metrics": metrics}
+def _answer(seconds, checksum=1, **metrics):
+  return {"seconds": dict.fromkeys(commits._PARTS, seconds),
+          "metrics": metrics, "checksum": checksum}
 
 
-def test_a_checkout_that_takes_half_the_time_is_twice_as_fast():
-  found = [(_answer(0.2), _answer(0.1)), (_answer(0.4), _answer(0.2)),
-           (_answer(0.6), _answer(0.6))]
-  assert commits.cells(found) == [
-      "400.0", "200.0", *["2.000"] * len(commits._SECONDS), "yes"]
+def test_ratio_is_two_for_a_checkout_that_takes_half_the_time():
+  pairs = [commits.Pair(_answer(0.2), _answer(0.1)),
+           commits.Pair(_answer(0.4), _answer(0.2)),
+           commits.Pair(_answer(0.6), _answer(0.6))]
+  assert commits.cells(pairs) == [
+      "400.0", "200.0", *["2.000"] * len(commits._PARTS), "yes"]
 
 
-@pytest.mark.parametrize("here, same", [
-    ({"kl": 0.1}, "yes"), ({"kl": 0.1, "new": 1.0}, "yes"),
-    ({"kl": 0.1 + 1e-15}, "no")])
-def test_numbers_are_the_same_if_all_that_both_know_are(here, same):
-  found = [(_answer(1.0, kl=0.1, old=2.0), _answer(1.0, **here))]
-  assert commits.cells(found)[-1] == same
+def test_part_that_takes_no_time_has_no_ratio():
+  pair = commits.Pair(_answer(0.2), _answer(0.1))
+  pair.checkout["seconds"]["crossing"] = 0.0
+  assert commits.cells([pair])[2:5] == ["2.000", "2.000", "-"]
+
+
+@pytest.mark.parametrize("metrics, identical", [
+    ({"kl": 0.1}, True), ({"kl": 0.1, "new": 1.0}, True),
+    ({"kl": 0.1 + 1e-15}, False)])
+def test_common_metrics_are_compared_to_the_last_bit(metrics, identical):
+  pair = commits.Pair(_answer(1.0, kl=0.1, old=2.0), _answer(1.0, **metrics))
+  assert commits.identical(pair) == identical
+
+
+def test_nan_is_identical_to_nan():
+  nan = float("nan")
+  assert commits.identical(
+      commits.Pair(_answer(1.0, kl=nan), _answer(1.0, kl=float("nan"))))
+
+
+def test_different_variables_are_not_identical():
+  assert not commits.identical(
+      commits.Pair(_answer(1.0, checksum=1), _answer(1.0, checksum=2)))
 
 
 @pytest.mark.slow
-def test_a_checkout_makes_the_same_numbers_as_itself():
-  root = pathlib.Path(commits.__file__).parents[1]
-  found = commits.measure([root, root], "debug", updates=2)
-  assert len(found) == 2
-  assert commits.cells(found)[-1] == "yes"
-  assert all(answer["total"] > 0 for pair in found for answer in pair)
+@pytest.mark.parametrize("preset", [None, "paper"])
+def test_checkout_is_identical_to_itself(preset):
+  root = machine.REPOSITORY
+  pairs = commits.measure([root, root], "debug", preset, num_updates=2)
+  assert len(pairs) == 2
+  assert commits.cells(pairs)[-1] == "yes"
+  assert all(answer["seconds"]["total"] > 0 for pair in pairs
+             for answer in pair)
 
 
-def test_code_that_cannot_be_run_is_told(tmp_path):
-  trainer = commits.Trainer(tmp_path, "debug")
-  with pytest.raises(commits.machine.Failed, match="benchmarks.commits"):
-    trainer.update()
-  trainer.close()
+def test_commit_of_another_layout_reports_why_it_cannot_train(tmp_path):
+  (tmp_path / "agents").mkdir()
+  (tmp_path / "benchmarks").mkdir()
+  (tmp_path / "benchmarks" / "__init__.py").touch()
+  (tmp_path / "agents" / "__init__.py").write_text("raise ImportError")
+  process = commits.start_training(tmp_path, "debug", None)
+  process.request()
+  with pytest.raises(machine.ProcessFailed,
+                     match=r"(?s)old_layout.*ImportError"):
+    process.receive()
+  process.close()
+
+
+def test_commit_that_contains_the_server_is_served_by_its_own(tmp_path):
+  server = tmp_path / commits._SERVERS / "serve_updates.py"
+  server.parent.mkdir(parents=True)
+  (server.parents[1] / "__init__.py").touch()
+  server.write_text("import sys\nfor _ in sys.stdin: print('[1]', flush=True)")
+  process = commits.start_training(tmp_path, "debug", None)
+  process.request()
+  assert process.receive() == [1]
+  process.close()
+
+
+def test_unknown_commit_ends_the_program(tmp_path):
+  with pytest.raises(SystemExit, match="git has no files of no-such-commit"):
+    commits.extract("no-such-commit", tmp_path)

@@ -1,12 +1,10 @@
-"""The order of what happens at a start."""
-
 import pytest
 
 from benchmarks import startup
 
 
 @pytest.mark.slow
-def test_everything_happens_in_its_order_in_each_config(capsys):
+def test_events_of_a_start_are_in_order(capsys):
   startup.main(["--configs", "debug,pendulum", "--repeats", "1"])
   lines = [line for line in capsys.readouterr().out.splitlines() if "|" in line]
   rows = [[cell.strip() for cell in line.strip("|").split("|")]
@@ -16,5 +14,5 @@ def test_everything_happens_in_its_order_in_each_config(capsys):
     seconds = dict(zip(startup.COLUMNS, map(float, cells), strict=True))
     assert 0 < seconds["built"] < seconds["first_step"] < (
         seconds["first_update"])
-    # The second one does not compile again.
+    # The second update does not compile again.
     assert 0 < seconds["second_update"] < 0.5 * seconds["first_update"]

@@ -1,36 +1,33 @@
-"""Runs are timed until they are good enough."""
-
 import json
 
 import pytest
 
-from benchmarks import machine
 from benchmarks import threshold
+from benchmarks.common import machine
 from tests import command
 
 
-def test_half_of_the_runs_got_there_by_the_median():
-  found = [{"train": seconds, "eval": None} for seconds in (9.0, 20.2, None)]
-  assert threshold.table(found).splitlines()[2:] == [
+def test_median_is_never_if_most_runs_miss_the_goal():
+  runs = [{"train": seconds, "eval": None} for seconds in (9.0, 20.2, None)]
+  assert threshold.table(runs).splitlines()[2:] == [
       "| training episodes |     20 |       9 |   never |",
       "| evaluation        |  never |   never |   never |"]
 
 
-def test_tasks_without_a_threshold_need_a_goal():
+def test_task_without_a_threshold_needs_a_goal():
   with pytest.raises(SystemExit, match="Humanoid-v5 has no .*give a --goal"):
     threshold.main(["--config", "humanoid"])
 
 
 @pytest.mark.slow
-def test_training_ends_when_both_have_reached_it():
+def test_training_ends_when_both_phases_reach_the_goal():
   args = *command.SMALL, "--steps", "200000", "--set", "eval_every=2000"
-  found = threshold.seconds_to(-1e4, *args)  # It would take minutes to its end.
-  assert 0 < found["train"] < 100 and 0 < found["eval"] < 100
-  assert found["step_limit"] > 0
+  run = threshold.seconds_to(-1e4, *args)  # The whole budget takes minutes.
+  assert 0 < run["train"] < 100 and 0 < run["eval"] < 100
 
 
 @pytest.mark.slow
-def test_training_ends_without_having_reached_it(capsys):
+def test_training_ends_with_its_budget_if_the_goal_is_missed(capsys):
   changes = [part for text in command.SMALL[2:] if text != "--set"
              for part in ("--set", text)]
   threshold.main(["--config", "pendulum", "--goal", "1", "--seeds", "3",
@@ -42,6 +39,6 @@ def test_training_ends_without_having_reached_it(capsys):
 
 
 @pytest.mark.slow
-def test_runs_that_fail_say_why():
-  with pytest.raises(machine.Failed, match="no such config"):
+def test_failed_run_reports_its_error():
+  with pytest.raises(machine.ProcessFailed, match="no such config"):
     threshold.seconds_to(0.0, "--config", "nothing")

@@ -1,31 +1,32 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
+import numpy as np
 import pytest
 
+from agents import config as config_lib
 from benchmarks import throughput
-from tests import command
+from benchmarks.common import machine
+from benchmarks.common import training
 
 ROUNDS = [{"raw": 100.0, "new": 40.0, "sb3_training": 10.0},
           {"raw": 200.0, "new": 100.0, "sb3_training": 10.0},
           {"raw": 100.0, "new": 60.0, "sb3_training": 30.0}]
 
 
-def test_ratio_is_the_median_of_each_rounds_own():
+def test_ratio_is_the_median_of_the_ratios_of_rounds():
   assert throughput.ratio(ROUNDS, "new", "raw") == 0.5
   assert throughput.ratio(ROUNDS, "new", "sb3_training") == 4.0
 
 
-def test_ours_is_compared_to_gymnasiums():
+def test_own_vector_env_is_compared_with_gymnasium():
   table = throughput.markdown({"cores": 2, "load": 0.0, "configs": {"ant": [
       {"raw": 9.0, "gymnasium_async": 2.0, "vector_env": 7.0}]}})
   assert "vector_env ÷ gymnasium_async" in table and "3.5" in table
 
 
-def test_table():
+def test_table_has_medians_and_ratios_to_raw():
   table = throughput.markdown({
       "cores": 2, "load": 0.25,
       "configs": {"ant": ROUNDS, "hopper": ROUNDS[:1]}})
@@ -40,26 +41,41 @@ def test_table():
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (["--peers", "tianshou"], "choose from gymnasium, sb3, envpool"),
+    (["--peers", "tianshou"], "choose from gymnasium, sb3"),
     (["--peers", "gymnasium,tianshou"], "choose from"),
     (["--configs", "cartpole,cat"], "cat"),
-    (["--set", "num_env=3"], "Did you mean 'num_envs'?")])
-def test_what_is_unknown_is_refused(arguments, message):
-  result = subprocess.run(
-      [sys.executable, "-m", "benchmarks.throughput", *arguments],
-      cwd=command.ROOT, stderr=subprocess.PIPE, text=True)
-  assert result.returncode == 2
-  assert message in result.stderr
+    (["--set", "num_env=3"], "Did you mean 'num_envs'?"),
+    (["--set", "algorithm.segment_length=null",
+      "--set", "algorithm.update_every=600"], "learn from whole episodes")])
+def test_invalid_arguments_are_refused(arguments, message, capsys):
+  with pytest.raises(SystemExit) as error:
+    throughput.main(arguments)
+  assert error.value.code == 2
+  assert message in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_everything_is_measured(tmp_path):
+def test_every_measurement_repeats_the_recorded_actions():
+  config = config_lib.Config().override({
+      "env.id": "CartPole-v1", "num_envs": 4, "num_workers": 1,
+      "algorithm.segment_length": 64})
+  with (training.open_workers(config) as workers,
+        training.open_trainer(config, workers) as trainer):
+    own = throughput.OwnTraining(trainer, steps=1000)
+    assert own.action.shape == (512, 4)
+    recorded = own.action
+    own.measure()
+    trainer.algorithm.assign(own._trained)
+    np.testing.assert_array_equal(own._record(), recorded)
+
+
+@pytest.mark.slow
+def test_all_rows_are_measured_and_written(tmp_path):
   out = tmp_path / "speed"
-  subprocess.run(
-      [sys.executable, "-m", "benchmarks.throughput", "--configs",
-       "cartpole", "--peers", "gymnasium", "--rounds", "2", "--train",
-       "4000", "--set", "num_envs=16", "--out", str(out)],
-      cwd=command.ROOT, check=True)
+  machine.python(
+      "-m", "benchmarks.throughput", "--configs", "cartpole", "--peers",
+      "gymnasium", "--rounds", "2", "--train", "4000", "--set", "num_envs=16",
+      "--out", str(out))
   configs = json.loads(out.with_suffix(".json").read_text())["configs"]
   assert configs.keys() == {"cartpole"}
   for rounds in configs.values():
@@ -67,6 +83,6 @@ def test_everything_is_measured(tmp_path):
     for speeds in rounds:
       assert speeds.keys() == {
           "raw", "gymnasium_sync", "gymnasium_async", "vector_env",
-          *throughput.OURS}
+          *throughput.ROWS}
       assert all(speed > 0 for speed in speeds.values())
   assert out.with_suffix(".md").read_text().startswith("| steps/s (÷ raw) ")

@@ -18,7 +18,7 @@ def _check(*args):
 @pytest.mark.parametrize("args", [
     ("tests.toy:Uneven", "--set", "env.max_length=9"), ("humanoid",),
     ("CartPole-v1",), ("Blackjack-v1",),
-    ("benchmarks.echo:Echo", "--set", "env.kwargs.space=nested", "--set",
+    ("tests.echo:Echo", "--set", "env.kwargs.space=nested", "--set",
      "network.frame_stack=2", "--set", "env.max_length=5")])
 def test_sound_environments_pass_and_train(args):
   done = _check(*args)

@@ -134,7 +134,7 @@ def _harmful(results):
 @pytest.mark.parametrize("space", ["nested", "multi_binary", "multi_discrete"])
 def test_environments_of_any_space_pass(space):
   results = list(environment_checker.examine(make.MakeEnv(config_lib.Env(
-      "benchmarks.echo:Echo", {"space": space}, max_length=20))))
+      "tests.echo:Echo", {"space": space}, max_length=20))))
   assert not _harmful(results)
   assert len(results) == 9
 

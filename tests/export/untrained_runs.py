@@ -23,7 +23,7 @@ CHANGES = {
              "network.frame_stack": 2},
     "pictures": {"env.id": "tests.toy:Flash", "network.frame_stack": 3},
     "impala": {"env.id": "tests.toy:Flash", "network.conv": "impala"},
-    "nested": {"env.id": "benchmarks.echo:Echo", "env.max_length": 20,
+    "nested": {"env.id": "tests.echo:Echo", "env.max_length": 20,
                "env.kwargs": {"space": "nested"}}}
 
 

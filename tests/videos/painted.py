@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks import echo
+from tests import echo
 
 
 class Painted(echo.Echo):

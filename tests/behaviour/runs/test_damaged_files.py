@@ -191,7 +191,7 @@ def test_checkpoints_with_other_contents_are_told(seed, finished, tmp_path):
     ("evil:Evil-v0", {}), ("package.evil:Evil", {}), ("google.evil:Evil", {}),
     ("robot.evil:Evil", {}), ("robot.package.evil:Evil-v0", {}),
     ("gymnasium:make", {"id": "evil:Evil-v0"}),
-    ("benchmarks.faulty:Faulty", {
+    ("benchmarks.common.faulty:Faulty", {
         "env_id": "evil:Evil-v0", "path": "evil.py"})])
 def test_no_config_names_code_to_run(
     env_id, kwargs, finished, tmp_path, monkeypatch):

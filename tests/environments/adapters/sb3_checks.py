@@ -1,6 +1,6 @@
 """Comparisons of SB3VecEnv with Stable-Baselines3's DummyVecEnv.
 
-They run in processes without TensorFlow, see `benchmarks.sb3.library`.
+They run in processes without TensorFlow, see `benchmarks.peers.sb3.library`.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from benchmarks import sb3
+from benchmarks.peers import sb3
 from tests.environments.adapters import test_vector_env
 
 sb3.library()

@@ -1,0 +1,46 @@
+"""Shared command line options, and measurements in child processes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from benchmarks.common import machine
+
+
+def make_parser(doc: str | None, **defaults: str) -> argparse.ArgumentParser:
+  """Return a parser; its help text shows all defaults.
+
+  Args:
+    doc: Docstring of the module; its first line describes the command.
+    defaults: Defaults of the shared options to add: `config`, `configs`,
+      `seeds` and `set`. The default of `set` is always an empty list.
+  """
+  parser = argparse.ArgumentParser(
+      description=(doc or "").splitlines()[0],
+      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+  texts = {"config": "name or .py file of a config",
+           "configs": "names or .py files of configs, separated by commas",
+           "seeds": "such as 0-4 or 1,3"}
+  for name, default in defaults.items():
+    if name == "set":
+      parser.add_argument("--set", metavar="KEY=VALUE", action="append",
+                          default=[], help="change a setting, as for train.py")
+    else:
+      parser.add_argument(f"--{name}", default=default, help=texts[name])
+  return parser
+
+
+def measure_in_child(module: str, *args: str, **variables: str) -> Any:
+  """Run a module in a process of its own; return the JSON of its last line.
+
+  Args:
+    module: Name of the module.
+    args: Its arguments.
+    variables: Environment variables to add to those of this process.
+  Raises:
+    ProcessFailed: If the process fails.
+  """
+  output = machine.python("-m", module, *args, variables=variables)
+  return json.loads(output.splitlines()[-1])

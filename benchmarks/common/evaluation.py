@@ -1,0 +1,82 @@
+"""Evaluates policies of a run in fresh environments.
+
+    python -m benchmarks.common.evaluation RUN --policies untrained,sampled
+
+Prints one line of JSON: mean and standard deviation of the returns of each
+policy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from agents.training.monitoring import quiet_imports
+from agents.training.run_folder import checkpoint
+from agents.training.run_folder import run_folder
+from benchmarks.common import command_line
+
+# Index of the checkpoint, and whether to sample actions or take their mean.
+POLICIES = {"mean_action": (-1, False), "sampled": (-1, True),
+            "untrained": (0, True)}
+_MOST_ENVS = 50  # Environments that play at the same time.
+
+
+def evaluate(folder: run_folder.RunFolder, policies: Sequence[str],
+             num_episodes: int) -> dict[str, dict[str, float]]:
+  """Evaluate policies in the same episodes.
+
+  The seeds continue those of the evaluations during training. Neither training
+  nor any selection of policies has used them.
+
+  Args:
+    folder: Run folder.
+    policies: Names in POLICIES.
+    num_episodes: Number of episodes of each policy.
+  Returns:
+    "mean" and "std" of the returns, by policy.
+  """
+  with quiet_imports.quiet_imports():
+    from agents import build
+    from agents.commands import rollout_policy
+  build.setup(folder.config)
+  paths = checkpoint.paths(folder.checkpoints)
+  results = {}
+  for name in policies:
+    index, explore = POLICIES[name]
+    played, = rollout_policy.play(
+        folder, [paths[index]], num_episodes, _MOST_ENVS, explore)
+    scores = [episode.score for episode in played.episodes]
+    results[name] = {
+        "mean": float(np.mean(scores)), "std": float(np.std(scores))}
+  return results
+
+
+def evaluate_in_child(folder: run_folder.RunFolder, policies: Sequence[str],
+                      num_episodes: int) -> dict[str, dict[str, float]]:
+  """Call `evaluate` in a process of its own.
+
+  Raises:
+    ProcessFailed: If the evaluation fails.
+  """
+  return command_line.measure_in_child(
+      "benchmarks.common.evaluation", str(folder.path), "--policies",
+      ",".join(policies), "--episodes", str(num_episodes))
+
+
+def main(argv: list[str] | None = None):
+  parser = command_line.make_parser(__doc__)
+  parser.add_argument("run_folder")
+  parser.add_argument("--policies", default="mean_action,sampled",
+                      help=f"of {','.join(POLICIES)}")
+  parser.add_argument("--episodes", type=int, default=100,
+                      help="number of episodes of each policy")
+  args = parser.parse_args(argv)
+  print(json.dumps(evaluate(run_folder.find(args.run_folder),
+                            args.policies.split(","), args.episodes)))
+
+
+if __name__ == "__main__":
+  main()

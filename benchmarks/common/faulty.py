@@ -1,0 +1,63 @@
+"""Wrapper that makes an environment fail on request."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import time
+
+import gymnasium
+import numpy as np
+
+FAULTS = "hang", "raise", "nan"
+
+
+class Faulty(gymnasium.Wrapper):
+  """Wraps an environment that fails once per request.
+
+  Of all instances with the same path, the first to step takes the request.
+
+  Args:
+    env_id: Id of a Gymnasium environment.
+    path: File that `request` writes; every step looks for it.
+    render_mode: Render mode of the environment.
+  """
+
+  def __init__(self, env_id: str, path: str, render_mode: str | None = None):
+    super().__init__(gymnasium.make(
+        env_id, disable_env_checker=True, render_mode=render_mode))
+    self._path = path
+
+  def step(self, action):
+    observ, *rest = self.env.step(action)
+    fault = self._take() if os.access(self._path, os.F_OK) else None
+    if fault == "hang":
+      time.sleep(1e6)
+    if fault == "raise":
+      raise ValueError("This failure of the environment was requested.")
+    return np.full_like(observ, np.nan) if fault == "nan" else observ, *rest
+
+  def _take(self) -> str | None:
+    """Return the requested fault, unless another environment took it."""
+    taken = f"{self._path}-{os.getpid()}-{id(self)}"
+    try:
+      fault = pathlib.Path(self._path).read_text()
+      if fault not in FAULTS:
+        return None
+      os.rename(self._path, taken)
+    except FileNotFoundError:
+      return None
+    os.unlink(taken)
+    return fault
+
+
+def request(path: pathlib.Path, fault: str):
+  """Make one environment fail.
+
+  Args:
+    path: File of the environments.
+    fault: One of FAULTS.
+  """
+  temporary = path.with_suffix(".tmp")
+  temporary.write_text(fault)
+  os.replace(temporary, path)

@@ -1,0 +1,56 @@
+"""Trains a config, one update for each line of the standard input.
+
+    python -m benchmarks.common.serve_updates cheetah paper
+
+`benchmarks.commits` starts this module in the files of each commit that it
+compares. Keep the arguments and the answers, so that commits stay comparable:
+an answer is an object with `seconds` (of the update, by part; `total` is the
+whole epoch), `metrics`, and `checksum` (CRC-32 of all variables).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import zlib
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import measuring_process
+
+
+def update(trainer: Any) -> dict[str, Any]:
+  """Train for one epoch and return the answer for `benchmarks.commits`.
+
+  Args:
+    trainer: Trainer that has started.
+  """
+  start = time.perf_counter()
+  epoch = trainer.epoch(0.0)
+  total = time.perf_counter() - start
+  checksum = 0
+  for variable in trainer.algorithm.variables().values():
+    checksum = zlib.crc32(np.asarray(variable).tobytes(), checksum)
+  return {"seconds": {**epoch.seconds, "total": total},
+          "metrics": epoch.metrics, "checksum": checksum}
+
+
+def main(name: str, preset: str | None = None):
+  """Serve updates on the standard input and output.
+
+  Args:
+    name: Name of a config.
+    preset: Name of a preset, or None.
+  """
+  # `serve_updates_of_old_layout` imports this file where `training` fails.
+  from benchmarks.common import training
+  config = training.load_config(name, preset=preset)
+  with (training.open_workers(config) as workers,
+        training.open_trainer(config, workers) as trainer):
+    trainer.start()
+    measuring_process.serve(lambda: update(trainer))
+
+
+if __name__ == "__main__":
+  main(*sys.argv[1:])

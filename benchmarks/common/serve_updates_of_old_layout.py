@@ -1,0 +1,50 @@
+"""`serve_updates` for commits that do not contain that module.
+
+`benchmarks.commits` copies this folder into the files of such a commit. This
+module works for 9d4bf19 and the commits around it, in which the worker pool and
+the failure budget have other names.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from benchmarks.common import measuring_process
+from benchmarks.common import serve_updates
+
+
+def import_classes():
+  """Return the class of the worker pool, and that of its failure budget."""
+  try:
+    from agents.environments.data import failure_budget
+    from agents.environments.workers import pool
+    return pool.WorkerPool, failure_budget.FailureBudget
+  except ImportError:
+    from agents.environments import incidents
+    from agents.environments import workers
+    return workers.Workers, incidents.Incidents
+
+
+def main(name: str, preset: str | None = None):
+  """Serve updates, see `serve_updates.main`."""
+  worker_pool, failure_budget = import_classes()
+  from agents.configs import presets
+
+  from agents import build
+  from agents import configs
+  _, config = configs.load(name)
+  if preset:
+    config = presets.apply(preset, config)
+  build.setup(config)
+  with worker_pool(config.workers(len(os.sched_getaffinity(0))),
+                   incidents=failure_budget(config.most_incidents),
+                   timeout=config.env_timeout) as workers:
+    trainer = build.trainer(config, workers)
+    trainer.start()
+    measuring_process.serve(lambda: serve_updates.update(trainer))
+    trainer.close()
+
+
+if __name__ == "__main__":
+  main(*sys.argv[1:])

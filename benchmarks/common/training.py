@@ -1,0 +1,72 @@
+"""Loads configs and opens trainers as `train.py` does, to measure them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import Any
+
+from agents import config as config_lib
+from agents.commands import settings as settings_lib
+from agents.environments.data import failure_budget
+from agents.environments.workers import pool
+
+
+def load_config(name: str, settings: Sequence[str] = (),
+                preset: str | None = None) -> config_lib.Config:
+  """Return a named config with changes.
+
+  Args:
+    name: Name of a config, or path of a Python file.
+    settings: Changes, each as KEY=VALUE, see `train.py --set`.
+    preset: Name of a preset.
+  Raises:
+    ConfigError: If a name, key or value is invalid.
+  """
+  return settings_lib.of_new_run(
+      name, preset, dict(map(config_lib.parse_setting, settings))).config
+
+
+def split_settings(settings: Sequence[str]) -> list[str]:
+  """Return command line arguments, a "--set" before each KEY=VALUE."""
+  return [arg for setting in settings for arg in ("--set", setting)]
+
+
+@contextlib.contextmanager
+def open_workers(config: config_lib.Config
+                 ) -> Iterator[pool.WorkerPool | None]:
+  """Start worker processes; end them afterwards.
+
+  They start in the background, for example while TensorFlow is imported.
+
+  Args:
+    config: Configuration of the run.
+  Yields:
+    The workers; None if the config has no `env_processes`.
+  """
+  if not config.env_processes:
+    yield None
+    return
+  with pool.WorkerPool(
+      config.workers(pool.cores()),
+      incidents=failure_budget.FailureBudget(config.most_incidents),
+      timeout=config.env_timeout) as workers:
+    yield workers
+
+
+@contextlib.contextmanager
+def open_trainer(config: config_lib.Config, workers: pool.WorkerPool | None
+                 ) -> Iterator[Any]:
+  """Build a trainer; close it afterwards.
+
+  Args:
+    config: Configuration of the run.
+    workers: Workers that step the environments, or None.
+  Yields:
+    The trainer, before its `start`.
+  """
+  from agents import build
+  build.setup(config)
+  with contextlib.closing(build.trainer(config, workers)) as trainer:
+    yield trainer

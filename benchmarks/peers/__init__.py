@@ -1,0 +1,1 @@
+"""Other libraries that do the work of this project, for comparison."""

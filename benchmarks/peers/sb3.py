@@ -1,0 +1,171 @@
+"""Trains the task of a config by PPO of Stable-Baselines3.
+
+    python -m benchmarks.peers.sb3 --config hopper --steps 300000 --matched
+
+Prints the learning curve as one line of JSON. `--matched` applies the settings
+of the config that Stable-Baselines3 has too. Otherwise PPO has its defaults and
+one environment. Both train in one process, on the CPU.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+import time
+import types
+from typing import TYPE_CHECKING
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from agents import config as config_lib
+from agents.environments.making import make
+from benchmarks.common import command_line
+from benchmarks.common import training
+
+if TYPE_CHECKING:
+  import pandas as pd
+
+ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU"}
+
+
+def library() -> types.ModuleType:
+  """Import Stable-Baselines3.
+
+  It imports TensorFlow for its logs. Its optimizers import PyTorch's compiler
+  later, which then ends the process (PyTorch 2.14 and 2.15, TensorFlow 2.21).
+  So this function imports the compiler first.
+
+  Returns:
+    The module `stable_baselines3`.
+  """
+  import torch._dynamo  # noqa: F401, I001
+  import stable_baselines3
+  return stable_baselines3
+
+
+def settings(config: config_lib.Config, action_space: gymnasium.Space
+             ) -> dict[str, Any]:
+  """Return arguments of PPO with the meaning of a config.
+
+  Args:
+    config: Configuration of the run.
+    action_space: Action space of the environment.
+  Raises:
+    ConfigError: If an update learns from whole episodes.
+  """
+  algorithm, network = config.algorithm, config.network
+  length = algorithm.segment_length
+  if not length:
+    raise config_lib.ConfigError(
+        "Stable-Baselines3 learns from segments, but this config has no "
+        "algorithm.segment_length.")
+  rate, std = algorithm.learning_rate, network.init_std
+  if isinstance(action_space, gymnasium.spaces.Box) and (
+      action_space.is_bounded()):
+    # Our standard deviation is in units of actions scaled to [-1, 1].
+    std *= float(np.mean(action_space.high - action_space.low)) / 2
+  return {
+      "learning_rate": rate if algorithm.lr_schedule != "linear" else (
+          lambda remaining: remaining * rate),
+      "n_steps": length,
+      "batch_size": algorithm.minibatch_size or config.num_envs * length,
+      "n_epochs": algorithm.update_epochs,
+      "gamma": algorithm.discount,
+      "gae_lambda": algorithm.gae_lambda,
+      "clip_range": algorithm.clip_ratio or math.inf,
+      "clip_range_vf": algorithm.value_clip,
+      "normalize_advantage": algorithm.normalize_advantage,
+      "ent_coef": algorithm.entropy_coef,
+      "vf_coef": algorithm.value_coef,
+      "max_grad_norm": algorithm.max_grad_norm or math.inf,
+      "policy_kwargs": {
+          "net_arch": {"pi": list(network.policy_layers),
+                       "vf": list(network.value_layers)},
+          "ortho_init": network.initializer == "orthogonal",
+          "log_std_init": math.log(std),
+          "optimizer_kwargs": {"eps": algorithm.adam_epsilon}}}
+
+
+def normalization(config: config_lib.Config) -> dict[str, Any]:
+  """Return arguments of VecNormalize with the meaning of a config."""
+  algorithm = config.algorithm
+  return {
+      "norm_obs": algorithm.normalize_observ,
+      "clip_obs": algorithm.observ_clip,
+      "norm_reward": algorithm.reward_scale == "return",
+      "clip_reward": algorithm.reward_clip or math.inf,
+      "gamma": algorithm.discount}
+
+
+def train(config: config_lib.Config, matched: bool) -> dict[str, Any]:
+  """Train for the number of steps of a config.
+
+  Args:
+    config: Configuration of the run.
+    matched: Whether to apply the settings of the config.
+  Returns:
+    "seconds" of training, and "points" of the learning curve, see `points`.
+  """
+  stable_baselines3 = library()
+  import torch
+  from stable_baselines3.common import env_util
+  from stable_baselines3.common import monitor
+  from stable_baselines3.common import vec_env
+  start = time.perf_counter()
+  with tempfile.TemporaryDirectory() as folder:
+    env = env_util.make_vec_env(
+        make.MakeEnv(config.env), config.num_envs if matched else 1,
+        config.seed, monitor_dir=folder, vec_env_cls=vec_env.DummyVecEnv)
+    arguments = {}
+    if matched:
+      arguments = settings(config, env.action_space)
+      arguments["policy_kwargs"]["activation_fn"] = getattr(
+          torch.nn, ACTIVATIONS[config.network.activation])
+      env = vec_env.VecNormalize(env, **normalization(config))
+    stable_baselines3.PPO(
+        "MlpPolicy", env, device="cpu", seed=config.seed, **arguments
+        ).learn(config.steps)
+    seconds = time.perf_counter() - start
+    env.close()
+    episodes = monitor.load_results(folder)
+  return {"seconds": seconds,
+          "points": points(episodes, config.every("report_every"))}
+
+
+def points(episodes: pd.DataFrame, interval: int) -> list[dict[str, float]]:
+  """Return the points of a learning curve.
+
+  Args:
+    episodes: Return "r", length "l" and end "t" of each episode, in order of
+      time. "t" is in seconds since the start of training.
+    interval: Environment steps between two points.
+  Returns:
+    "seconds" at the end of each interval, and the mean "return" of its
+    episodes, before any normalization.
+  """
+  intervals = (episodes["l"].cumsum() - 1) // interval
+  curve = episodes.groupby(intervals).agg({"t": "last", "r": "mean"})
+  return [{"seconds": seconds, "return": score}
+          for seconds, score in zip(curve["t"], curve["r"], strict=True)]
+
+
+def main(argv: list[str] | None = None):
+  parser = command_line.make_parser(__doc__, config="hopper")
+  parser.add_argument("--steps", metavar="N",
+                      help="environment steps; None: the config's")
+  parser.add_argument("--seed", metavar="N", default="0", help="random seed")
+  parser.add_argument("--matched", action="store_true",
+                      help="apply the settings of the config")
+  args = parser.parse_args(argv)
+  changes = [f"seed={args.seed}"]
+  if args.steps:
+    changes.append(f"steps={args.steps}")
+  config = training.load_config(args.config, changes)
+  print(json.dumps(train(config, args.matched)))
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,105 @@
+"""Settings that `benchmarks.scaling` measures."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+from typing import NamedTuple
+
+from agents import config as config_lib
+from benchmarks.common import training
+
+_SHORTEST_SEGMENT = 8  # Steps, unless the config has shorter ones.
+
+
+class Point(NamedTuple):
+  """Changes of a config; without any, the config itself."""
+
+  settings: tuple[str, ...] = ()  # Each as KEY=VALUE.
+  threads: int | None = None  # TensorFlow threads per operation; None: cores.
+
+  @property
+  def args(self) -> list[str]:
+    """Arguments of `benchmarks.speed` and of `train.py`."""
+    return training.split_settings(self.settings)
+
+  @property
+  def variables(self) -> dict[str, str]:
+    """Environment variables of the process."""
+    return {"TF_NUM_INTRAOP_THREADS": str(self.threads)} if self.threads else {}
+
+
+def point(config: config_lib.Config, cores: int, changes: Mapping[str, Any],
+          threads: int | None = None) -> Point:
+  """Return a point without changes that equal the config.
+
+  Equal points therefore do equal work, and are measured once.
+
+  Args:
+    config: Configuration to change.
+    cores: Number of cores of the machine.
+    changes: Values by dotted key.
+    threads: TensorFlow threads per operation.
+  """
+  settings = []
+  for key, value in changes.items():
+    own: Any = functools.reduce(getattr, key.split("."), config)
+    if key == "num_workers":
+      own = config.workers(cores)
+    if value != (list(own) if isinstance(own, tuple) else own):
+      settings.append(f"{key}={json.dumps(value, separators=(',', ':'))}")
+  return Point(tuple(settings), None if threads == cores else threads)
+
+
+def with_envs(config: config_lib.Config, num_envs: int) -> dict[str, Any]:
+  """Return changes for another number of environments.
+
+  An update learns from about as many steps as before, or from the same number
+  of whole episodes.
+
+  Args:
+    config: Configuration to change.
+    num_envs: Number of environments.
+  """
+  algorithm = config.algorithm
+  if not algorithm.segment_length:
+    return {"num_envs": num_envs, "algorithm.update_every": max(
+        algorithm.update_every or 1, num_envs)}
+  # The segments of all environments together must divide into minibatches.
+  minibatch = algorithm.minibatch_size or 1
+  unit = minibatch // math.gcd(minibatch, num_envs)
+  length = config.num_envs * algorithm.segment_length / num_envs
+  shortest = min(_SHORTEST_SEGMENT, algorithm.segment_length)
+  units = max(round(length / unit), math.ceil(shortest / unit))
+  return {"num_envs": num_envs, "algorithm.segment_length": unit * units}
+
+
+def environments(config: config_lib.Config, cores: int) -> dict[int, Point]:
+  """Return points with 1 to 512 environments and with the config's own number.
+
+  Args:
+    config: Configuration to change.
+    cores: Number of cores of the machine.
+  Returns:
+    Points by number of environments; the config's own is `Point()`.
+  """
+  return {num_envs: point(config, cores, with_envs(config, num_envs))
+          for num_envs in sorted({*(2**k for k in range(10)), config.num_envs})}
+
+
+def combinations(config: config_lib.Config, cores: int) -> list[Point]:
+  """Return all combinations of workers and threads to choose from.
+
+  Args:
+    config: Configuration to change.
+    cores: Number of cores of the machine.
+  """
+  half = max(1, cores // 2)
+  workers = {1, half, cores, 2 * cores, config.workers(cores)}
+  return list(dict.fromkeys(
+      point(config, cores, {"num_workers": number}, threads)
+      for number in sorted(workers) if number <= config.num_envs
+      for threads in sorted({1, half, cores})))
