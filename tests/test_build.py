@@ -22,11 +22,11 @@ EPOCHS = """
 from agents import configs
 from agents import build
 from agents import config as config_lib
-from agents.environments.workers import pool as workers_lib
+from agents.environments.workers import pool
 _, config = configs.load("hopper")
 config = config.override({"num_envs": 16})
 build.setup(config)
-with workers_lib.WorkerPool(2) as workers:
+with pool.WorkerPool(2) as workers:
   trainer = build.trainer(config, workers)
   trainer.start()
   for epoch in range(230):
