@@ -44,7 +44,7 @@ class Env:
     _require_named(self, "env.backend", "gymnasium", "envpool")
 
   @property
-  def repeats(self) -> bool:
+  def deterministic(self) -> bool:
     """Whether seed and actions are enough to play an episode of training again.
     """
     return self.backend == "gymnasium"
@@ -247,7 +247,7 @@ class Config:
     return self.max_env_restarts if self.on_env_error == "restart" else 0
 
   @property
-  def names_classes(self) -> bool:
+  def has_custom_classes(self) -> bool:
     """Whether the run is made of classes of the user's own, too."""
     return ":" in (self.env.backend + self.algorithm.type + self.network.hidden)
 

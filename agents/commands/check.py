@@ -37,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
       help="change a setting of the config, such as env.max_length=500")
   args = parser.parse_args(argv)
   sys.path.append(os.getcwd())  # Where users keep their own environments.
-  with cli.errors_told(parser):
+  with cli.exit_on_error(parser):
     config = _config(args.name).override(
         dict(config_lib.parse_setting(text) for text in args.set))
     return _check(config)

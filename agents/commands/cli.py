@@ -30,7 +30,7 @@ def command(which: str) -> str:
 
 
 @contextlib.contextmanager
-def errors_told(parser: argparse.ArgumentParser):
+def exit_on_error(parser: argparse.ArgumentParser):
   """End the program by a line on what was wrong: its input, or the world."""
   try:
     yield

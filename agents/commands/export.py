@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> int:
   parser = _parser()
   args = parser.parse_args(argv)
   sys.path.append(os.getcwd())  # Where users keep their own environments.
-  with cli.errors_told(parser):
+  with cli.exit_on_error(parser):
     folder = run_folder.find(args.run)
     out = args.out.expanduser()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):

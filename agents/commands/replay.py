@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
   faulthandler.enable(sys.__stderr__ or 2)  # Says where native code crashes.
   try:
     crash = crash_folder.load(args.crash.expanduser())
-    if not crash.config.env.repeats:
+    if not crash.config.env.deterministic:
       raise config_lib.ConfigError(
           f"{args.crash}: there is no repeating what happened, as env.backend "
           f"is {crash.config.env.backend}.")

@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
   if out.suffix == ".csv":
     parser.error(f"--out {out}: name the HTML file; the points stand beside "
                  "it, as CSV.")
-  with cli.errors_told(parser):
+  with cli.exit_on_error(parser):
     _report(results.find(args.runs), out)
   return 0
 

@@ -34,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
   parser = _parser()
   args = parser.parse_args(argv)
   sys.path.append(os.getcwd())  # Where users keep their own environments.
-  with cli.errors_told(parser):
+  with cli.exit_on_error(parser):
     if not importlib.util.find_spec("optuna"):
       raise config_lib.ConfigError(
           "a sweep needs optuna: pip install 'batch-ppo[sweep]'.")

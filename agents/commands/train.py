@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
   with interrupts_lib.Interrupts() as interrupts:
     try:
       cluster = cluster_lib.find(args.cluster, args.task)
-      if cluster and not cluster.leads and args.resume:
+      if cluster and not cluster.is_coordinator and args.resume:
         return _follow(args, cluster, None, interrupts)
       settings, folder = _old(args) if args.resume else (_new(args), None)
       if args.print_config:
@@ -59,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
       _check(settings.config)
       if cluster:
         cluster_run.check(settings.config, cluster)
-      if cluster and not cluster.leads:
+      if cluster and not cluster.is_coordinator:
         return _follow(args, cluster, settings.config, interrupts)
       try:
         drawing = _drawing(settings.config)
@@ -195,7 +195,7 @@ def _check(config: config_lib.Config):
     make.max_length(config.env)  # Whole episodes need room.
   for warning in warnings:
     print(f"Note: {warning}", file=sys.stderr)
-  if config.names_classes:
+  if config.has_custom_classes:
     with quiet_imports.quiet_imports():  # Which they import, too.
       from agents import build
     build.check(config)

@@ -42,9 +42,9 @@ def main(argv: list[str] | None = None) -> int:
   if args.checkpoint == "all" and args.grid:
     parser.error("--checkpoint all makes a grid of its own, without --grid.")
   sys.path.append(os.getcwd())  # Where users keep their own environments.
-  with cli.errors_told(parser):
+  with cli.exit_on_error(parser):
     folder = run_folder.find(args.logdir)
-    if args.episode is not None and not folder.config.env.repeats:
+    if args.episode is not None and not folder.config.env.deterministic:
       raise config_lib.ConfigError(
           "--episode: episodes of training can't be played again, as "
           f"env.backend is {folder.config.env.backend}. --num_episodes films "

@@ -32,7 +32,7 @@ class Cluster(NamedTuple):
   task: int  # Which one this is.
 
   @property
-  def leads(self) -> bool:
+  def is_coordinator(self) -> bool:
     """Whether this machine has the run folder."""
     return not self.task
 
@@ -139,7 +139,7 @@ def _split(address: str) -> tuple[str, int]:
   return host.strip("[]"), int(port) if port.isdigit() else 0
 
 
-class Waiting:
+class StartWatchdog:
   """Context in which other machines are waited for, but not forever.
 
   TensorFlow waits in silence and for an hour; this says for whom, and ends the

@@ -25,7 +25,7 @@ def test_nobody_else():
 def test_by_hand():
   found = cluster.find("a:1,[::1]:2", "1", {"TF_CONFIG": "unused"})
   assert found == cluster.Cluster(("a:1", "[::1]:2"), 1)
-  assert not found.leads
+  assert not found.is_coordinator
 
 
 def test_tf_config_names_the_chief_first():
@@ -62,7 +62,7 @@ def test_a_tf_config_that_makes_no_sense(told, message):
 
 def test_an_address_of_another_machine_is_noticed(capsys):
   # As of a container, whose address others know but not itself.
-  with cluster.Waiting(cluster.Cluster(("192.0.2.1:1", "192.0.2.2:1"), 0)):
+  with cluster.StartWatchdog(cluster.Cluster(("192.0.2.1:1", "192.0.2.2:1"), 0)):
     pass
   assert "This is machine 0 (192.0.2.1:1), but does not have that" in (
       capsys.readouterr().err)
@@ -90,7 +90,7 @@ _WAITING = """
 import time
 from agents.distributed import cluster
 cluster._NOTICE = 0.3
-with cluster.Waiting(cluster.Cluster(("127.0.0.1:{0}", "{1}"), 0), 0.5):
+with cluster.StartWatchdog(cluster.Cluster(("127.0.0.1:{0}", "{1}"), 0), 0.5):
   time.sleep(20)
 """
 
