@@ -11,8 +11,6 @@ import pytest
 from agents import build
 from agents import config as config_lib
 from agents import configs
-from agents.commands import settings
-from agents.environments.making import make
 from agents.environments.workers import pool
 from tests import command
 from tests import config_fixtures
@@ -52,37 +50,6 @@ def test_every_config_is_built(name):
   assert "variable/value/output/kernel" in state
 
 
-@pytest.mark.parametrize("changes, groups", [
-    ({}, 1), ({"double_buffering": True}, 2),
-    ({"double_buffering": True, "num_envs": 63,
-      "algorithm.minibatch_size": None}, 1),
-    ({"double_buffering": True, "algorithm.segment_length": None,
-      "algorithm.update_every": 512}, 1)])
-def test_halves_are_those_of_an_even_number_that_never_waits(changes, groups):
-  config = configs.load("cheetah")[1].override(changes)
-  assert build.groups(config) == groups
-
-
-@pytest.mark.parametrize("name", [
-    pytest.param("walker", marks=pytest.mark.slow),
-    pytest.param("humanoid", marks=pytest.mark.slow),
-    pytest.param("ant", marks=pytest.mark.slow)])
-def test_halves_learn_the_same_bits(name):
-  states = []
-  for double_buffering in (False, True):
-    _, config = configs.load(name)
-    trainer = build.trainer(config.override({
-        "num_envs": 16, "algorithm.segment_length": 16,
-        "eval_episodes": 1, "double_buffering": double_buffering}), None)
-    trainer.start()
-    for _ in range(2):
-      trainer.epoch(0.5)
-    states.append(trainer.state())
-    trainer.close()
-  for name, array in states[0].items():
-    np.testing.assert_array_equal(array, states[1][name], err_msg=name)
-
-
 @pytest.mark.parametrize("changes, pays", [
     ({}, False), ({"network.policy_layers": [512, 256, 128]}, False),
     ({"algorithm.minibatch_size": 2048,
@@ -99,19 +66,6 @@ def test_device_that_learns(device, changes, pays, monkeypatch):
       build.tf.config, "list_physical_devices", lambda kind: [kind])
   gpu = device == "gpu" or (device == "auto" and pays)
   assert build.learning_device(config, space) == ("GPU:0" if gpu else "CPU:0")
-
-
-@pytest.mark.parametrize("name, preset, expected", [
-    *((name, None, False) for name in configs.names()
-      if configs.load(name)[1].env.id
-      and not configs.load(name)[1].env.wrappers),
-    ("humanoid", "paper", True), ("ant", "paper", True),
-    ("pendulum", "paper", False)])
-def test_only_long_updates_are_learned_in_parts(name, preset, expected):
-  config_fixtures.config(name)
-  config = settings.of_new_run(name, preset, {}).config
-  space = make.MakeEnv(config.env)().observation_space
-  assert build.learns_in_parts(config, space) == expected
 
 
 @pytest.mark.slow
@@ -165,19 +119,17 @@ def test_cut_episodes_are_continued_from_a_checkpoint():
 
 
 @pytest.mark.slow
-def test_cut_episodes_are_the_same_in_workers_and_halves():
+def test_truncated_first_episodes_are_equal_with_and_without_workers():
   epochs = []
   with pool.WorkerPool(2) as workers:
-    for processes, halves in (
-        (None, False), (workers, False), (workers, True)):
-      trainer = _pendulums(processes, double_buffering=halves)
+    for worker_pool in (None, workers):
+      trainer = _pendulums(worker_pool)
       trainer.start()
       epochs.append([trainer.epoch(0.0) for _ in range(3)])
       trainer.close()
-  for others in epochs[1:]:
-    for expected, found in zip(epochs[0], others, strict=True):
-      assert found.episodes == expected.episodes
-      assert found.metrics == expected.metrics
+  for expected, epoch in zip(*epochs, strict=True):
+    assert epoch.episodes == expected.episodes
+    assert epoch.metrics == expected.metrics
 
 
 @pytest.mark.slow

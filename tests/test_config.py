@@ -70,7 +70,7 @@ def config():
       "network.share_core": False, "steps": 12, "extended_from": [6],
       "seed": 13, "num_envs": 8, "num_workers": 2, "env_processes": False,
       "on_env_error": "raise", "env_timeout": 7.5, "max_env_restarts": 6,
-      "double_buffering": True, "stagger": False,
+      "stagger": False,
       "device": "cpu", "eager": True, "report_every": 3, "eval_every": 4,
       "eval_episodes": 5, "checkpoint_every": 6, "histograms": False,
       "video_every": 5})
@@ -232,6 +232,25 @@ def test_unknown_keys_in_data():
       config_lib.ConfigError,
       match="algorithm.discont: .*Did you mean 'discount'?"):
     config_lib.from_data({"algorithm": {"discont": 0.9}})
+
+
+# Settings of earlier versions.
+
+
+@pytest.mark.parametrize("value, notes", [(False, 0), (True, 1)])
+def test_double_buffering_is_ignored_with_a_note_if_it_was_enabled(
+    value, notes, capsys):
+  config_lib._print_note.cache_clear()
+  old = {"double_buffering": value}
+  default = config_lib.Config()
+  text = config_lib.dump(default) + f"double_buffering: {str(value).lower()}\n"
+  assert config_lib.load(text, "config.yaml") == default
+  assert default.override({**old, "seed": 3}) == config_lib.Config(seed=3)
+  assert config_lib.without_removed({**old, "seed": 3}) == {"seed": 3}
+  printed = capsys.readouterr()
+  assert printed.err.count("Note: double_buffering was removed.") == notes
+  assert printed.err.count("\n") == notes and not printed.out
+  assert "double_buffering" not in config_lib.dump(default)
 
 
 # Types.

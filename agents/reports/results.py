@@ -15,7 +15,7 @@ from agents.training.run_folder import run_folder
 
 # What changes neither scores nor what an update learns from.
 _INCIDENTAL = (
-    "seed", "num_workers", "double_buffering", "env_processes", "device",
+    "seed", "num_workers", "env_processes", "device",
     "eager", "report_every", "eval_every", "eval_episodes", "histograms",
     "checkpoint_every", "video_every", "on_env_error", "env_timeout",
     "max_env_restarts")

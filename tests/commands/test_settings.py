@@ -17,7 +17,7 @@ def test_each_value_names_who_set_it():
   assert made.name == "ant-paper"
   assert made.config.seed == 3 and made.config.env.kwargs == {"a": 1}
   for key, origin in {
-      "env.id": "config ant", "double_buffering": "default",
+      "env.id": "config ant", "stagger": "default",
       "algorithm.update_every": "preset paper", "device": "default",
       "network.policy_layers": "preset paper", "seed": "command line",
       "algorithm.learning_rate": "command line",

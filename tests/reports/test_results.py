@@ -55,7 +55,7 @@ def _group(tmp_path, **runs):
 
 def test_seeds_and_what_is_incidental_make_one_group(tmp_path):
   groups = _group(tmp_path, cheetah={}, cheetah_b={"seed": 3}, cheetah_c={
-      "num_workers": 1, "double_buffering": True, "eval_every": 7})
+      "num_workers": 1, "eval_every": 7})
   assert [(group.task, group.label, len(group.runs)) for group in groups] == [
       ("HalfCheetah-v5", "cheetah", 3)]
   assert not results.differences(groups)
