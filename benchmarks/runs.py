@@ -206,7 +206,7 @@ def _run(job: Job, logdir: pathlib.Path, at_once: int, episodes: int
            [*job.args, "--logdir", str(place)])
   sha = commit()  # Of the code that this process loads.
   machine.python(str(_ROOT / "train.py"), *begin,
-                 *(["--noenv_processes"] if at_once > 1 else []))
+                 *(["--no-env-processes"] if at_once > 1 else []))
   folder = run_folder.resumable(place, job.config)
   assert folder, "There is a run folder after a run."
   scores = json.loads(machine.python(

@@ -80,7 +80,7 @@ def main(argv: list[str] | None = None) -> int:
       folder = folder or run_folder.create(
           args.logdir or "~/logdir", settings.name, settings.config)
       folder.config = settings.config
-      if args.noenv_processes:  # For this process, not for the run.
+      if args.no_env_processes:  # For this process, not for the run.
         folder.config = folder.config.override({"env_processes": False})
       interrupts.farewell = _again(folder)
       with folder.locked():
@@ -95,7 +95,7 @@ def main(argv: list[str] | None = None) -> int:
       if cluster and isinstance(error, errors.MachineLost):
         error = errors.MachineLost(
             f"{cluster.blame(str(error))} {str(error).splitlines()[0]}")
-      _explain(error, args.noenv_processes)
+      _explain(error, args.no_env_processes)
       if interrupts():
         return interrupts.exit_code
       return error.exit_code if isinstance(error, errors.RunError) else 1
@@ -141,8 +141,11 @@ def _parser() -> argparse.ArgumentParser:
       "environment steps, or as soon as the film before is done, which takes "
       "minutes while training goes on (default: never)")
   policy_and_value.add_argument(
-      "--noenv_processes", action="store_true", help="step environments in "
+      "--no-env-processes", action="store_true", help="step environments in "
       "this process, for debugging (default: in a process a core)")
+  policy_and_value.add_argument(  # The spelling of earlier versions.
+      "--noenv_processes", dest="no_env_processes", action="store_true",
+      help=argparse.SUPPRESS)
   policy_and_value.add_argument(
       "--cluster", metavar="HOST:PORT,...", help="train on several machines, "
       "each of which is told all of their addresses (default: TF_CONFIG's, or "
@@ -178,7 +181,7 @@ def _old(args: argparse.Namespace
     if getattr(args, flag):
       raise config_lib.ConfigError(
           f"--{flag} can't change a run that has begun; --resume takes "
-          "--steps, --device, --video_every and --noenv_processes.")
+          "--steps, --device, --video_every and --no-env-processes.")
   return open_run.named(
       args.resume, _changes(args, "steps", "device", "video_every"))
 
@@ -214,7 +217,7 @@ def _follow(args: argparse.Namespace, cluster: cluster_lib.Cluster,
   """Train as another machine says, and return the exit code."""
   machines = cluster_run.meet(cluster, config, interrupts)
   return cluster_run.follow(cluster, machines, args.logdir or "~/logdir",
-                         args.noenv_processes, interrupts)
+                         args.no_env_processes, interrupts)
 
 
 def _train(folder: run_folder.RunFolder, resume: bool,
@@ -298,6 +301,6 @@ def _explain(error: Exception, in_process: bool):
   else:
     traceback.print_exception(error)
   if isinstance(error, base.EnvironmentFailure) and not in_process:
-    print("Run with --noenv_processes to debug it in this process.",
+    print("Run with --no-env-processes to debug it in this process.",
           file=sys.stderr)
 

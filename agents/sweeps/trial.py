@@ -151,7 +151,7 @@ class Trials:
     child = [sys.executable, "-m", "agents.sweeps.child", core, sys.executable,
              "-m", "agents", "train"]
     if core != "all":
-      child.append("--noenv_processes")
+      child.append("--no-env-processes")
     if folder := run_folder.resumable(place, config):
       return [*child, "--resume", str(folder.path)]
     return [*child, "--logdir", str(place), *self._arguments(settings)]

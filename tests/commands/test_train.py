@@ -178,7 +178,7 @@ def test_same_seed_repeats(finished, tmp_path):
   # Serial instead of in processes.
   done = command.run(
       "train.py", *command.SMALL, "--steps", STEPS, "--logdir",
-      tmp_path / "same", "--noenv_processes", cwd=tmp_path)
+      tmp_path / "same", "--no-env-processes", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
   same = command.run_folder(tmp_path / "same")
   assert command.rows(same) == command.rows(finished[0])
@@ -235,7 +235,7 @@ def test_stopped_and_resumed_equals_uninterrupted(finished_paper, tmp_path):
   assert len(command.rows(folder)) < len(command.rows(finished_paper[0]))
   # In this process, what was in others.
   done = command.run(
-      "train.py", "--resume", folder, "--noenv_processes", cwd=tmp_path)
+      "train.py", "--resume", folder, "--no-env-processes", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
   assert command.rows(folder) == command.rows(finished_paper[0])
   command.assert_same_checkpoints(folder, finished_paper[0])
@@ -413,7 +413,7 @@ def test_killed_and_resumed_equals_uninterrupted(config, args, tmp_path):
 def test_number_of_workers_changes_nothing(tmp_path):
   folders = []
   for name, *args in (
-      ("serial", "--noenv_processes"), ("five", "--set", "num_workers=5")):
+      ("serial", "--no-env-processes"), ("five", "--set", "num_workers=5")):
     done = command.run(
         "train.py", "--config", "hopper", "--steps", "6000", "--set",
         "eval_episodes=4", "--set", "eval_every=3000", "--logdir",
