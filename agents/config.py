@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Any
-from typing import NamedTuple
 
 import yaml
 
@@ -22,27 +21,14 @@ from agents import config_parsing
 
 ConfigError = config_parsing.ConfigError
 
-# Settings of earlier versions that no longer exist. False disabled them, and
-# True prints the note.
-_REMOVED = {
-    "double_buffering": "double_buffering was removed. All environments step "
-                        "together, with the same results.",
-}
-
-
-class _Rule(NamedTuple):
-  """A condition on a value, and its text for error messages."""
-
-  text: str
-  holds: Callable[[Any], bool]
-
-
-_AT_LEAST_0 = _Rule("be at least 0", lambda x: 0 <= x < math.inf)
-_AT_LEAST_1 = _Rule("be at least 1", lambda x: 1 <= x < math.inf)
-_AT_LEAST_1_OR_NULL = _Rule(
+# A rule for values, as text in error messages and as function.
+_Rule = tuple[str, Callable[[Any], bool]]
+_AT_LEAST_0: _Rule = "be at least 0", lambda x: 0 <= x < math.inf
+_AT_LEAST_1: _Rule = "be at least 1", lambda x: 1 <= x < math.inf
+_AT_LEAST_1_OR_NULL: _Rule = (
     "be at least 1", lambda x: x is None or 1 <= x < math.inf)
-_POSITIVE = _Rule("be positive", lambda x: 0 < x < math.inf)
-_POSITIVE_OR_NULL = _Rule(
+_POSITIVE: _Rule = "be positive", lambda x: 0 < x < math.inf
+_POSITIVE_OR_NULL: _Rule = (
     "be positive or null", lambda x: x is None or 0 < x < math.inf)
 
 
@@ -74,7 +60,7 @@ class Env:
     _require(self, _AT_LEAST_1_OR_NULL, "max_length")
     _require(self, _AT_LEAST_1, "action_repeat")
     _require(self, _AT_LEAST_0, "random_start")
-    _require(self, _Rule(
+    _require(self, (
         "hold a name with its arguments each, such as "
         "[{GrayscaleObservation: {keep_dim: true}}]",
         lambda wrappers: all(len(each) == 1 for each in wrappers)), "wrappers")
@@ -183,8 +169,8 @@ class Algorithm:
              "value_clip", "reward_clip")
     _require(self, _AT_LEAST_0, "value_coef", "entropy_coef", "kl_penalty",
              "kl_cutoff_coef")
-    _require(self, _Rule("lie in (0, 1]", lambda x: 0 < x <= 1), "discount")
-    _require(self, _Rule("lie in [0, 1]", lambda x: 0 <= x <= 1), "gae_lambda")
+    _require(self, ("lie in (0, 1]", lambda x: 0 < x <= 1), "discount")
+    _require(self, ("lie in [0, 1]", lambda x: 0 <= x <= 1), "gae_lambda")
     _require_one_of(self, "lr_schedule", "constant", "linear", "kl_adaptive")
     _require_one_of(self, "reward_scale", "return", "reward", "none")
 
@@ -233,7 +219,7 @@ class Network:
   def __post_init__(self):
     _require_class(self, "network.hidden", "dense")
     _require_no_kwargs(self, "network.hidden_kwargs", self.hidden == "dense")
-    _require(self, _Rule(
+    _require(self, (
         "hold positive unit counts",
         lambda layers: all(units > 0 for units in layers)),
              "policy_layers", "value_layers")
@@ -389,17 +375,18 @@ class Config:
 
 
 def without_removed(settings: Mapping[str, Any]) -> dict[str, Any]:
-  """Returns the settings that exist in this version.
+  """Returns the settings without double_buffering, which no longer exists.
 
-  Prints a note for settings that were enabled and have been removed since.
+  Prints a note if it was enabled.
 
   Args:
     settings: Values by dotted keys, possibly from an earlier version.
   """
-  for key in _REMOVED.keys() & settings.keys():
-    if settings[key] is not False:
-      _print_note(_REMOVED[key])
-  return {key: value for key, value in settings.items() if key not in _REMOVED}
+  if settings.get("double_buffering", False) is not False:
+    _print_note("double_buffering was removed. All environments step together, "
+                "with the same results.")
+  return {key: value for key, value in settings.items()
+          if key != "double_buffering"}
 
 
 @functools.cache  # Several parts of a command load the same config.
@@ -491,14 +478,15 @@ def setting(key: str, value: Any) -> str:
 
 def _require(config: Any, rule: _Rule, *names: str):
   """Raises ConfigError unless a rule holds for all of these fields."""
+  text, holds = rule
   for name in names:
     value = getattr(config, name)
-    if not rule.holds(value):
-      raise ConfigError(f"`{name}` must {rule.text}. Received: {value!r}.")
+    if not holds(value):
+      raise ConfigError(f"`{name}` must {text}. Received: {value!r}.")
 
 
 def _require_one_of(config: Any, name: str, *choices: str):
-  _require(config, _Rule(
+  _require(config, (
       f"be one of {', '.join(choices)}", lambda x: x in choices), name)
 
 

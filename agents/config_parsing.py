@@ -176,7 +176,7 @@ def _convert_number(number_type: type, value: Any) -> Any:
   return int(value) if math.isfinite(value) and value == int(value) else value
 
 
-def _check_field(dataclass: type, name: str, key: str):
+def _check_field(dataclass: Any, name: str, key: str):
   """Raises ConfigError unless a dataclass has a field of this name."""
   names = [field.name for field in dataclasses.fields(dataclass)]
   if name not in names:

@@ -40,7 +40,7 @@ def test_tf_config_names_the_chief_first():
 @pytest.mark.parametrize("addresses, task, message", [
     ("a:1,b:1", None, "--cluster and --task belong together"),
     (None, "0", "--cluster and --task belong together"),
-    ("a:1,b:1", "2", "2 machines, 0 to 1; there is no machine 2"),
+    ("a:1,b:1", "2", "2 machines, 0 to 1, but no machine 2"),
     ("a:1,b:1", "one", "expected the number of a machine"),
     ("a:1,b", "0", "'b' is no address. Expected host:port"),
     ("a:1,b:x", "0", "'b:x' is no address"),
@@ -53,7 +53,7 @@ def test_what_makes_no_sense_by_hand(addresses, task, message):
 @pytest.mark.parametrize("told, message", [
     ({"TF_CONFIG": "{"}, "TF_CONFIG can't be used"),
     ({"TF_CONFIG": '{"cluster": {"worker": ["a:1"]}}'}, "can't be used"),
-    (_tf_config({"worker": ["a:1"]}, "worker", 1), "there is no worker 1"),
+    (_tf_config({"worker": ["a:1"]}, "worker", 1), "has no worker 1"),
     (_tf_config({"worker": ["a:1"], "ps": ["b:1"]}, "ps", 0), "names a ps")])
 def test_a_tf_config_that_makes_no_sense(told, message):
   with pytest.raises(config.ConfigError, match=message):
@@ -72,24 +72,24 @@ def test_blame():
   with socket.create_server(("127.0.0.1", 0)) as server:
     there = f"127.0.0.1:{server.getsockname()[1]}"
     three = cluster.Cluster(("127.0.0.1:1", "127.0.0.1:2", there), 0)
-    assert three.blame("?") == "Lost machine 1 (127.0.0.1:2)."
+    assert three.describe_lost("?") == "Lost machine 1 (127.0.0.1:2)."
     # Who has stopped is still to be reached.
-    assert three.blame("from /job:worker/task:2") == (
+    assert three.describe_lost("from /job:worker/task:2") == (
         f"Lost machine 2 ({there}).")
     # Others have ended since, as they have lost it, too.
     four = cluster.Cluster(
         ("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", there), 0)
-    assert four.blame("/job:worker/task:2") == "Lost machine 2 (127.0.0.1:3)."
+    assert four.describe_lost("/job:worker/task:2") == "Lost machine 2 (127.0.0.1:3)."
     two = cluster.Cluster(("127.0.0.1:1", there), 0)
-    assert two.blame("/job:worker/task:0: /job:worker/task:1") == (
+    assert two.describe_lost("/job:worker/task:0: /job:worker/task:1") == (
         f"Lost machine 1 ({there}).")
-    assert two.blame("?") == "Lost another machine."
+    assert two.describe_lost("?") == "Lost another machine."
 
 
 _WAITING = """
 import time
 from agents.distributed import cluster
-cluster._NOTICE = 0.3
+cluster._NOTICE_SECONDS = 0.3
 with cluster.StartWatchdog(cluster.Cluster(("127.0.0.1:{0}", "{1}"), 0), 0.5):
   time.sleep(20)
 """
@@ -106,9 +106,9 @@ def test_nobody_comes(other, reason):
       [sys.executable, "-c", _WAITING.format(port, other)], text=True,
       capture_output=True, timeout=20)
   assert done.returncode == 2
-  waiting, _, error = done.stderr.splitlines()
-  assert waiting.startswith(
-      f"Waiting for other machines. machine 1 ({other}): {reason}")
-  assert error.startswith(
-      "ConfigError: The other machines did not come within 0 seconds. machine 1"
-      f" ({other}): {reason}")
+  waiting, first_reason, empty, error, last_reason = done.stderr.splitlines()
+  assert waiting == "Waiting for other machines."
+  assert error == (
+      "ConfigError: The other machines did not connect within 0 seconds.")
+  assert first_reason == last_reason and not empty
+  assert first_reason.startswith(f"machine 1 ({other}): {reason}")

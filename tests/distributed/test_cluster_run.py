@@ -298,7 +298,7 @@ def test_any_machine_may_be_asked_to_stop(tmp_path, whole):
   assert "Stopped after" in outputs[0]
   # Finished by the same command, with any number of machines.
   again = _train(tmp_path, 4, *_LONG)
-  assert f"Going on with {cluster.folder}," in again.outputs[0]
+  assert f"Resuming {cluster.folder}, which" in again.outputs[0]
   command.assert_same_checkpoints(cluster.folder, whole)
   assert command.rows(cluster.folder) == command.rows(whole)
 
