@@ -1,4 +1,4 @@
-"""Errors whose messages need no traceback of this package."""
+"""Errors with complete messages, which need no traceback of this package."""
 
 
 class RunError(RuntimeError):

@@ -47,7 +47,7 @@ class Options(NamedTuple):
   name: str = "run"
   # Parent folder of a new run folder.
   logdir: str = "~/logdir"
-  # Existing run, whose training resumes; None starts a new run.
+  # Existing run to resume; None starts a new run.
   folder: run_folder.RunFolder | None = None
   # False steps the environments in this process. Does not change the run.
   env_processes: bool = True
@@ -116,7 +116,7 @@ def check(config: config_lib.Config):
 
 
 def prepare(options: Options) -> tuple[config_lib.Config, dict[str, str]]:
-  """Checks the settings of a run, and finds out how to render its videos.
+  """Checks the settings of a run, and whether its videos can be rendered.
 
   A resumed run continues without videos if this machine cannot render them.
 

@@ -131,7 +131,7 @@ def test_no_tensorflow_is_needed():
 @pytest.mark.parametrize("name, message", [
     ("cheeta", "no such config. Did you mean 'cheetah'?"),
     ("half_cheetah", "Did you mean 'cheetah'?"),
-    ("xyz", "There are: ant, atari, breakout, cartpole"),
+    ("xyz", "Configs: ant, atari, breakout, cartpole"),
     ("", "no such config"), ("default.CONFIG", "no such config"),
     ("missing.py", "no Python file"), ("folder/missing.py", "no Python file"),
     ("./cheetah", "no Python file"), ("/", "no Python file")])

@@ -160,7 +160,7 @@ def test_gradients_of_a_memory_reach_back(name, before, after):
 
 @pytest.mark.parametrize("name, message", [
     ("papr", "no such preset. Did you mean 'paper'?"),
-    ("xyz", "There are: paper, recurrent."), ("", "no such preset"),
+    ("xyz", "Presets: paper, recurrent."), ("", "no such preset"),
     ("../paper", "no such preset")])
 def test_unknown_names(name, message):
   with pytest.raises(config_lib.ConfigError) as caught:

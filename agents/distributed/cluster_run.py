@@ -170,7 +170,7 @@ def _find_unfinished(logdir: str, config: config_lib.Config
 
 
 class _CoordinatedRun(training_run.TrainingRun):
-  """Training of machine 0, whose trainer directs the other machines."""
+  """Training of machine 0. Its trainer directs the other machines."""
 
   _trainer: Any = None
 
