@@ -10,9 +10,9 @@ import typing
 if typing.TYPE_CHECKING:
   import configs as configs
 
-# Wheels contain the named configs as `agents/configs`. In a checkout, the folder
-# `configs` lies next to this package, and the following lines make it importable
-# as `agents.configs`.
+# Wheels contain the named configs as `agents/configs`. In a checkout, `configs`
+# lies next to this package, and the following lines make it importable as
+# `agents.configs`.
 _CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 if os.path.isfile(os.path.join(_CHECKOUT, "configs", "presets", "paper.py")):
   __path__.append(_CHECKOUT)

@@ -1,3 +1,5 @@
+"""`python -m agents report` writes one page about many runs."""
+
 import csv
 import os
 import shutil
@@ -18,7 +20,7 @@ def _report(cwd, *args):
       env={**os.environ, "PYTHONPATH": str(command.ROOT)})
 
 
-def test_a_real_run_is_reported(finished, tmp_path):
+def test_report_contains_all_scores_of_a_run(finished, tmp_path):
   folder, _, _ = finished
   done = _report(tmp_path, folder)
   assert done.returncode == 0, done.stderr
@@ -27,13 +29,13 @@ def test_a_real_run_is_reported(finished, tmp_path):
   assert "Runs of Pendulum-v1" in text and "<svg" in text
   with open(tmp_path / "report-points.csv") as file:
     points = list(csv.DictReader(file))
-  told = [row for row in command.rows(folder) if row["return_mean"] is not None]
-  assert len(points) == len(told) > 10
+  rows = [row for row in command.rows(folder) if row["return_mean"] is not None]
+  assert len(points) == len(rows) > 10
   assert {point["return"] for point in points} == {
-      f"{row['return_mean']:.6g}" for row in told}
+      f"{row['return_mean']:.6g}" for row in rows}
 
 
-def test_runs_without_scores_are_left_out_and_told(tmp_path, capsys):
+def test_runs_without_scores_are_left_out_with_a_note(tmp_path, capsys):
   good = folders.make(tmp_path / "runs" / "1-cheetah", [1.0])
   empty = shutil.copytree(good, tmp_path / "runs" / "2-cheetah")
   (empty / "metrics.jsonl").write_text("")
@@ -42,10 +44,10 @@ def test_runs_without_scores_are_left_out_and_told(tmp_path, capsys):
   (foreign / "config.yaml").write_text("a: 1")
   out = tmp_path / "new" / "page.html"
   assert report.main([str(tmp_path / "runs"), "--out", str(out)]) == 0
-  told = capsys.readouterr()
-  assert "2-cheetah has no scores yet" in told.err
-  assert "has no field 'a'" in told.err
-  assert "(1 run)" in told.out and out.exists()
+  printed = capsys.readouterr()
+  assert "2-cheetah has no scores yet" in printed.err
+  assert "has no field 'a'" in printed.err
+  assert "(1 run)" in printed.out and out.exists()
   assert (tmp_path / "new" / "page-points.csv").exists()
 
 
@@ -54,7 +56,7 @@ def test_runs_without_scores_are_left_out_and_told(tmp_path, capsys):
     (["empty"], 2, "no run has any scores yet"),
     (["good", "--out", "x.csv"], 2, "name the HTML file"),
     (["good", "--out", "good"], 1, "good")])
-def test_what_can_not_be_is_told_in_a_line(
+def test_user_errors_are_one_line(
     args, code, words, tmp_path, capsys, monkeypatch):
   monkeypatch.chdir(tmp_path)
   folders.make(tmp_path / "good" / "1-cheetah", [1.0])

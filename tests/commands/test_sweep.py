@@ -1,4 +1,4 @@
-"""Sweeps from the command line, with real runs and real kills."""
+"""Sweeps from the command line, with runs that are killed and resumed."""
 
 import os
 import pathlib
@@ -21,7 +21,7 @@ SPACE = """\
 algorithm.learning_rate: {low: 1e-5, high: 1e-2, log: true}
 network.policy_layers: [[8], [16, 16]]
 """
-# Operation by operation, because compiling would take longer.
+# Eager execution, because compilation takes longer than these runs.
 ARGS = ("--config", "pendulum", "--steps", "800", "--set", "eager=true",
         "--set", "num_envs=4", "--set", "algorithm.segment_length=25", "--set",
         "algorithm.minibatch_size=50", "--set", "algorithm.update_epochs=1",
@@ -45,16 +45,16 @@ def _study(cwd):
 
 
 def _trainers(cwd) -> list[int]:
-  """Return the processes that train in a folder."""
-  found = []
+  """Returns the ids of the processes that train in a folder."""
+  pids = []
   for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
     try:
       words = path.read_bytes().split(b"\0")
       if b"train" in words and os.readlink(path.parent / "cwd") == str(cwd):
-        found.append(int(path.parent.name))
+        pids.append(int(path.parent.name))
     except OSError:
-      pass  # It has just ended.
-  return found
+      pass  # The process has just ended.
+  return pids
 
 
 def _wait_for(condition, patience=120):
@@ -66,7 +66,7 @@ def _wait_for(condition, patience=120):
 
 
 def _checkpoint(cwd, step=200):
-  """Return a checkpoint that was made on the way, once there is one."""
+  """Waits for a checkpoint after some steps, and returns its path."""
   def saved():
     return [path for path in cwd.glob(
         "logdir/pendulum/trial-*/*/checkpoints/*.npz")
@@ -75,16 +75,16 @@ def _checkpoint(cwd, step=200):
 
 
 @pytest.mark.slow
-def test_runs_are_trained_although_killed_and_the_best_is_told(tmp_path):
+def test_killed_runs_are_resumed_and_the_best_command_is_printed(tmp_path):
   process = _start(tmp_path, "--trials", "3")
   _checkpoint(tmp_path)
   for pid in _trainers(tmp_path):
     os.kill(pid, signal.SIGKILL)
   output, _ = process.communicate(timeout=300)
   assert process.returncode == 0, output
-  told = dict(re.findall(r"^Trial (\d): return (\S+);", output, re.MULTILINE))
-  assert set(told) == {"0", "1", "2"}
-  assert "3 trials are done, 3 of them to the end." in output
+  numbers = re.findall(r"^Trial (\d): return \S+;", output, re.MULTILINE)
+  assert sorted(numbers) == ["0", "1", "2"]
+  assert "3 trials are done, 3 of them completely." in output
   trials = _study(tmp_path).get_trials()
   folders = [run_folder.find(tmp_path / f"logdir/pendulum/trial-{number:04}")
              for number in range(3)]
@@ -108,7 +108,7 @@ def test_runs_are_trained_although_killed_and_the_best_is_told(tmp_path):
       env={**os.environ, "PYTHONPATH": str(command.ROOT)}).stdout
   assert (f"algorithm.learning_rate: "
           f"{best.params['algorithm.learning_rate']}") in printed
-  # What comes of it opens in the report and in TensorBoard.
+  # The report and TensorBoard read the runs of a sweep.
   report = subprocess.run(
       [sys.executable, "-m", "agents", "report", "logdir/pendulum"],
       cwd=tmp_path, capture_output=True, text=True,
@@ -123,30 +123,32 @@ def test_runs_are_trained_although_killed_and_the_best_is_told(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_sweep_that_is_stopped_goes_on_where_it_was(tmp_path):
+def test_stopped_sweep_resumes_its_trials(tmp_path):
   process = _start(tmp_path, "--trials", "2")
   saved = _checkpoint(tmp_path)
   process.send_signal(signal.SIGINT)
   output, _ = process.communicate(timeout=60)
   assert process.returncode == 128 + signal.SIGINT
-  assert "Stopped. To go on, run the same command." in output
+  assert "Stopped. To resume, run the same command." in output
   assert not _trainers(tmp_path)
   output, _ = (process := _start(tmp_path, "--trials", "2")).communicate(
       timeout=300)
   assert process.returncode == 0, output
-  assert "2 trials are done, 2 of them to the end." in output
-  places = sorted((tmp_path / "logdir" / "pendulum").glob("trial-*"))
-  assert [place.name for place in places] == ["trial-0000", "trial-0001"]
-  for place in places:
-    folder, = place.glob("*/")
+  assert "2 trials are done, 2 of them completely." in output
+  logdirs = sorted((tmp_path / "logdir" / "pendulum").glob("trial-*"))
+  assert [logdir.name for logdir in logdirs] == ["trial-0000", "trial-0001"]
+  for logdir in logdirs:
+    folder, = logdir.glob("*/")
     assert [row["step"] for row in command.rows(folder)
             if row["phase"] == "eval"] == [200, 400, 600, 800]
-  assert saved.is_relative_to(places[0]) or saved.is_relative_to(places[1])
+  assert any(map(saved.is_relative_to, logdirs))
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells children.")
-def test_runs_end_with_a_sweep_that_is_killed(tmp_path):
+@pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="Only Linux signals the children of a killed parent.")
+def test_runs_end_when_their_sweep_is_killed(tmp_path):
   process = _start(tmp_path, "--trials", "2")
   _checkpoint(tmp_path)
   process.kill()
@@ -155,7 +157,7 @@ def test_runs_end_with_a_sweep_that_is_killed(tmp_path):
 
 
 @pytest.mark.slow
-def test_runs_that_fail_are_told_and_end_the_sweep(tmp_path):
+def test_failing_runs_are_reported_and_end_the_sweep(tmp_path):
   (tmp_path / "broken.py").write_text("""\
 import gymnasium
 class Broken(gymnasium.Env):
@@ -180,7 +182,7 @@ class Broken(gymnasium.Env):
     (["--set", "a=1"], "no field 'a'"),
     (["--config", "pendulm"], "pendulm"),
     (["--storage", "nonsense"], "--storage nonsense can't be used")])
-def test_what_can_not_be_is_told_in_a_line(
+def test_user_errors_are_one_line(
     args, message, tmp_path, capsys, monkeypatch):
   monkeypatch.chdir(tmp_path)
   pathlib.Path("space.yaml").write_text(SPACE)

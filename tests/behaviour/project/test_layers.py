@@ -185,8 +185,8 @@ def test_nothing_imports_the_command_line(layer):
         "visualize")
     or module in (
             f"agents.commands.{name}" for name in (
-                "train", "visualize", "check", "report", "settings", "config_table"
-            ))))
+                "train", "visualize", "check", "report", "settings",
+                "config_table"))))
 def test_what_workers_and_command_lines_load_is_free_of_tensorflow(module):
   assert not _loads_tensorflow(module), sorted(_loads(module))
 
