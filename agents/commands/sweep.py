@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
       help="parent folder of the study's folder with all runs (default: "
       "~/logdir/sweeps)")
   parser.add_argument(
-      "--at_once", metavar="N", type=int, default=pool.cores(),
+      "--at_once", metavar="N", type=int, default=pool.num_cores(),
       help="number of simultaneous runs, each on a CPU core of its own; 1 uses "
       "all cores (default: the number of cores)")
   parser.add_argument(

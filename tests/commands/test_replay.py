@@ -21,18 +21,18 @@ _SEED = next(seed for seed in range(1000) if (
     faulty_envs.Breaks.breaks_at(seed) == 2 and toy.Uneven.lasts(seed, 7) > 2))
 
 
-def _crash(folder, how, broken=(), text="Environment 3 ('Breaks') failed"):
+def _crash(folder, how, failed=(), text="Environment 3 ('Breaks') failed"):
   return _save(folder, "tests.environments.faulty_envs:Breaks", {"how": how},
-               broken, text)
+               failed, text)
 
 
-def _save(folder, env, kwargs, broken, text="Worker 0 died"):
+def _save(folder, env, kwargs, failed, text="Worker 0 died"):
   config = config_lib.Config().override({"env.id": env, "env.kwargs": kwargs})
   return str(crash_folder.save(
-      folder, 5, failure_budget.Failure(text, broken), config))
+      folder, 5, failure_budget.Failure(text, failed), config))
 
 
-def _broken(*steps):
+def _failed(*steps):
   """Returns a failed episode for each number of steps."""
   return tuple(failure_budget.FailedEpisode(
       3, _SEED, np.zeros((number, 1), np.float32)) for number in steps or (2,))
@@ -43,7 +43,7 @@ def _broken(*steps):
     ("reward", "reward .*inf.*is not finite")])
 def test_replay_raises_the_error_of_the_environment(
     how, error, tmp_path, capsys):
-  folder = _crash(tmp_path / "crashes", how, _broken())
+  folder = _crash(tmp_path / "crashes", how, _failed())
   with pytest.raises(ValueError, match=error):
     replay.main([folder])
   assert capsys.readouterr().out == (
@@ -52,7 +52,7 @@ def test_replay_raises_the_error_of_the_environment(
 
 
 def test_replay_reports_episodes_that_do_not_fail_again(tmp_path, capsys):
-  assert replay.main([_crash(tmp_path, "raise", _broken(1, 0, 1))]) == 0
+  assert replay.main([_crash(tmp_path, "raise", _failed(1, 0, 1))]) == 0
   printed = capsys.readouterr().out
   assert printed.count(f"Environment 3, seed {_SEED}: 1 steps\n") == 2
   assert "All steps were repeated without a failure." in printed
@@ -69,7 +69,7 @@ def test_crash_without_episodes_is_reported(tmp_path, capsys):
 
 def test_crash_of_native_code_is_repeated(tmp_path):
   folder = _save(tmp_path, "tests.environments.faulty_envs:Ends",
-                 {"signum": int(signal.SIGSEGV)}, _broken(1, 2))
+                 {"signum": int(signal.SIGSEGV)}, _failed(1, 2))
   done = subprocess.run(
       [sys.executable, "-m", "agents", "replay", folder], text=True,
       capture_output=True)
@@ -82,7 +82,7 @@ def test_crash_of_native_code_is_repeated(tmp_path):
 def test_debugger_stops_at_the_failed_line(tmp_path):
   done = subprocess.run(
       [sys.executable, "-m", "pdb", "-m", "agents", "replay",
-       _crash(tmp_path, "raise", _broken())], text=True, capture_output=True,
+       _crash(tmp_path, "raise", _failed())], text=True, capture_output=True,
       input="continue\np self._breaks_at\nq\n")
   assert '-> raise ValueError("broken")\n(Pdb) 2\n' in done.stdout
 
@@ -91,7 +91,7 @@ def test_debugger_stops_at_the_failed_line(tmp_path):
 def test_video_shows_the_steps_before_the_failure(
     num_episodes, tmp_path, capsys):
   path = tmp_path / "films" / "crash.mp4"
-  folder = _save(tmp_path, "tests.videos.canvas:Canvas", {}, _broken(
+  folder = _save(tmp_path, "tests.videos.canvas:Canvas", {}, _failed(
       *[9] * num_episodes))
   assert replay.main([folder, "--film", str(path)]) == 0
   frames, _ = decoding.decode(path)
@@ -105,7 +105,7 @@ def test_video_shows_the_steps_before_the_failure(
 
 def test_video_errors_are_user_errors(tmp_path, capsys):
   folder = _save(tmp_path, "tests.videos.canvas:Canvas", {"broken": "error"},
-                 _broken(9))
+                 _failed(9))
   for name, reason in (("a.gif", "must end in .mp4"),
                        ("a.mp4", "No paint left")):
     with pytest.raises(SystemExit) as caught:
@@ -119,7 +119,7 @@ def test_video_errors_are_user_errors(tmp_path, capsys):
     ("config.yaml", "env: 3"), ("episodes.npz", "garbage")])
 def test_damaged_crash_folders_are_reported_and_run_no_code(
     file, content, tmp_path, capsys):
-  folder = _crash(tmp_path, "raise", _broken())
+  folder = _crash(tmp_path, "raise", _failed())
   path = pathlib.Path(folder) / file
   if content is None:
     path.unlink()
@@ -132,11 +132,11 @@ def test_damaged_crash_folders_are_reported_and_run_no_code(
 
 
 def test_crashes_at_the_same_step_have_separate_folders(tmp_path):
-  folders = [_crash(tmp_path, "raise", _broken(2, 0, 4)) for _ in range(3)]
+  folders = [_crash(tmp_path, "raise", _failed(2, 0, 4)) for _ in range(3)]
   assert len(set(folders)) == 3
   for folder in folders:
     crash = crash_folder.load(pathlib.Path(folder))
     assert crash.config.env.kwargs == {"how": "raise"}
-    for broken, steps in zip(crash.incident.broken, (2, 0, 4), strict=True):
-      assert (broken.environment, broken.seed) == (3, _SEED)
-      np.testing.assert_array_equal(broken.action, np.zeros((steps, 1)))
+    for episode, steps in zip(crash.incident.episodes, (2, 0, 4), strict=True):
+      assert (episode.environment, episode.seed) == (3, _SEED)
+      np.testing.assert_array_equal(episode.action, np.zeros((steps, 1)))
