@@ -236,15 +236,6 @@ class TrainingRun:
     """Returns whether training ends after this epoch."""
     return self._interrupts()
 
-  def save_on_timeout(self, save: Callable[[], None]
-                      ) -> contextlib.AbstractContextManager:
-    """Returns the context of an epoch that is saved if it takes too long.
-
-    Args:
-      save: Saves the state from before the epoch.
-    """
-    return self._interrupts.save_on_timeout(save)
-
   def make_loop(self, trainer: Any) -> Any:
     """Returns the `loop.Loop` of a trainer.
 
@@ -254,7 +245,7 @@ class TrainingRun:
     from agents.training import loop as loop_lib
     return loop_lib.Loop(
         trainer, self._folder, self.stop, self._video_variables,
-        self.save_on_timeout)
+        self._interrupts.save_on_timeout)
 
   def _run(self, loop: Any, trainer: Any):
     from agents.training.monitoring import summary

@@ -7,11 +7,9 @@ each of its steps with their share of the environments.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import pathlib
 import sys
-from collections.abc import Callable
 from typing import Any
 from typing import NamedTuple
 
@@ -178,16 +176,14 @@ class _CoordinatedRun(training_run.TrainingRun):
     return super().stop() or self._trainer.stop_elsewhere
 
   def make_loop(self, trainer: Any) -> Any:
+    from agents.training import loop as loop_lib
     self._trainer = trainer
-    loop = super().make_loop(trainer)
+    # This loop does not save on timeout, as that needs the other machines.
+    loop = loop_lib.Loop(
+        trainer, self._folder, self.stop, self._video_variables)
     # Participants need the metadata to save the run if machine 0 is lost.
     trainer.metadata, trainer.stop = loop.facts, self._interrupts
     return loop
-
-  def save_on_timeout(self, save: Callable[[], None]
-                      ) -> contextlib.AbstractContextManager:
-    # The other machines take part in saving.
-    return contextlib.nullcontext()
 
 
 def _participate(cluster: cluster_lib.Cluster, options: training_run.Options,
