@@ -1,5 +1,3 @@
-"""`python -m agents report` writes one page about many runs."""
-
 import csv
 import os
 import shutil
@@ -35,13 +33,13 @@ def test_report_contains_all_scores_of_a_run(finished, tmp_path):
       f"{row['return_mean']:.6g}" for row in rows}
 
 
-def test_runs_without_scores_are_left_out_with_a_note(tmp_path, capsys):
+def test_runs_without_scores_are_skipped_with_a_note(tmp_path, capsys):
   good = folders.make(tmp_path / "runs" / "1-cheetah", [1.0])
   empty = shutil.copytree(good, tmp_path / "runs" / "2-cheetah")
   (empty / "metrics.jsonl").write_text("")
-  foreign = tmp_path / "runs" / "other"
-  foreign.mkdir()
-  (foreign / "config.yaml").write_text("a: 1")
+  invalid = tmp_path / "runs" / "other"
+  invalid.mkdir()
+  (invalid / "config.yaml").write_text("a: 1")
   out = tmp_path / "new" / "page.html"
   assert report.main([str(tmp_path / "runs"), "--out", str(out)]) == 0
   printed = capsys.readouterr()
@@ -56,7 +54,7 @@ def test_runs_without_scores_are_left_out_with_a_note(tmp_path, capsys):
     (["empty"], 2, "no run has any scores yet"),
     (["good", "--out", "x.csv"], 2, "name the HTML file"),
     (["good", "--out", "good"], 1, "good")])
-def test_user_errors_are_one_line(
+def test_invalid_arguments_are_reported_in_one_line(
     args, code, words, tmp_path, capsys, monkeypatch):
   monkeypatch.chdir(tmp_path)
   folders.make(tmp_path / "good" / "1-cheetah", [1.0])

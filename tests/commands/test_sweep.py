@@ -1,4 +1,4 @@
-"""Sweeps from the command line, with runs that are killed and resumed."""
+"""Sweeps from the command line, with real runs and real kills."""
 
 import os
 import pathlib
@@ -21,7 +21,7 @@ SPACE = """\
 algorithm.learning_rate: {low: 1e-5, high: 1e-2, log: true}
 network.policy_layers: [[8], [16, 16]]
 """
-# Eager execution, because compilation takes longer than these runs.
+# Eager, because compilation would take longer than the run.
 ARGS = ("--config", "pendulum", "--steps", "800", "--set", "eager=true",
         "--set", "num_envs=4", "--set", "algorithm.segment_length=25", "--set",
         "algorithm.minibatch_size=50", "--set", "algorithm.update_epochs=1",
@@ -45,7 +45,7 @@ def _study(cwd):
 
 
 def _trainers(cwd) -> list[int]:
-  """Returns the ids of the processes that train in a folder."""
+  """Return the ids of the processes that train in a folder."""
   pids = []
   for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
     try:
@@ -57,16 +57,16 @@ def _trainers(cwd) -> list[int]:
   return pids
 
 
-def _wait_for(condition, patience=120):
-  deadline = time.monotonic() + patience
-  while not (found := condition()):
+def _wait_for(condition, timeout=120):
+  deadline = time.monotonic() + timeout
+  while not (result := condition()):
     assert time.monotonic() < deadline
     time.sleep(0.1)
-  return found
+  return result
 
 
 def _checkpoint(cwd, step=200):
-  """Waits for a checkpoint after some steps, and returns its path."""
+  """Wait for a checkpoint of at least a step, and return its path."""
   def saved():
     return [path for path in cwd.glob(
         "logdir/pendulum/trial-*/*/checkpoints/*.npz")
@@ -75,15 +75,16 @@ def _checkpoint(cwd, step=200):
 
 
 @pytest.mark.slow
-def test_killed_runs_are_resumed_and_the_best_command_is_printed(tmp_path):
+def test_killed_runs_are_resumed_and_the_best_trial_is_printed(tmp_path):
   process = _start(tmp_path, "--trials", "3")
   _checkpoint(tmp_path)
   for pid in _trainers(tmp_path):
     os.kill(pid, signal.SIGKILL)
   output, _ = process.communicate(timeout=300)
   assert process.returncode == 0, output
-  numbers = re.findall(r"^Trial (\d): return \S+;", output, re.MULTILINE)
-  assert sorted(numbers) == ["0", "1", "2"]
+  returns = dict(
+      re.findall(r"^Trial (\d): return (\S+);", output, re.MULTILINE))
+  assert set(returns) == {"0", "1", "2"}
   assert "3 trials are done, 3 of them completely." in output
   trials = _study(tmp_path).get_trials()
   folders = [run_folder.find(tmp_path / f"logdir/pendulum/trial-{number:04}")
@@ -108,7 +109,7 @@ def test_killed_runs_are_resumed_and_the_best_command_is_printed(tmp_path):
       env={**os.environ, "PYTHONPATH": str(command.ROOT)}).stdout
   assert (f"algorithm.learning_rate: "
           f"{best.params['algorithm.learning_rate']}") in printed
-  # The report and TensorBoard read the runs of a sweep.
+  # The runs open in the report and in TensorBoard.
   report = subprocess.run(
       [sys.executable, "-m", "agents", "report", "logdir/pendulum"],
       cwd=tmp_path, capture_output=True, text=True,
@@ -123,7 +124,7 @@ def test_killed_runs_are_resumed_and_the_best_command_is_printed(tmp_path):
 
 
 @pytest.mark.slow
-def test_stopped_sweep_resumes_its_trials(tmp_path):
+def test_interrupted_sweep_resumes_its_trials(tmp_path):
   process = _start(tmp_path, "--trials", "2")
   saved = _checkpoint(tmp_path)
   process.send_signal(signal.SIGINT)
@@ -135,29 +136,27 @@ def test_stopped_sweep_resumes_its_trials(tmp_path):
       timeout=300)
   assert process.returncode == 0, output
   assert "2 trials are done, 2 of them completely." in output
-  logdirs = sorted((tmp_path / "logdir" / "pendulum").glob("trial-*"))
-  assert [logdir.name for logdir in logdirs] == ["trial-0000", "trial-0001"]
-  for logdir in logdirs:
-    folder, = logdir.glob("*/")
+  folders = sorted((tmp_path / "logdir" / "pendulum").glob("trial-*"))
+  assert [folder.name for folder in folders] == ["trial-0000", "trial-0001"]
+  for trial_folder in folders:
+    folder, = trial_folder.glob("*/")
     assert [row["step"] for row in command.rows(folder)
             if row["phase"] == "eval"] == [200, 400, 600, 800]
-  assert any(map(saved.is_relative_to, logdirs))
+  assert any(map(saved.is_relative_to, folders))
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    sys.platform != "linux",
-    reason="Only Linux signals the children of a killed parent.")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs PR_SET_PDEATHSIG")
 def test_runs_end_when_their_sweep_is_killed(tmp_path):
   process = _start(tmp_path, "--trials", "2")
   _checkpoint(tmp_path)
   process.kill()
   process.communicate()
-  _wait_for(lambda: not _trainers(tmp_path), patience=20)
+  _wait_for(lambda: not _trainers(tmp_path), timeout=20)
 
 
 @pytest.mark.slow
-def test_failing_runs_are_reported_and_end_the_sweep(tmp_path):
+def test_failed_runs_are_reported_and_end_the_sweep(tmp_path):
   (tmp_path / "broken.py").write_text("""\
 import gymnasium
 class Broken(gymnasium.Env):
@@ -182,7 +181,7 @@ class Broken(gymnasium.Env):
     (["--set", "a=1"], "no field 'a'"),
     (["--config", "pendulm"], "pendulm"),
     (["--storage", "nonsense"], "--storage nonsense can't be used")])
-def test_user_errors_are_one_line(
+def test_invalid_arguments_are_reported_in_one_line(
     args, message, tmp_path, capsys, monkeypatch):
   monkeypatch.chdir(tmp_path)
   pathlib.Path("space.yaml").write_text(SPACE)
