@@ -1,4 +1,4 @@
-"""Films a learned policy; see --help."""
+"""Renders videos of a learned policy; see --help."""
 
 import sys
 

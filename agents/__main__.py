@@ -1,4 +1,4 @@
-"""`python -m agents`, and `batch-ppo` where the package is installed."""
+"""Entry point of `python -m agents`, and of the installed `batch-ppo`."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ _COMMANDS = {"train": train, "visualize": visualize, "report": report,
 _USAGE = """\
 usage: {name} COMMAND ...
 
-  train      train a named config, or go on with a run
-  visualize  film a learned policy
+  train      train a named config, or resume a run
+  visualize  render videos of a learned policy
   report     write learning curves of runs, with all numbers, as HTML
-  export     write a learned policy for other programs to run
-  sweep      search for settings by many runs
-  check      see whether an environment can be trained in
-  replay     repeat the episode that an environment failed in
+  export     write a learned policy for other programs
+  sweep      search for settings with many runs
+  check      check whether an environment is ready for training
+  replay     repeat the episodes in which an environment failed
 
-`{name} COMMAND --help` says more.
+`{name} COMMAND --help` prints the options.
 """
 
 
 def main() -> int:
-  name = cli.name()
-  if len(sys.argv) > 1 and sys.argv[1] in _COMMANDS:
-    return _COMMANDS[sys.argv[1]].main(sys.argv[2:])
-  asked = sys.argv[1:] in (["--help"], ["-h"])
-  print(_USAGE.format(name=name), end="",
-        file=sys.stdout if asked else sys.stderr)
-  return 0 if asked else 2
+  """Runs the command that the first argument names; returns the exit code."""
+  arguments = sys.argv[1:]
+  if arguments and arguments[0] in _COMMANDS:
+    return _COMMANDS[arguments[0]].main(arguments[1:])
+  is_help = arguments in (["--help"], ["-h"])
+  print(_USAGE.format(name=cli.name()), end="",
+        file=sys.stdout if is_help else sys.stderr)
+  return 0 if is_help else 2
 
 
 if __name__ == "__main__":

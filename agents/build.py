@@ -177,7 +177,7 @@ def failure_budget_of(config: config_lib.Config,
   """
   if workers:
     return workers.failure_budget
-  return failure_budget.FailureBudget(config.most_incidents)
+  return failure_budget.FailureBudget(config.max_failures)
 
 
 def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,

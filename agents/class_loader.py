@@ -1,8 +1,8 @@
-"""Users' own classes, which a config names as `module:Class`.
+"""Loads users' own classes, which a config names as `module:Class`.
 
-They are looked for on Python's path and in the current folder. Before anything
-of them is called, it must have shown that it is meant for that: otherwise the
-config of somebody else's run could name any function there is.
+Python looks for the modules on its path and in the current folder. A class is
+checked before any of its code is called. Otherwise the config of an untrusted
+run could call arbitrary functions.
 """
 
 from __future__ import annotations
@@ -18,17 +18,25 @@ from agents import config_parsing
 
 
 def find(name: str) -> Any:
-  """Return what `module:Class` names, None if the module has no such thing.
+  """Returns the object that `module:Class` names.
 
+  Args:
+    name: Name of a module, a colon, and an attribute.
+  Returns:
+    The attribute, or None if the module lacks it.
   Raises:
-    ImportError: If there is no such module.
+    ImportError: If the module does not exist.
   """
   module_name, _, attribute = name.partition(":")
   return getattr(importlib.import_module(module_name), attribute, None)
 
 
 def hint(name: str) -> str:
-  """Return what else could have been meant in a module that was found."""
+  """Returns a hint with the most similar class name in an imported module.
+
+  Args:
+    name: `module:Class`, without such a class in the module.
+  """
   module_name, _, attribute = name.partition(":")
   return config_parsing.did_you_mean(attribute, (
       key for key, value in vars(sys.modules[module_name]).items()
@@ -38,41 +46,41 @@ def hint(name: str) -> str:
 def find_class(setting: str, name: str, base: type = object,
                methods: Sequence[str] = (), arguments: Iterable[str] = ()
                ) -> type:
-  """Return the class that a setting names.
+  """Returns the class that a setting names.
 
   Args:
-    setting: Such as "algorithm.type", for errors.
-    name: Its value, `module:Class`.
-    base: What the class must be derived from.
-    methods: What it must have.
-    arguments: Names that its constructor will be called with.
+    setting: Key of the setting, such as "algorithm.type", for errors.
+    name: Value of the setting, `module:Class`.
+    base: Required base class.
+    methods: Names of required methods.
+    arguments: Names of required constructor arguments.
   Raises:
-    ConfigError: If there is no such class, with what is missing.
+    ConfigError: If the class does not exist, or lacks something required.
   """
-  where = f"{setting}={name}"
+  source = f"{setting}={name}"
   try:
     found = find(name)
   except ImportError as error:
     raise config_parsing.ConfigError(
-        f"{where}: {error}. Modules are looked for on Python's path and in the "
+        f"{source}: {error}. Python looks for modules on its path and in the "
         "current folder.") from error
   if not isinstance(found, type):
     raise config_parsing.ConfigError(
-        f"{where}: the module has no class of this name.{hint(name)}")
+        f"{source}: the module has no class of this name.{hint(name)}")
   if not issubclass(found, base):
     raise config_parsing.ConfigError(
-        f"{where}: it must be derived from {base.__module__}.{base.__name__}.")
-  missing = [each for each in methods
-             if not callable(getattr(found, each, None))]
+        f"{source}: it must be derived from {base.__module__}.{base.__name__}.")
+  missing = [method for method in methods
+             if not callable(getattr(found, method, None))]
   if missing:
     raise config_parsing.ConfigError(
-        f"{where}: it lacks the method(s) {', '.join(missing)}; "
-        "docs/extending.md says what they do.")
+        f"{source}: it lacks the method(s) {', '.join(missing)}, which "
+        "docs/extending.md describes.")
   known = inspect.signature(found.__init__).parameters
   if not any(each.kind is each.VAR_KEYWORD for each in known.values()):
     for argument in arguments:
       if argument not in known:
         raise config_parsing.ConfigError(
-            f"{where}: its constructor takes no argument '{argument}'."
+            f"{source}: its constructor takes no argument '{argument}'."
             f"{config_parsing.did_you_mean(argument, known)}")
   return found

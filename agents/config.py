@@ -1,15 +1,18 @@
-"""What a run is made of: frozen dataclasses, plain data in and out.
+"""Configuration of a run: frozen dataclasses that are built from plain data.
 
-`config.yaml` in a run folder is this data, complete and without tags, and
-`load` rejects whatever it does not know instead of guessing.
+`config.yaml` in a run folder contains this data completely and without YAML
+tags. `load` rejects unknown settings instead of guessing.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
-import typing
+import sys
+from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -18,35 +21,54 @@ from agents import config_parsing
 
 ConfigError = config_parsing.ConfigError
 
+# A rule for values, as text in error messages and as function.
+_Rule = tuple[str, Callable[[Any], bool]]
+_AT_LEAST_0: _Rule = "be at least 0", lambda x: 0 <= x < math.inf
+_AT_LEAST_1: _Rule = "be at least 1", lambda x: 1 <= x < math.inf
+_AT_LEAST_1_OR_NULL: _Rule = (
+    "be at least 1", lambda x: x is None or 1 <= x < math.inf)
+_POSITIVE: _Rule = "be positive", lambda x: 0 < x < math.inf
+_POSITIVE_OR_NULL: _Rule = (
+    "be positive or null", lambda x: x is None or 0 < x < math.inf)
+
 
 @dataclasses.dataclass(frozen=True)
 class Env:
-  """One environment, complete enough to rebuild it anywhere."""
+  """One environment, described completely enough to rebuild it anywhere."""
 
-  id: str = ""  # Gymnasium id, `module:Id-v0`, `module:Class` or function.
+  # Gymnasium id, `module:Id-v0`, `module:Class` or `module:function`.
+  id: str = ""
+  # Keyword arguments of the environment's constructor.
   kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
-  max_length: int | None = None  # Agent steps to truncation; None: the task's.
-  action_repeat: int = 1  # Simulator steps for one action; rewards are summed.
-  random_start: int = 0  # Up to so many random actions before the first one.
-  frame_delta: bool = False  # Observe the change since the last observation.
-  # Gymnasium's or `module:Class`, the innermost first: {NAME: {ARGUMENT: ...}}.
+  # Agent steps until truncation; null keeps the environment's time limit.
+  max_length: int | None = None
+  # Simulator steps per agent step. The rewards of these steps are summed.
+  action_repeat: int = 1
+  # Maximum number of random actions after each reset. The agent acts after
+  # them.
+  random_start: int = 0
+  # Replaces each observation by its difference from the previous observation.
+  frame_delta: bool = False
+  # Gymnasium's wrappers or `module:Class`, as {NAME: {ARGUMENT: ...}}. The
+  # first one is the innermost.
   wrappers: tuple[dict[str, dict[str, Any]], ...] = ()
-  # What steps training's: "envpool" in C++, or `module:Class` of your own.
+  # Library that steps the training environments: "gymnasium", "envpool" (C++
+  # threads) or a custom `module:Class`.
   backend: str = "gymnasium"
 
   def __post_init__(self):
-    _require(self, "max_length", "be at least 1", _optional_at_least(1))
-    _require(self, "action_repeat", "be at least 1", _at_least(1))
-    _require(self, "random_start", "be at least 0", _at_least(0))
-    _require(self, "wrappers", "hold a name with its arguments each, such as "
-             "[{GrayscaleObservation: {keep_dim: true}}]",
-             lambda wrappers: all(len(each) == 1 for each in wrappers))
-    _require_named(self, "env.backend", "gymnasium", "envpool")
+    _require(self, _AT_LEAST_1_OR_NULL, "max_length")
+    _require(self, _AT_LEAST_1, "action_repeat")
+    _require(self, _AT_LEAST_0, "random_start")
+    _require(self, (
+        "hold a name with its arguments each, such as "
+        "[{GrayscaleObservation: {keep_dim: true}}]",
+        lambda wrappers: all(len(each) == 1 for each in wrappers)), "wrappers")
+    _require_class(self, "env.backend", "gymnasium", "envpool")
 
   @property
-  def repeats(self) -> bool:
-    """Whether seed and actions are enough to play an episode of training again.
-    """
+  def deterministic(self) -> bool:
+    """Whether seed and actions reproduce an episode of training."""
     return self.backend == "gymnasium"
 
 
@@ -54,106 +76,154 @@ class Env:
 class Algorithm:
   """Proximal policy optimization (Schulman et al., 2017).
 
-  Sources and reasons are in docs/algorithm.md. Other algorithms read of these
-  what they need.
+  docs/algorithm.md gives the source and the reason of each default. Custom
+  algorithms read the settings that they need.
   """
 
-  type: str = "ppo"  # Or `module:Class` of your own, see docs/extending.md.
-  # Arguments of that class; none of "ppo".
+  # "ppo", or a custom `module:Class`, see docs/extending.md.
+  type: str = "ppo"
+  # Keyword arguments of the custom class; empty with "ppo".
   kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
-  # What one update learns from: either of the two.
-  segment_length: int | None = 32  # Steps of each environment, or None.
-  update_every: int | None = None  # Whole episodes of all environments.
-  update_epochs: int = 10  # Passes over them in one update.
-  minibatch_size: int | None = 64  # Steps of a gradient step; None: all.
-  learning_rate: float = 3e-4  # Adam step size, at the start.
-  lr_schedule: str = "linear"  # "constant", "linear" (to 0) or "kl_adaptive".
-  adam_epsilon: float = 1e-5  # Adam divides by at least this.
-  max_grad_norm: float | None = 0.5  # Of all gradients together.
 
-  discount: float = 0.99  # Per environment step.
-  gae_lambda: float = 0.95  # 0: one-step TD errors, 1: Monte Carlo returns.
-  recompute_advantages: bool = True  # Anew at every epoch, or once per update.
-  normalize_advantage: bool = True  # To mean 0 and std 1 in each minibatch.
-  bootstrap_truncation: bool = True  # False: time limits end all reward.
+  # Batch of one update; exactly one of the two settings is null.
+  # Steps per environment, for updates from segments of fixed length.
+  segment_length: int | None = 32
+  # Number of episodes, for updates from whole episodes.
+  update_every: int | None = None
+  # Passes over the batch in one update.
+  update_epochs: int = 10
+  # Environment steps per gradient step; null takes the whole batch.
+  minibatch_size: int | None = 64
+  # Step size of Adam at the start of the run.
+  learning_rate: float = 3e-4
+  # "constant", "linear" (decays to 0 over the budget) or "kl_adaptive" (holds
+  # the KL divergence of an update near `kl_target`).
+  lr_schedule: str = "linear"
+  # Added to the denominator of Adam's update.
+  adam_epsilon: float = 1e-5
+  # Limit of the global gradient norm; null disables gradient clipping.
+  max_grad_norm: float | None = 0.5
 
-  clip_ratio: float | None = 0.2  # Ratios leave [1 - c, 1 + c] unrewarded.
-  kl_target: float = 0.01  # KL divergence of one update.
-  kl_penalty: float = 0.0  # Initial weight of the KL penalty; 0: none.
-  kl_penalty_factor: float = 1.5  # Its change beyond 0.7 to 1.3 of the target.
-  kl_cutoff_factor: float = 2.0  # Times the target, which a sequence has free.
-  kl_cutoff_coef: float = 0.0  # Weight of its squared excess; 0: no cutoff.
-  value_coef: float = 0.5  # Weight of the squared value error.
-  value_clip: float | None = None  # Values gain nothing by moving further.
-  entropy_coef: float = 0.0  # Weight of the entropy bonus.
+  # Reward weight per environment step, in (0, 1].
+  discount: float = 0.99
+  # Lambda of generalized advantage estimation, in [0, 1]. 0 gives one-step TD
+  # errors, 1 gives Monte Carlo returns.
+  gae_lambda: float = 0.95
+  # Recomputes values and advantages before each epoch of an update.
+  recompute_advantages: bool = True
+  # Normalizes advantages to mean 0 and standard deviation 1 per minibatch.
+  normalize_advantage: bool = True
+  # Bootstraps from the value at time limits. False treats time limits as
+  # termination, after which no reward exists.
+  bootstrap_truncation: bool = True
 
-  normalize_observ: bool = True  # By running mean and std.
-  observ_clip: float = 10.0  # Normalized observations stay within +- this.
-  reward_scale: str = "return"  # Running std of: "return", "reward" or "none".
-  reward_clip: float | None = None  # Scaled rewards stay within +- this.
+  # PPO clip range epsilon (Schulman et al. 2017, equation 7); null disables
+  # clipping.
+  clip_ratio: float | None = 0.2
+  # Target KL divergence of one update, in nats. Only "kl_adaptive", the KL
+  # penalty and the KL cutoff read it.
+  kl_target: float = 0.01
+  # Initial coefficient of the KL penalty; 0 disables the penalty.
+  kl_penalty: float = 0.0
+  # Factor by which the coefficient changes after an update with a KL divergence
+  # outside 0.7 to 1.3 times the target.
+  kl_penalty_factor: float = 1.5
+  # KL divergence of a sequence, in units of the target, above which the cutoff
+  # applies.
+  kl_cutoff_factor: float = 2.0
+  # Coefficient of the squared excess over the cutoff; 0 disables the cutoff.
+  kl_cutoff_coef: float = 0.0
+  # Coefficient of the squared value error in the loss.
+  value_coef: float = 0.5
+  # Clip range of value changes in one update, in units of scaled rewards; null
+  # disables clipping.
+  value_clip: float | None = None
+  # Coefficient of the entropy bonus.
+  entropy_coef: float = 0.0
+
+  # Normalizes observations by their running mean and standard deviation.
+  normalize_observ: bool = True
+  # Normalized observations are clipped to [-observ_clip, observ_clip].
+  observ_clip: float = 10.0
+  # Rewards are divided by the running standard deviation of the discounted
+  # "return" or of the "reward"; "none" keeps them unchanged.
+  reward_scale: str = "return"
+  # Scaled rewards are clipped to [-reward_clip, reward_clip]; null disables
+  # clipping.
+  reward_clip: float | None = None
 
   def __post_init__(self):
-    _require_named(self, "algorithm.type", "ppo")
+    _require_class(self, "algorithm.type", "ppo")
     _require_no_kwargs(self, "algorithm.kwargs", self.type == "ppo")
-    for name in ("segment_length", "update_every", "minibatch_size"):
-      _require(self, name, "be at least 1", _optional_at_least(1))
+    _require(self, _AT_LEAST_1_OR_NULL, "segment_length", "update_every",
+             "minibatch_size")
     if (self.segment_length is None) == (self.update_every is None):
       raise ConfigError(
           "Exactly one of `segment_length` and `update_every` must be null, as "
           "an update learns from segments or from whole episodes. "
           f"Received: {self.segment_length} and {self.update_every}.")
-    _require(self, "update_epochs", "be at least 1", _at_least(1))
-    for name in ("learning_rate", "adam_epsilon", "kl_target",
-                 "kl_cutoff_factor", "observ_clip"):
-      _require(self, name, "be positive", lambda x: 0 < x < math.inf)
-    for name in ("max_grad_norm", "clip_ratio", "value_clip", "reward_clip"):
-      _require(self, name, "be positive or null",
-               lambda x: x is None or 0 < x < math.inf)
-    for name in ("value_coef", "entropy_coef", "kl_penalty", "kl_cutoff_coef"):
-      _require(self, name, "be at least 0", lambda x: 0 <= x < math.inf)
-    _require(self, "kl_penalty_factor", "be at least 1",
-             lambda x: 1 <= x < math.inf)
-    _require(self, "discount", "lie in (0, 1]", lambda x: 0 < x <= 1)
-    _require(self, "gae_lambda", "lie in [0, 1]", lambda x: 0 <= x <= 1)
+    _require(self, _AT_LEAST_1, "update_epochs", "kl_penalty_factor")
+    _require(self, _POSITIVE, "learning_rate", "adam_epsilon", "kl_target",
+             "kl_cutoff_factor", "observ_clip")
+    _require(self, _POSITIVE_OR_NULL, "max_grad_norm", "clip_ratio",
+             "value_clip", "reward_clip")
+    _require(self, _AT_LEAST_0, "value_coef", "entropy_coef", "kl_penalty",
+             "kl_cutoff_coef")
+    _require(self, ("lie in (0, 1]", lambda x: 0 < x <= 1), "discount")
+    _require(self, ("lie in [0, 1]", lambda x: 0 <= x <= 1), "gae_lambda")
     _require_one_of(self, "lr_schedule", "constant", "linear", "kl_adaptive")
     _require_one_of(self, "reward_scale", "return", "reward", "none")
 
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-  """Networks for policy and value, and the policy's distribution."""
+  """Networks of policy and value, and the distribution over actions."""
 
-  # "dense", which the next three are for, or `module:Class` of your own.
+  # Hidden layers: "dense", or a custom `module:Class`, see docs/extending.md.
   hidden: str = "dense"
-  # Arguments of that class; none of "dense".
+  # Keyword arguments of the custom class; empty with "dense".
   hidden_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
-  policy_layers: tuple[int, ...] = (64, 64)  # Units of the hidden layers.
+  # Units of each dense hidden layer.
+  policy_layers: tuple[int, ...] = (64, 64)
   value_layers: tuple[int, ...] = (64, 64)
-  activation: str = "tanh"  # Of the hidden layers: "tanh", "relu" or "elu".
-  conv: str = "nature"  # Layers in front for images: "nature" or "impala".
-  # Of actions that are numbers: "gaussian", whose samples the environment
-  # clips, or within bounds "squashed_gaussian" (by tanh) or "beta".
+  # Activation of the dense hidden layers: "tanh", "relu" or "elu".
+  activation: str = "tanh"
+  # Convolutions that encode images: "nature" or "impala".
+  conv: str = "nature"
+  # Distribution over continuous actions: "gaussian" (the environment receives
+  # clipped samples), or for bounded actions "squashed_gaussian" (tanh) or
+  # "beta".
   action_distribution: str = "gaussian"
-  mean_activation: str = "linear"  # Of "gaussian": "linear" or "tanh".
-  state_dependent_std: bool = False  # Of both Gaussians; that of "beta" does.
-  initializer: str = "orthogonal"  # Or "glorot".
-  init_output_factor: float = 0.01  # Last policy layer; glorot: its variance.
-  # Of a new policy over numbers, where actions span [-1, 1]: before squashing
-  # with "squashed_gaussian", and at most 0.48 with "beta".
+  # Activation of the mean of "gaussian": "linear" or "tanh".
+  mean_activation: str = "linear"
+  # Makes the standard deviation of both Gaussian distributions a network
+  # output. A "beta" distribution always depends on the state.
+  state_dependent_std: bool = False
+  # Initializer of the weights: "orthogonal" or "glorot".
+  initializer: str = "orthogonal"
+  # Gain of the last policy layer. With "glorot", it scales the variance.
+  init_output_factor: float = 0.01
+  # Initial standard deviation of continuous actions in units of half their
+  # range. With "squashed_gaussian", it applies before squashing. With "beta",
+  # it is at most 0.48.
   init_std: float = 0.6
-  frame_stack: int = 1  # Observations that are seen at a time, the last ones.
-  recurrent: str | None = None  # Cell that remembers: "gru", "lstm" or null.
-  recurrent_units: int = 64  # Of that cell, which comes before the layers.
-  share_core: bool = True  # Policy and value share convolutions and cell.
+  # Number of recent observations that the networks receive at each step.
+  frame_stack: int = 1
+  # Recurrent cell in front of the hidden layers: "gru", "lstm" or null.
+  recurrent: str | None = None
+  # Units of the recurrent cell.
+  recurrent_units: int = 64
+  # Shares convolutions and recurrent cell between policy and value.
+  share_core: bool = True
 
   def __post_init__(self):
-    _require_named(self, "network.hidden", "dense")
+    _require_class(self, "network.hidden", "dense")
     _require_no_kwargs(self, "network.hidden_kwargs", self.hidden == "dense")
-    for name in ("policy_layers", "value_layers"):
-      _require(self, name, "hold positive unit counts",
-               lambda layers: all(units > 0 for units in layers))
-    for name in ("init_output_factor", "init_std"):
-      _require(self, name, "be positive", lambda x: 0 < x < math.inf)
+    _require(self, (
+        "hold positive unit counts",
+        lambda layers: all(units > 0 for units in layers)),
+             "policy_layers", "value_layers")
+    _require(self, _POSITIVE, "init_output_factor", "init_std")
     _require_one_of(self, "activation", "tanh", "relu", "elu")
     _require_one_of(self, "conv", "nature", "impala")
     _require_one_of(self, "action_distribution", "gaussian",
@@ -162,121 +232,171 @@ class Network:
     _require_one_of(self, "initializer", "orthogonal", "glorot")
     if self.recurrent is not None:
       _require_one_of(self, "recurrent", "gru", "lstm")
-    _require(self, "frame_stack", "be at least 1", _at_least(1))
-    _require(self, "recurrent_units", "be at least 1", _at_least(1))
+    _require(self, _AT_LEAST_1, "frame_stack", "recurrent_units")
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-  """One experiment. Every `steps` counts all environments together."""
+  """One experiment.
+
+  Budgets and intervals count agent steps of all environments together.
+  """
 
   env: Env = dataclasses.field(default_factory=Env)
   algorithm: Algorithm = dataclasses.field(default_factory=Algorithm)
   network: Network = dataclasses.field(default_factory=Network)
-  steps: int = 1_000_000  # Budget; learning-rate schedules follow it.
-  extended_from: tuple[int, ...] = ()  # Budgets before; see --resume.
-  seed: int = 0  # Everything random in the run follows from it.
-  num_envs: int = 64  # Environments stepped together as one batch.
-  stagger: bool = True  # Truncate first episodes, so that not all end together.
-  num_workers: int | None = None  # Processes stepping them; None: one a core.
-  double_buffering: bool = False  # Half step while the others act, see build.
-  on_env_error: str = "restart"  # What fails, workers as well; or "raise".
-  env_timeout: float = 300.0  # Seconds for a batched step or a reset; 0: any.
-  max_env_restarts: int = 10  # In ten minutes; one more ends the run.
-  env_processes: bool = True  # False steps them in this process, for debugging.
-  data_parallel: bool = False  # Machines share the work of gradient steps.
-  device: str = "auto"  # That learns: "cpu", "gpu", or where it seems faster.
-  eager: bool = False  # Run operation by operation, for debugging.
-  report_every: int | None = None  # Steps; None: a hundredth of the budget.
-  eval_every: int | None = None  # Steps; None: a twentieth of the budget.
-  eval_episodes: int = 10  # Episodes of each evaluation, with the mean action.
-  histograms: bool = True  # Write some at each evaluation, for TensorBoard.
-  checkpoint_every: int | None = None  # Steps; None: a twentieth of the budget.
-  video_every: int | None = None  # Steps between films of training; None: none.
+  # Budget in steps. Learning rate schedules end with it.
+  steps: int = 1_000_000
+  # Earlier budgets, in steps, of a run that `--resume` has extended.
+  extended_from: tuple[int, ...] = ()
+  # Seed of all random numbers in the run.
+  seed: int = 0
+  # Number of environments that step together as one batch.
+  num_envs: int = 64
+  # Truncates the first episodes at different lengths, so that the episodes of
+  # different environments do not end at the same step.
+  stagger: bool = True
+  # Number of processes that step environments; null starts one per CPU core.
+  num_workers: int | None = None
+  # Reaction to a failed environment or worker process: "restart" replaces it,
+  # "raise" ends the run.
+  on_env_error: str = "restart"
+  # Seconds until a reset or a batched step counts as failed; 0 disables the
+  # limit.
+  env_timeout: float = 300.0
+  # Replacements within ten minutes after which a further failure ends the run.
+  max_env_restarts: int = 10
+  # False steps the environments in the training process, for debugging.
+  env_processes: bool = True
+  # Splits the gradient steps of PPO among the machines of a cluster. False
+  # computes all of them on every machine.
+  data_parallel: bool = False
+  # Device of the updates: "cpu", "gpu", or "auto" for the one that is
+  # estimated to be faster.
+  device: str = "auto"
+  # Executes TensorFlow operations one by one, for debugging.
+  eager: bool = False
+  # Steps between reports; null divides the budget into 100 intervals.
+  report_every: int | None = None
+  # Steps between evaluations; null divides the budget into 20 intervals.
+  eval_every: int | None = None
+  # Episodes per evaluation. The policy takes the mean action.
+  eval_episodes: int = 10
+  # Writes TensorBoard histograms with each evaluation.
+  histograms: bool = True
+  # Steps between checkpoints; null divides the budget into 20 intervals.
+  checkpoint_every: int | None = None
+  # Steps between videos of training episodes; null records no videos.
+  video_every: int | None = None
 
   def __post_init__(self):
     _require_one_of(self, "device", "auto", "cpu", "gpu")
     _require_one_of(self, "on_env_error", "restart", "raise")
-    _require(self, "env_timeout", "be at least 0", lambda x: 0 <= x < math.inf)
-    _require(self, "max_env_restarts", "be at least 0", _at_least(0))
+    _require(self, _AT_LEAST_0, "env_timeout", "max_env_restarts", "seed")
+    _require(self, _AT_LEAST_1, "steps", "num_envs", "eval_episodes")
+    _require(self, _AT_LEAST_1_OR_NULL, "num_workers", "report_every",
+             "eval_every", "checkpoint_every", "video_every")
     if self.data_parallel and self.algorithm.type != "ppo":
       raise ConfigError(
-          "`data_parallel` needs algorithm.type=ppo; others learn all on every "
-          f"machine. Received: {self.algorithm.type}.")
-    _require(self, "steps", "be at least 1", _at_least(1))
-    _require(self, "seed", "be at least 0", _at_least(0))
-    _require(self, "num_envs", "be at least 1", _at_least(1))
-    _require(self, "eval_episodes", "be at least 1", _at_least(1))
-    for name in ("num_workers", "report_every", "eval_every",
-                 "checkpoint_every", "video_every"):
-      _require(self, name, "be at least 1", _optional_at_least(1))
-    update_every, length, minibatch_size = (
-        self.algorithm.update_every, self.algorithm.segment_length,
-        self.algorithm.minibatch_size)
-    if update_every and update_every < self.num_envs:
+          "`data_parallel` needs algorithm.type=ppo; all machines compute the "
+          "complete updates of other algorithms. Received: "
+          f"{self.algorithm.type}.")
+    self._check_batch()
+
+  def _check_batch(self):
+    """Raises ConfigError unless the settings of an update fit each other."""
+    algorithm, network = self.algorithm, self.network
+    length, minibatch_size = algorithm.segment_length, algorithm.minibatch_size
+    if algorithm.update_every and algorithm.update_every < self.num_envs:
       raise ConfigError(
           f"`algorithm.update_every` must be at least num_envs = "
-          f"{self.num_envs}, an episode of each; or lower num_envs. Received: "
-          f"{update_every}.")
-    for name, used in (("recurrent", self.network.recurrent is not None),
-                       ("frame_stack", self.network.frame_stack > 1)):
-      if used and not length:
+          f"{self.num_envs}, one episode per environment. Raise it or lower "
+          f"num_envs. Received: {algorithm.update_every}.")
+    for name, enabled in (("recurrent", network.recurrent is not None),
+                          ("frame_stack", network.frame_stack > 1)):
+      if enabled and not length:
         raise ConfigError(
             f"With `network.{name}`, updates learn from segments: set "
             "algorithm.segment_length, and algorithm.update_every to null.")
-    if (self.network.recurrent and length and minibatch_size
-        and minibatch_size % length):
+    if not (length and minibatch_size):
+      return
+    if network.recurrent and minibatch_size % length:
       raise ConfigError(
-          f"With `network.recurrent`, minibatches are of whole segments, so "
-          f"`algorithm.minibatch_size` must be a multiple of segment_length = "
+          "With `network.recurrent`, minibatches consist of whole segments, so "
+          "`algorithm.minibatch_size` must be a multiple of segment_length = "
           f"{length}. Received: {minibatch_size}.")
-    if length and minibatch_size and self.num_envs * length % minibatch_size:
+    if self.num_envs * length % minibatch_size:
       raise ConfigError(
           f"`algorithm.minibatch_size` must divide num_envs * segment_length = "
           f"{self.num_envs} * {length} = {self.num_envs * length}. Received: "
           f"{minibatch_size}.")
 
   def every(self, name: str) -> int:
-    """Steps between two reports, evaluations or checkpoints."""
-    parts = {"report_every": 100, "eval_every": 20, "checkpoint_every": 20}
-    return getattr(self, name) or max(1, self.steps // parts[name])
+    """Returns the steps between two reports, evaluations or checkpoints.
+
+    Args:
+      name: Setting "report_every", "eval_every" or "checkpoint_every".
+    Returns:
+      Value of the setting, or its default fraction of the budget, in steps.
+    """
+    intervals = {"report_every": 100, "eval_every": 20, "checkpoint_every": 20}
+    return getattr(self, name) or max(1, self.steps // intervals[name])
 
   @property
-  def most_incidents(self) -> int:
-    """Failures of environments and workers that the run survives."""
+  def max_failures(self) -> int:
+    """Failures of environments and workers that do not end the run."""
     return self.max_env_restarts if self.on_env_error == "restart" else 0
 
   @property
-  def names_classes(self) -> bool:
-    """Whether the run is made of classes of the user's own, too."""
+  def has_custom_classes(self) -> bool:
+    """Whether backend, algorithm or hidden layers are a user's own classes."""
     return ":" in (self.env.backend + self.algorithm.type + self.network.hidden)
 
   def workers(self, cores: int) -> int:
-    """Processes that step environments, on a machine with so many cores."""
+    """Returns the number of processes that step environments.
+
+    Args:
+      cores: Number of CPU cores of the machine.
+    """
     return min(self.num_workers or cores, self.num_envs)
 
-  def override(self, changes: dict[str, Any]) -> Config:
-    """Return a copy with dotted keys such as "env.id" set to new values."""
+  def override(self, changes: Mapping[str, Any]) -> Config:
+    """Returns a copy with some settings changed.
+
+    Args:
+      changes: New values by dotted keys, such as "env.id".
+    Raises:
+      ConfigError: If a key is unknown or the new values are invalid.
+    """
     data = config_parsing.to_data(self)
-    for key, value in changes.items():
-      *parents, leaf = key.split(".")
-      place: Any = data
-      kind: Any = Config
-      for part in parents:
-        if dataclasses.is_dataclass(kind):
-          config_parsing.check_known(kind, part, key)
-          kind = typing.get_type_hints(kind)[part]
-        place = place.setdefault(part, {})
-        if not isinstance(place, dict):
-          raise ConfigError(f"{key}: '{part}' has no fields of its own.")
-      if dataclasses.is_dataclass(kind):
-        config_parsing.check_known(kind, leaf, key)
-      place[leaf] = value
+    for key, value in without_removed(changes).items():
+      config_parsing.assign(Config, data, key, value)
     return from_data(data)
 
 
+def without_removed(settings: Mapping[str, Any]) -> dict[str, Any]:
+  """Returns the settings without double_buffering, which no longer exists.
+
+  Prints a note if it was enabled.
+
+  Args:
+    settings: Values by dotted keys, possibly from an earlier version.
+  """
+  if settings.get("double_buffering", False) is not False:
+    _print_note("double_buffering was removed. All environments step together, "
+                "with the same results.")
+  return {key: value for key, value in settings.items()
+          if key != "double_buffering"}
+
+
+@functools.cache  # Several parts of a command load the same config.
+def _print_note(text: str):
+  print(f"Note: {text}", file=sys.stderr)
+
+
 def flat(config: Config) -> dict[str, bool | int | float | str]:
-  """Return all values by their dotted keys, as text what is no scalar."""
+  """Returns all values by dotted keys, and values that are no scalars as JSON.
+  """
   values = {}
   def add(data, prefix):
     for key, value in data.items():
@@ -290,17 +410,36 @@ def flat(config: Config) -> dict[str, bool | int | float | str]:
 
 
 def from_data(data: Any) -> Config:
-  """Build a config from plain data, checking every name, type and value."""
+  """Builds a config from plain data.
+
+  Args:
+    data: Nested dicts of settings. Missing settings have their defaults.
+  Raises:
+    ConfigError: If a name, a type or a value is wrong.
+  """
+  if isinstance(data, dict):
+    data = without_removed(data)
   return config_parsing.convert(Config, data, "")
 
 
 def dump(config: Config) -> str:
-  """Return the YAML text that `load` reads back."""
+  """Returns the YAML text of a config, which `load` can read.
+
+  Raises:
+    ConfigError: If the config contains something else than plain data.
+  """
   return yaml.safe_dump(config_parsing.to_data(config), sort_keys=False)
 
 
 def load(text: str, source: str) -> Config:
-  """Parse the text of a `config.yaml`; `source` names it in errors."""
+  """Builds a config from the text of a `config.yaml`.
+
+  Args:
+    text: YAML.
+    source: Name of the file, for error messages.
+  Raises:
+    ConfigError: If the text is no valid config.
+  """
   try:
     config = from_data(config_parsing.parse(text))
     config_parsing.to_data(config)
@@ -310,7 +449,15 @@ def load(text: str, source: str) -> Config:
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-  """Split `key=value` from the command line; the value is read as YAML."""
+  """Splits `key=value` from the command line.
+
+  Args:
+    text: Dotted key, equals sign, and a value in YAML.
+  Returns:
+    Key and value.
+  Raises:
+    ConfigError: If the text has another form.
+  """
   key, equals, value = text.partition("=")
   if not equals or not key:
     raise ConfigError(
@@ -323,25 +470,28 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def setting(key: str, value: Any) -> str:
-  """Return the `key=value` that `parse_setting` splits into these again."""
-  # As YAML has it: of JSON, 1e-05 would be a text.
+  """Returns the `key=value` from which `parse_setting` reads a setting."""
+  # In YAML rather than JSON, because YAML reads JSON's 1e-05 as a text.
   text = yaml.safe_dump(value, default_flow_style=True, width=1e9)
   return f"{key}={text.partition(chr(10))[0]}"
 
 
-def _require(config: Any, name: str, rule: str, holds: typing.Callable):
-  value = getattr(config, name)
-  if not holds(value):
-    raise ConfigError(f"`{name}` must {rule}. Received: {value!r}.")
+def _require(config: Any, rule: _Rule, *names: str):
+  """Raises ConfigError unless a rule holds for all of these fields."""
+  text, holds = rule
+  for name in names:
+    value = getattr(config, name)
+    if not holds(value):
+      raise ConfigError(f"`{name}` must {text}. Received: {value!r}.")
 
 
 def _require_one_of(config: Any, name: str, *choices: str):
-  _require(config, name, f"be one of {', '.join(choices)}",
-           lambda x: x in choices)
+  _require(config, (
+      f"be one of {', '.join(choices)}", lambda x: x in choices), name)
 
 
-def _require_named(config: Any, setting: str, *choices: str):
-  """Raise a ConfigError unless it is one of ours, or the name of a class."""
+def _require_class(config: Any, setting: str, *choices: str):
+  """Raises ConfigError unless a field is a choice or names a custom class."""
   value = getattr(config, setting.rpartition(".")[2])
   if value not in choices and not all(value.partition(":")):
     raise ConfigError(
@@ -351,15 +501,8 @@ def _require_named(config: Any, setting: str, *choices: str):
 
 
 def _require_no_kwargs(config: Any, setting: str, builtin: bool):
+  """Raises ConfigError if a built-in class has arguments."""
   kwargs = getattr(config, setting.rpartition(".")[2])
   if builtin and kwargs:
     raise ConfigError(
         f"`{setting}` are for a class of your own. Received: {kwargs!r}.")
-
-
-def _at_least(low: int):
-  return lambda value: value >= low
-
-
-def _optional_at_least(low: int):
-  return lambda value: value is None or value >= low

@@ -1,6 +1,7 @@
-"""From YAML to plain data to dataclasses and back, checking everything.
+"""Conversion between YAML, plain data and dataclasses, with strict checks.
 
-Whatever is unknown is an error that says where it is, and what was meant.
+Errors state the dotted key of an unknown or invalid setting, and suggest the
+most similar known name.
 """
 
 from __future__ import annotations
@@ -15,27 +16,27 @@ from typing import Any
 
 import yaml
 
-_MOST_DEPTH = 50  # Of lists and dicts in each other.
+_MAX_DEPTH = 50  # Nesting levels of lists and dicts.
 _SCALARS = (bool, int, float, str, type(None))
 
 
 class ConfigError(ValueError):
-  """A setting is unknown, has the wrong type, or can't work."""
+  """A setting is unknown, has the wrong type, or has an invalid value."""
 
 
 class _Loader(yaml.SafeLoader):
-  """Builds numbers, texts, lists and dicts, of no more than is written down.
+  """Builds numbers, texts, lists and dicts, without aliases.
 
-  Short texts with aliases stand for data that no memory can hold.
+  A short text with aliases can describe more data than fits into memory.
   """
 
   _depth = 0
 
   def compose_node(self, parent, index):
     if self.check_event(yaml.AliasEvent):
-      raise yaml.YAMLError("There must be no aliases (*name).")
-    if self._depth == _MOST_DEPTH:
-      raise yaml.YAMLError(f"It is nested more than {_MOST_DEPTH} times.")
+      raise yaml.YAMLError("Aliases (*name) are not allowed.")
+    if self._depth == _MAX_DEPTH:
+      raise yaml.YAMLError(f"The data has more than {_MAX_DEPTH} levels.")
     self._depth += 1
     node = super().compose_node(parent, index)
     self._depth -= 1
@@ -43,23 +44,27 @@ class _Loader(yaml.SafeLoader):
 
 
 def parse(text: str) -> Any:
-  """Read YAML, by which no code is run.
+  """Reads YAML without executing code.
 
+  Args:
+    text: YAML with scalars, lists and dicts.
+  Returns:
+    Plain data.
   Raises:
-    ConfigError: If it can't be read.
+    ConfigError: If the text is no such YAML.
   """
   try:
     return yaml.load(text, _Loader)
   except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError,
           yaml.YAMLError) as error:
-    raise ConfigError(str(error) or "It can't be read.") from None
+    raise ConfigError(str(error) or "The YAML is invalid.") from None
 
 
 def to_data(value: Any) -> Any:
-  """Return dataclasses, dicts and lists as dicts, lists and scalars.
+  """Returns dataclasses, dicts and lists as dicts, lists and scalars.
 
   Raises:
-    ConfigError: If there is anything else in them.
+    ConfigError: If the value contains any other type.
   """
   if dataclasses.is_dataclass(value):
     return {field.name: to_data(getattr(value, field.name))
@@ -74,63 +79,118 @@ def to_data(value: Any) -> Any:
                     f"dicts. Received: {value!r}.")
 
 
-def convert(kind: Any, value: Any, key: str) -> Any:
-  """Check `value` against a type hint; only lossless conversions happen."""
-  where = key or "config"
-  if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-    if not isinstance(value, dict):
-      raise ConfigError(f"{where}: expected fields. Received: {value!r}.")
-    hints = typing.get_type_hints(kind)
-    fields = {}
-    for name, item in value.items():
-      path = f"{key}.{name}" if key else str(name)
-      check_known(kind, str(name), path)
-      fields[name] = convert(hints[name], item, path)
-    needed = [field.name for field in dataclasses.fields(kind) if (
-        field.default is field.default_factory is dataclasses.MISSING)]
-    if missing := [name for name in needed if name not in fields]:
-      raise ConfigError(f"{where} lacks {', '.join(missing)}.")
-    return kind(**fields)
-  if kind is Any:
+def assign(dataclass: type, data: dict[str, Any], key: str, value: Any):
+  """Sets one value in the plain data of a dataclass.
+
+  Args:
+    dataclass: Type of the data.
+    data: Nested dicts, which change in place.
+    key: Dotted key of the value, such as "env.id".
+    value: Plain data.
+  Raises:
+    ConfigError: If the dataclass has no such field.
+  """
+  *parents, leaf = key.split(".")
+  target: Any = data
+  target_type: Any = dataclass
+  for name in parents:
+    if dataclasses.is_dataclass(target_type):
+      _check_field(target_type, name, key)
+      target_type = typing.get_type_hints(target_type)[name]
+    target = target.setdefault(name, {})
+    if not isinstance(target, dict):
+      raise ConfigError(f"{key}: '{name}' has no fields of its own.")
+  if dataclasses.is_dataclass(target_type):
+    _check_field(target_type, leaf, key)
+  target[leaf] = value
+
+
+def convert(expected: Any, value: Any, key: str) -> Any:
+  """Converts plain data to a type, as far as this loses no information.
+
+  Args:
+    expected: Dataclass, or type hint of a field.
+    value: Plain data.
+    key: Dotted key of the value, for error messages; "" at the top.
+  Returns:
+    Value of the expected type.
+  Raises:
+    ConfigError: If the value does not fit.
+  """
+  name = key or "config"
+  if dataclasses.is_dataclass(expected) and isinstance(expected, type):
+    return _convert_fields(expected, value, key)
+  if expected is Any:
     return value
-  origin, args = typing.get_origin(kind), typing.get_args(kind)
+  origin, args = typing.get_origin(expected), typing.get_args(expected)
   if origin in (types.UnionType, typing.Union):
     return None if value is None else convert(args[0], value, key)
   if origin in (tuple, list) and isinstance(value, (list, tuple)):
     return origin(convert(args[0], item, key) for item in value)
   if origin is dict and isinstance(value, dict):
-    return {name: convert(args[1], item, f"{where}.{name}")
-            for name, item in value.items()}
-  if isinstance(value, str) and kind in (int, float):
-    # YAML reads 3e-4 as text: it wants 3.0e-4.
-    for number_type in (int, float):
+    return {item_key: convert(args[1], item, f"{name}.{item_key}")
+            for item_key, item in value.items()}
+  if expected in (int, float):
+    value = _convert_number(expected, value)
+  is_bool = isinstance(value, bool)
+  if (isinstance(expected, type) and isinstance(value, expected)
+      and is_bool == (expected is bool)):
+    return value
+  type_name = getattr(origin or expected, "__name__", str(expected))
+  raise ConfigError(
+      f"`{name}` must be of type {type_name}. Received: {value!r}.")
+
+
+def _convert_fields(dataclass: type, data: Any, key: str) -> Any:
+  """Builds a dataclass from a dict of its fields."""
+  name = key or "config"
+  if not isinstance(data, dict):
+    raise ConfigError(f"{name}: expected fields. Received: {data!r}.")
+  hints = typing.get_type_hints(dataclass)
+  values = {}
+  for field_name, value in data.items():
+    field_key = f"{key}.{field_name}" if key else str(field_name)
+    _check_field(dataclass, str(field_name), field_key)
+    values[field_name] = convert(hints[field_name], value, field_key)
+  required = [field.name for field in dataclasses.fields(dataclass) if (
+      field.default is field.default_factory is dataclasses.MISSING)]
+  if missing := [each for each in required if each not in values]:
+    raise ConfigError(f"{name} lacks {', '.join(missing)}.")
+  return dataclass(**values)
+
+
+def _convert_number(number_type: type, value: Any) -> Any:
+  """Converts texts and numbers that lose nothing; returns others unchanged."""
+  if isinstance(value, str):
+    # YAML reads 3e-4 as a text; only 3.0e-4 is a YAML number.
+    for parsed_type in (int, float):
       try:
-        value = number_type(value)
+        value = parsed_type(value)
         break
       except ValueError:
         pass
-  if isinstance(value, kind if isinstance(kind, type) else ()):
-    if not (kind is int and isinstance(value, bool)):
-      return value
-  number = isinstance(value, (int, float)) and not isinstance(value, bool)
-  if kind is float and number:
+  if isinstance(value, bool) or not isinstance(value, (int, float)):
+    return value
+  if number_type is float:
     return float(value)
-  if kind is int and number and math.isfinite(value) and value == int(value):
-    return int(value)
-  expected = getattr(origin or kind, "__name__", str(kind))
-  raise ConfigError(f"`{where}` must be of type {expected}. "
-                    f"Received: {value!r}.")
+  return int(value) if math.isfinite(value) and value == int(value) else value
 
 
-def check_known(kind: Any, name: str, key: str):
-  """Raise a ConfigError unless a dataclass has a field of this name."""
-  names = [field.name for field in dataclasses.fields(kind)]
+def _check_field(dataclass: Any, name: str, key: str):
+  """Raises ConfigError unless a dataclass has a field of this name."""
+  names = [field.name for field in dataclasses.fields(dataclass)]
   if name not in names:
     hint = did_you_mean(name, names) or f" It has: {', '.join(names)}."
-    raise ConfigError(f"{key}: {kind.__name__} has no field '{name}'.{hint}")
+    raise ConfigError(
+        f"{key}: {dataclass.__name__} has no field '{name}'.{hint}")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-  """Return a hint such as " Did you mean 'x'?", or nothing."""
+  """Returns a hint such as " Did you mean 'x'?", or "" without a similar name.
+
+  Args:
+    name: Unknown name.
+    known: Known names.
+  """
   close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
   return f" Did you mean '{close[0]}'?" if close else ""

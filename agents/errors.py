@@ -1,25 +1,25 @@
-"""The root of errors whose message says it all, without our traceback."""
+"""Errors with complete messages, which need no traceback of this package."""
 
 
 class RunError(RuntimeError):
-  """Something outside this code went wrong: message says what and where."""
+  """A run failed for a reason outside of this package."""
 
-  exit_code = 1  # Of a program that this error ends.
+  exit_code = 1  # Exit code of a command that ends with this error.
 
 
 class EnvironmentsError(RunError):
-  """Environments failed while the trainer itself is as it was."""
+  """Environments failed, and the state of the trainer did not change."""
 
 
 class MachineLost(EnvironmentsError):
-  """Another machine does not take part any more."""
+  """The connection to another machine of the cluster was lost."""
 
 
 class MachinesDiffer(RunError):
-  """Machines that should do the same don't."""
+  """The machines of a cluster computed different results."""
 
 
 class TrainingDiverged(RunError):
-  """An update led to what is not a finite number."""
+  """An update produced a metric that is not finite."""
 
   exit_code = 3

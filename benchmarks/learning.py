@@ -35,7 +35,7 @@ def make_parser(doc: str | None, configs: str, results: str,
       doc, configs=configs, seeds="0-4", **options)
   parser.add_argument("--steps", type=float,
                       help="environment steps of a run; None: the config's")
-  parser.add_argument("--at_once", type=int, default=pool.cores(),
+  parser.add_argument("--at_once", type=int, default=pool.num_cores(),
                       help="number of simultaneous runs, with a core each; a "
                       "single run has all cores")
   parser.add_argument("--episodes", type=int, default=100,

@@ -116,7 +116,7 @@ def main(argv: list[str] | None = None):
       "Stable-Baselines3, its defaults": train_sb3(*options)}
   print(f"\n{table(curves)}\n")
   plot(curves, f"{config.env.id} ({args.config}), {config.steps:,} steps, "
-       f"{pool.cores()} cores", pathlib.Path(args.out))
+       f"{pool.num_cores()} cores", pathlib.Path(args.out))
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def main(argv: list[str] | None = None):
                       help="Markdown file to write")
   args = parser.parse_args(argv)
   machine.warn_if_busy()
-  config, cores = training.load_config(args.config), pool.cores()
+  config, cores = training.load_config(args.config), pool.num_cores()
   environments = ({} if args.only == "advice" else
                   scaling_points.environments(config, cores))
   choices = ([] if args.only == "envs" else

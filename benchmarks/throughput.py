@@ -216,7 +216,7 @@ def main(argv: list[str] | None = None):
     return
   machine.warn_if_busy()
   report: dict[str, Any] = {
-      "cores": pool.cores(), "load": os.getloadavg()[0], "configs": {}}
+      "cores": pool.num_cores(), "load": os.getloadavg()[0], "configs": {}}
   for name in names:  # Each in a process of its own, as users train.
     report["configs"][name] = command_line.measure_in_child(
         "benchmarks.throughput", "--measure", "--configs", name, "--peers",

@@ -1,8 +1,7 @@
-"""Named experiments: `CONFIG` in one small module each.
+"""Named configs: one experiment per module, as a constant `CONFIG`.
 
-Each states only what differs from `default`, and why. Most also have an
-`EXPECTED`, which is what README.md says under Results.
-"""
+A module states the differences from another config, and their reasons. Most
+modules have a constant `EXPECTED` with the results in README.md."""
 
 from __future__ import annotations
 
@@ -19,45 +18,49 @@ from agents import config_parsing
 
 
 class Expected(NamedTuple):
-  """What came of a config: final policies, with the mean action."""
+  """Results of a config at the end of training, with the mean action."""
 
-  score: float  # Mean over the seeds.
-  std: float | None  # None of one seed.
-  seeds: int
-  minutes: float  # That a run takes on at most two CPU cores.
+  score: float  # Mean return over the seeds.
+  std: float | None  # Standard deviation over the seeds; None for one seed.
+  seeds: int  # Number of runs.
+  minutes: float  # Duration of a run on at most two CPU cores.
 
 
 def names() -> list[str]:
-  """Return the names of all named configs."""
+  """Returns the names of all named configs."""
   return sorted(module.name for module in pkgutil.iter_modules(__path__)
                 if not module.ispkg)
 
 
 def about(name: str) -> tuple[str, Expected | None]:
-  """Return the first line of a named config's file, and what to expect."""
+  """Returns the description of a named config, and its results if known.
+
+  Args:
+    name: Name of the config, such as "cheetah".
+  """
   module = importlib.import_module(f"{__name__}.{name}")
   first, _, _ = str(module.__doc__).partition("\n")
   return first, getattr(module, "EXPECTED", None)
 
 
 def load(name: str) -> tuple[str, config_lib.Config]:
-  """Find a config by its name, or by the path of a user's own file.
+  """Loads a named config, or the config in a user's own file.
 
   Args:
-    name: Such as "cheetah", or "path/to/file.py" with a `CONFIG` in it.
+    name: Name such as "cheetah", or path of a Python file with a `CONFIG`.
   Returns:
-    The name for the run folder, and the config.
+    Last part of the run folder's name, and the config.
   Raises:
-    ConfigError: If there is no such config.
+    ConfigError: If the config does not exist, or its file fails.
   """
   if name.endswith(".py") or os.sep in name:
     path = os.path.expanduser(name)
     spec = importlib.util.spec_from_file_location("user_config", path)
     if not (spec and spec.loader and os.path.isfile(path)):
       raise config_lib.ConfigError(
-          f"--config {name}: there is no Python file of this name.")
+          f"--config {name}: no Python file has this name.")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # Where dataclasses look it up.
+    sys.modules[spec.name] = module  # Dataclasses look up their module.
     try:
       spec.loader.exec_module(module)
     except Exception as error:
@@ -71,7 +74,7 @@ def load(name: str) -> tuple[str, config_lib.Config]:
   else:
     hint = config_parsing.did_you_mean(name, names())
     raise config_lib.ConfigError(
-        f"--config {name}: no such config.{hint} There are: "
+        f"--config {name}: no such config.{hint} Configs: "
         f"{', '.join(names())}; or give the path of your own file.")
   config = getattr(module, "CONFIG", None)
   if not isinstance(config, config_lib.Config):

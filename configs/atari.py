@@ -1,10 +1,11 @@
-"""Atari from pixels: any game, by `--set env.id=ALE/...`.
+"""Atari from pixels: select a game with `--set env.id=ALE/...`.
 
-Schulman et al. (2017), in the version of most implementations: rewards by their
-sign, as games count so differently, a step of four frames, and a small clip
-range. Games are without sticky actions, and losing a life does not end an
-episode: with Gymnasium's wrapper it would begin a new game. Needs `pip install
-'batch-ppo[atari]'`."""
+The settings follow Schulman et al. (2017), in the version of most
+implementations. Rewards are clipped to their sign, because games score
+differently. An agent step lasts four frames, and the clip range is small.
+Actions are not sticky, and losing a life does not end an episode, because
+Gymnasium's wrapper would then start a new game.
+Needs `pip install 'batch-ppo[atari]'`."""
 
 from agents.configs import default
 

@@ -1,8 +1,7 @@
 """CartPole-v1: discrete actions; the classic without MuJoCo.
 
-Few environments, so that a small budget has many updates, and these may be
-large ones: it is an easy task.
-"""
+With few environments, a small budget contains many updates. The task is easy,
+so the learning rate can be high."""
 
 from agents.configs import default
 

@@ -1,4 +1,4 @@
-"""A few seconds on real MuJoCo, to see whether everything runs."""
+"""Trains on MuJoCo for a few seconds, to check the installation."""
 
 from agents.configs import default
 

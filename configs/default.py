@@ -1,9 +1,8 @@
-"""What all configs share; the defaults in `agents/config.py` with reasons.
+"""Settings that all configs share: the defaults of `agents/config.py`.
 
-Many small gradient steps on each segment, values and advantages recomputed at
-every epoch, and little initial exploration, as the best published scores have
-it. docs/results.md says what each is worth.
-"""
+They combine many small gradient steps per batch, values and advantages that are
+recomputed before each epoch, and little initial exploration, like the best
+published scores. docs/results.md gives the effect of each setting."""
 
 from agents import config
 

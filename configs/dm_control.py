@@ -1,7 +1,7 @@
-"""DeepMind Control: any of its tasks, by `--set env.id=dm_control/...`.
+"""DeepMind Control: select a task with `--set env.id=dm_control/...`.
 
-Rewards lie in [0, 1], and episodes last 1000 steps. Needs `pip install
-'batch-ppo[dm-control]'`."""
+Rewards lie in [0, 1], and episodes last 1000 steps.
+Needs `pip install 'batch-ppo[dm-control]'`."""
 
 from agents.configs import default
 

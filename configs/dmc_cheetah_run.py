@@ -1,4 +1,4 @@
-"""dm_control/cheetah-run-v0: run up to ten metres a second."""
+"""dm_control/cheetah-run-v0: run at up to ten metres per second."""
 
 from agents.configs import dm_control
 

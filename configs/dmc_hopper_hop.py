@@ -1,4 +1,4 @@
-"""dm_control/hopper-hop-v0: hop; what is tried at first earns nothing."""
+"""dm_control/hopper-hop-v0: hop; early attempts earn no reward."""
 
 from agents.configs import dm_control
 

@@ -1,5 +1,4 @@
-"""dm_control/humanoid-stand-v0: stand up, with 21 joints; takes long to begin.
-"""
+"""dm_control/humanoid-stand-v0: stand up with 21 joints; slow at the start."""
 
 from agents.configs import dm_control
 

@@ -1,8 +1,7 @@
-"""Hopper-v5: one leg, ends when it falls.
+"""Hopper-v5: one leg; episodes end when it falls.
 
-Normalized advantages left one of three tuning seeds at 1020: 2142 on average,
-against 3148 over four seeds with advantages as they are.
-"""
+With normalized advantages, one of three tuning seeds stayed at 1020, and the
+mean was 2142. Without normalization, the mean of four seeds was 3148."""
 
 from agents.configs import default
 

@@ -1,7 +1,7 @@
 """Pendulum-v1: swing up; the classic without MuJoCo.
 
-Rewards arrive within a second, so look less far ahead, and few steps are
-needed, so learn faster."""
+Rewards follow within a second, so the discount is lower. Few steps are
+sufficient, so the learning rate is higher."""
 
 from agents.configs import default
 

@@ -1,8 +1,9 @@
-"""CartPole-v1: seen in its pictures alone, which have to be drawn.
+"""CartPole-v1: observed as rendered images only.
 
-Speeds are seen in stacked frames. Drawing takes most of the time, and then the
-convolutions: fewer environments than of numbers, and fewer passes in larger
-minibatches, as with Atari. Pixels need no normalizing, they are divided by 255.
+Stacked frames make speeds visible. Rendering takes most of the time, and
+convolutions most of the rest. So this config uses fewer environments, fewer
+epochs and larger minibatches, as for Atari. The networks divide pixels by 255
+instead of normalizing them.
 Needs `pip install 'batch-ppo[pixels]'`."""
 
 from agents.configs import default

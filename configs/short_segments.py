@@ -1,11 +1,11 @@
-"""More environments and shorter segments, for robots that run in the open.
+"""More environments and shorter segments, for robots that run on open ground.
 
-Each update still learns from 2048 steps, but of more different moments, as
-consecutive steps of one robot look alike, so that a gradient step may be
-longer: 1.5 times the default's made 7840 on HalfCheetah, 2 times 6906 (two
-tuning seeds each), which has gone further since. docs/results.md has all
-trials; Hopper and Walker2d, which fall while they learn, became less reliable.
-"""
+Each update still learns from 2048 steps, but at more different moments.
+Consecutive steps of one robot resemble each other, so this batch allows a
+higher learning rate. 1.5 times the default rate reached 7840 on HalfCheetah,
+and 2 times reached 6906 (two tuning seeds each); the config of HalfCheetah has
+improved since then. docs/results.md lists all trials. Hopper and Walker2d,
+which fall during learning, became less reliable."""
 
 from agents.configs import default
 

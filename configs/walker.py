@@ -1,8 +1,7 @@
-"""Walker2d-v5: two legs, ends when it falls.
+"""Walker2d-v5: two legs; episodes end when it falls.
 
-With a step size that follows the KL divergence four tuning seeds made 3807 to
-4424; without it five other ones made 3400 +- 684.
-"""
+With a learning rate that follows the KL divergence, four tuning seeds reached
+3807 to 4424. Without it, five other seeds reached 3400 +- 684."""
 
 from agents.configs import default
 

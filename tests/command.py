@@ -1,4 +1,4 @@
-"""Runs the command line as users do, in its own process."""
+"""Runs commands in processes of their own, and compares run folders."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from agents.training.run_folder import checkpoint
 
 ROOT = pathlib.Path(__file__).parent.parent
 
-# Pendulum in four environments; episodes end after every fourth update.
+# Four pendulum environments. Episodes end after every fourth update.
 SMALL = ("--config", "pendulum", "--set", "num_envs=4", "--set",
          "algorithm.segment_length=50", "--set", "algorithm.minibatch_size=50",
          "--set", "algorithm.update_epochs=2", "--set", "eval_episodes=3",
          "--set", "stagger=false")
 SMALL_STEPS = 2_000
-# Likewise by the algorithm of 2017; six episodes of 20 steps an update. Eager,
-# because compiling would take longer than so few updates.
+# The same with the algorithm of 2017, with six episodes of 20 steps per update.
+# Eager, because compilation takes longer than these updates.
 PAPER = ("--config", "pendulum", "--preset", "paper", "--seed", "1", "--eager",
          "--set", "num_envs=4", "--set", "algorithm.update_every=6", "--set",
          "algorithm.update_epochs=2", "--set", "env.max_length=20", "--set",
@@ -33,7 +33,7 @@ PAPER_STEPS = 500
 
 def run(script: str, *args: str, cwd: pathlib.Path) -> (
     subprocess.CompletedProcess):
-  """Run `train.py` or `visualize.py` to its end."""
+  """Runs `train.py` or `visualize.py` to its end."""
   process = start(script, *args, cwd=cwd)
   output, _ = process.communicate(timeout=600)
   return subprocess.CompletedProcess(args, process.returncode, output)
@@ -41,6 +41,7 @@ def run(script: str, *args: str, cwd: pathlib.Path) -> (
 
 def start(script: str, *args: str, cwd: pathlib.Path,
           variables: dict[str, str] | None = None) -> subprocess.Popen:
+  """Starts a script, with additional environment variables."""
   return subprocess.Popen(
       [sys.executable, str(ROOT / script), *map(str, args)], cwd=cwd,
       env={**os.environ, **(variables or {})}, stdout=subprocess.PIPE,
@@ -48,13 +49,13 @@ def start(script: str, *args: str, cwd: pathlib.Path,
 
 
 def run_folder(logdir: pathlib.Path) -> pathlib.Path:
-  """Return the only run folder in a logdir."""
+  """Returns the only run folder in a logdir."""
   folder, = logdir.iterdir()
   return folder
 
 
 def rows(folder: pathlib.Path) -> list[dict]:
-  """Return what `metrics.jsonl` says, times aside."""
+  """Returns the rows of `metrics.jsonl` without fields that depend on time."""
   times = "seconds", "steps_per_second", "step_limit"
   return [{name: value for name, value in json.loads(line).items()
            if name not in times and not name.endswith("_share")}
@@ -63,10 +64,10 @@ def rows(folder: pathlib.Path) -> list[dict]:
 
 def interrupt(process: subprocess.Popen, signum: signal.Signals,
               folder_ready, patience: float = 60.0) -> tuple[int, str]:
-  """Send a signal once `folder_ready()` is true; return code and output."""
+  """Sends a signal once `folder_ready()` is true; returns code and output."""
   deadline = time.monotonic() + patience
   while not folder_ready() and process.poll() is None:
-    assert time.monotonic() < deadline, "The run did not get going."
+    assert time.monotonic() < deadline, "The run did not start."
     time.sleep(0.05)
   process.send_signal(signum)
   output, _ = process.communicate(timeout=patience)
@@ -74,15 +75,16 @@ def interrupt(process: subprocess.Popen, signum: signal.Signals,
 
 
 def assert_same_checkpoints(first: pathlib.Path, second: pathlib.Path):
-  """Compare the newest checkpoints bit for bit, times aside."""
+  """Compares the newest checkpoints bit for bit, except for times."""
   first, second = (checkpoint.newest(folder / "checkpoints")
                    for folder in (first, second))
   assert first.name == second.name
-  (arrays, facts), (others, other_facts) = map(
+  (arrays, metadata), (other_arrays, other_metadata) = map(
       checkpoint.load, (first, second))
-  assert arrays.keys() == others.keys()
+  assert arrays.keys() == other_arrays.keys()
   for name in arrays:
-    np.testing.assert_array_equal(arrays[name], others[name], err_msg=name)
-    assert arrays[name].tobytes() == others[name].tobytes(), name
+    array, other = arrays[name], other_arrays[name]
+    np.testing.assert_array_equal(array, other, err_msg=name)
+    assert array.tobytes() == other.tobytes(), name
   for name in ("step", "done", "scores", "lengths", "reward_parts"):
-    assert facts[name] == other_facts[name]
+    assert metadata[name] == other_metadata[name]

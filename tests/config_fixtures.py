@@ -1,4 +1,4 @@
-"""Named configs, as far as their environments can be built here."""
+"""Named configs with environments that are installed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from agents.environments.making import third_party
 
 
 def config(name: str) -> config_lib.Config:
-  """Return a named config, or skip the test that needs what isn't installed."""
-  _, found = configs.load(name)
-  family = third_party.find(found.env.id)
+  """Returns a named config; skips the test if its packages are missing."""
+  _, loaded = configs.load(name)
+  family = third_party.find(loaded.env.id)
   for module in family.modules if family else ():
     pytest.importorskip(module)
-  if found.env.wrappers:
+  if loaded.env.wrappers:
     pytest.importorskip("cv2")
-  return found
+  return loaded

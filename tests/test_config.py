@@ -1,4 +1,4 @@
-"""Configs are plain data, and mistakes in them are found at once."""
+"""Configs are plain data, and invalid settings are errors at once."""
 
 import dataclasses
 import math
@@ -11,7 +11,7 @@ import yaml
 from agents import config as config_lib
 from agents import config_parsing
 
-# The keys that users meet in commands and in documentation.
+# Public keys, which commands and documentation name.
 _KEYS = """
     env.id env.kwargs env.max_length num_envs num_workers steps seed eval_every
     eval_episodes checkpoint_every algorithm.segment_length
@@ -29,7 +29,7 @@ def _look_up(data, key):
 
 
 def _leaves(data, prefix=""):
-  """Yield (dotted key, value) of everything in the data."""
+  """Yields dotted key and value of all leaves."""
   for key, value in data.items():
     if isinstance(value, dict) and value:
       yield from _leaves(value, f"{prefix}{key}.")
@@ -39,7 +39,7 @@ def _leaves(data, prefix=""):
 
 @pytest.fixture
 def config():
-  """Differs from the default everywhere."""
+  """Config with another value than the default for each setting."""
   return config_lib.Config().override({
       "env.id": "Ant-v5", "env.kwargs": {"a": 1, "b": [1.5, None], "c": {}},
       "env.max_length": 7, "env.action_repeat": 2, "env.random_start": 3,
@@ -70,28 +70,28 @@ def config():
       "network.share_core": False, "steps": 12, "extended_from": [6],
       "seed": 13, "num_envs": 8, "num_workers": 2, "env_processes": False,
       "on_env_error": "raise", "env_timeout": 7.5, "max_env_restarts": 6,
-      "double_buffering": True, "stagger": False,
+      "stagger": False,
       "device": "cpu", "eager": True, "report_every": 3, "eval_every": 4,
       "eval_episodes": 5, "checkpoint_every": 6, "histograms": False,
       "video_every": 5})
 
 
 @pytest.mark.parametrize("key", _KEYS)
-def test_keys_are_there(key):
+def test_public_keys_exist(key):
   _look_up(config_parsing.to_data(config_lib.Config()), key)
 
 
-def test_fixture_differs_everywhere(config):
+def test_fixture_differs_from_the_default_in_all_settings(config):
   default = config_parsing.to_data(config_lib.Config())
   same = [key for key, value in _leaves(default)
           if _look_up(config_parsing.to_data(config), key) == value]
-  # These go with segments and with PPO only, which the fixture does without.
+  # These need segments or PPO, which the fixture does not have.
   assert same == ["network.frame_stack", "network.recurrent", "data_parallel"]
 
 
 @pytest.mark.parametrize("changes", [
     {"network.frame_stack": 4}, {"network.recurrent": "lstm"}])
-def test_what_remembers_makes_the_round_trip(changes):
+def test_frame_stacks_and_recurrent_networks_round_trip(changes):
   config = config_lib.Config().override(changes)
   assert config != config_lib.Config()
   assert config_lib.from_data(config_parsing.to_data(config)) == config
@@ -99,30 +99,30 @@ def test_what_remembers_makes_the_round_trip(changes):
 
 @pytest.mark.parametrize("changes", [
     {"network.frame_stack": 4}, {"network.recurrent": "gru"}])
-def test_what_remembers_learns_from_segments(changes):
+def test_frame_stacks_and_recurrent_networks_need_segments(changes):
   with pytest.raises(config_lib.ConfigError, match="segment_length"):
     config_lib.Config().override({
         **changes, "algorithm.segment_length": None,
         "algorithm.update_every": 64})
 
 
-def test_minibatches_of_a_recurrent_policy_are_of_whole_segments():
+def test_minibatches_of_recurrent_policies_consist_of_whole_segments():
   with pytest.raises(config_lib.ConfigError, match="multiple of segment_len"):
     config_lib.Config().override({
         "network.recurrent": "gru", "algorithm.minibatch_size": 16})
 
 
-# There and back.
+# Conversion to text and back.
 
 
-def test_round_trips(config):
+def test_configs_round_trip_through_data_and_yaml(config):
   for original in (config, config_lib.Config()):
     data = config_parsing.to_data(original)
     assert config_lib.from_data(data) == original
     text = config_lib.dump(original)
     assert config_lib.load(text, "here") == original
     assert config_lib.dump(config_lib.load(text, "here")) == text
-    # Nothing but YAML's own types, so that any program can read it.
+    # Standard YAML types, which any program can read.
     assert yaml.safe_load(text) == data
     assert "!" not in text
 
@@ -141,12 +141,12 @@ def test_data_is_complete_and_plain(config):
   assert config.env.kwargs["a"] == 1
 
 
-def test_missing_fields_have_their_defaults():
+def test_missing_fields_have_default_values():
   config = config_lib.from_data({"env": {"id": "Ant-v5"}})
   assert config == config_lib.Config(env=config_lib.Env("Ant-v5"))
 
 
-def test_configs_do_not_change(config):
+def test_configs_are_frozen(config):
   for part in (config, config.env, config.algorithm, config.network):
     field = dataclasses.fields(part)[0].name
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -157,13 +157,13 @@ def test_configs_do_not_change(config):
     len, object(), np.float64(1.5), np.arange(3), {1, 2}, b"bytes", 1j,
     {(1, 2): 3}, threading.Lock()],
                          ids=lambda value: type(value).__name__)
-def test_only_plain_data_is_written(value):
+def test_values_that_are_no_plain_data_are_rejected(value):
   config = config_lib.Config(env=config_lib.Env("Ant-v5", {"value": value}))
   with pytest.raises(config_lib.ConfigError, match="plain data"):
     config_lib.dump(config)
 
 
-def test_loading_runs_no_code(tmp_path):
+def test_loading_executes_no_code(tmp_path):
   path = tmp_path / "proof"
   text = f"env: !!python/object/apply:os.mkdir ['{path}']"
   with pytest.raises(config_lib.ConfigError, match="run/config.yaml"):
@@ -175,7 +175,7 @@ def test_loading_runs_no_code(tmp_path):
     "", "[]", "steps", "env: [", "env: 3", "steps: 1\n steps: 2", "3: 4",
     "!!int ''", "!!bool x", "!!timestamp x", "a: &a 3\nsteps: *a",
     "[" * 1000, "env: {id: x, kwargs: {day: 2020-01-01}}"])
-def test_errors_of_loading_name_their_source(text):
+def test_loading_errors_name_the_file(text):
   with pytest.raises(config_lib.ConfigError, match="^run/config.yaml: "):
     config_lib.load(text, "run/config.yaml")
 
@@ -183,7 +183,7 @@ def test_errors_of_loading_name_their_source(text):
 # Overrides.
 
 
-def test_override_changes_what_it_names_and_nothing_else(config):
+def test_override_changes_only_the_named_settings(config):
   changed = config.override({
       "steps": 100, "env.id": "Hopper-v5", "env.kwargs.a": 5,
       "env.kwargs.new": [1], "algorithm.discount": 0.75})
@@ -197,8 +197,8 @@ def test_override_changes_what_it_names_and_nothing_else(config):
   assert config.override({}) == config
 
 
-def test_overrides_are_checked_together():
-  # Either change alone does not fit the other's default.
+def test_settings_that_depend_on_each_other_change_together():
+  # Each change alone contradicts the default of the other setting.
   config = config_lib.Config().override(
       {"num_envs": 3, "algorithm.minibatch_size": 96})
   assert (config.num_envs, config.algorithm.minibatch_size) == (3, 96)
@@ -221,17 +221,36 @@ def test_overrides_are_checked_together():
     ("steps.much", "no fields"),
     ("env.max_length.much", "no fields"),
     ("network.policy_layers.0", "no fields")])
-def test_unknown_keys(key, message):
+def test_unknown_keys_are_errors_with_suggestions(key, message):
   with pytest.raises(config_lib.ConfigError) as caught:
     config_lib.Config().override({key: 1})
   assert message in str(caught.value)
 
 
-def test_unknown_keys_in_data():
+def test_unknown_keys_in_data_are_errors_with_suggestions():
   with pytest.raises(
       config_lib.ConfigError,
       match="algorithm.discont: .*Did you mean 'discount'?"):
     config_lib.from_data({"algorithm": {"discont": 0.9}})
+
+
+# Settings of earlier versions.
+
+
+@pytest.mark.parametrize("value, notes", [(False, 0), (True, 1)])
+def test_double_buffering_is_ignored_with_a_note_if_it_was_enabled(
+    value, notes, capsys):
+  config_lib._print_note.cache_clear()
+  old = {"double_buffering": value}
+  default = config_lib.Config()
+  text = config_lib.dump(default) + f"double_buffering: {str(value).lower()}\n"
+  assert config_lib.load(text, "config.yaml") == default
+  assert default.override({**old, "seed": 3}) == config_lib.Config(seed=3)
+  assert config_lib.without_removed({**old, "seed": 3}) == {"seed": 3}
+  printed = capsys.readouterr()
+  assert printed.err.count("Note: double_buffering was removed.") == notes
+  assert printed.err.count("\n") == notes and not printed.out
+  assert "double_buffering" not in config_lib.dump(default)
 
 
 # Types.
@@ -246,15 +265,15 @@ def test_unknown_keys_in_data():
     ("network.policy_layers", [64.0, "32"], (64, 32)),
     ("network.policy_layers", (5,), (5,)), ("network.value_layers", [], ()),
     ("env.kwargs", {"x": "3"}, {"x": "3"}), ("eager", True, True)])
-def test_lossless_conversions(key, value, expected):
+def test_lossless_conversions_of_types(key, value, expected):
   config = config_lib.Config().override({key: value})
-  found = config
+  converted = config
   for part in key.split("."):
-    found = getattr(found, part)
-  assert found == expected and type(found) is type(expected)
+    converted = getattr(converted, part)
+  assert converted == expected and type(converted) is type(expected)
 
 
-@pytest.mark.parametrize("key, value, kind", [
+@pytest.mark.parametrize("key, value, type_name", [
     ("steps", "many", "int"), ("steps", 1.5, "int"), ("steps", True, "int"),
     ("steps", None, "int"), ("steps", [1], "int"),
     ("steps", math.inf, "int"), ("steps", math.nan, "int"),
@@ -278,15 +297,15 @@ def test_lossless_conversions(key, value, expected):
     ("network.policy_layers", "64", "tuple"),
     ("network.policy_layers", [64, "many"], "int"),
     ("network.policy_layers", [64, None], "int")])
-def test_wrong_types(key, value, kind):
+def test_wrong_types_are_errors(key, value, type_name):
   with pytest.raises(config_lib.ConfigError) as caught:
     config_lib.Config().override({key: value})
-  assert f"`{key}` must be of type {kind}." in str(caught.value)
+  assert f"`{key}` must be of type {type_name}." in str(caught.value)
 
 
 @pytest.mark.parametrize("key", ["env", "algorithm", "network"])
 @pytest.mark.parametrize("value", [3, None, "Ant-v5", [1]])
-def test_sections_need_fields(key, value):
+def test_sections_must_have_fields(key, value):
   with pytest.raises(config_lib.ConfigError, match=f"{key}: expected fields"):
     config_lib.Config().override({key: value})
 
@@ -357,7 +376,7 @@ def test_sections_need_fields(key, value):
     ("network.frame_stack", 0, "at least 1"),
     ("network.recurrent", "rnn", "one of gru, lstm"),
     ("network.recurrent_units", 0, "at least 1")])
-def test_impossible_values(key, value, rule):
+def test_invalid_values_are_errors(key, value, rule):
   with pytest.raises(config_lib.ConfigError) as caught:
     config_lib.Config().override({key: value})
   text = str(caught.value)
@@ -375,32 +394,33 @@ def test_impossible_values(key, value, rule):
     ("algorithm.kl_penalty", 0), ("algorithm.kl_cutoff_coef", 0),
     ("algorithm.kl_penalty_factor", 1), ("algorithm.reward_scale", "return"),
     ("algorithm.reward_scale", "reward"), ("network.activation", "relu")])
-def test_limits_are_possible(key, value):
+def test_limits_of_valid_ranges_are_allowed(key, value):
   config_lib.Config().override({key: value})
 
 
-def test_minibatches_divide_the_batch():
+def test_minibatch_size_must_divide_the_batch():
   with pytest.raises(
       config_lib.ConfigError, match=r"divide.* 64 \* 32 = 2048.*Received: 100"):
     config_lib.Config().override({"algorithm.minibatch_size": 100})
   with pytest.raises(config_lib.ConfigError, match="divide"):
     config_lib.Config().override({"algorithm.minibatch_size": 4096})
-  # All at once divides whatever there is.
+  # null takes the complete batch.
   config_lib.Config().override(
       {"num_envs": 7, "algorithm.minibatch_size": None})
 
 
-@pytest.mark.parametrize("length, amount", [(None, None), (32, 64)])
-def test_segments_or_episodes(length, amount):
+@pytest.mark.parametrize("length, num_episodes", [(None, None), (32, 64)])
+def test_updates_learn_from_either_segments_or_episodes(length, num_episodes):
   with pytest.raises(
       config_lib.ConfigError,
       match=f"(?s)one of `segment_length` and `update_every` must be null.*"
-      f"Received: {length} and {amount}"):
+      f"Received: {length} and {num_episodes}"):
     config_lib.Config().override({
-        "algorithm.segment_length": length, "algorithm.update_every": amount})
+        "algorithm.segment_length": length,
+        "algorithm.update_every": num_episodes})
 
 
-def test_episodes_of_no_known_length_fit_minibatches_of_any_size():
+def test_whole_episodes_allow_any_minibatch_size():
   config = config_lib.Config().override({
       "algorithm.segment_length": None, "algorithm.update_every": 64,
       "algorithm.minibatch_size": 100})
@@ -408,7 +428,7 @@ def test_episodes_of_no_known_length_fit_minibatches_of_any_size():
   assert config_lib.load(config_lib.dump(config), "here") == config
 
 
-def test_an_episode_of_each_environment_at_least():
+def test_updates_need_an_episode_of_each_environment():
   changes = {"algorithm.segment_length": None, "num_envs": 31}
   with pytest.raises(
       config_lib.ConfigError,
@@ -421,7 +441,7 @@ def test_an_episode_of_each_environment_at_least():
   assert config.override({"algorithm.update_every": 32}) != config
 
 
-def test_intervals_follow_the_budget():
+def test_default_intervals_depend_on_the_budget():
   config = config_lib.Config(steps=2000)
   assert config.every("report_every") == 20
   assert config.every("eval_every") == 100
@@ -443,14 +463,14 @@ def test_intervals_follow_the_budget():
     ("algorithm.segment_length=null", ("algorithm.segment_length", None)),
     ("network.policy_layers=[32, 16]", ("network.policy_layers", [32, 16])),
     ("env.kwargs={a: 1, b: x=y}", ("env.kwargs", {"a": 1, "b": "x=y"}))])
-def test_settings(text, expected):
+def test_settings_are_split_into_key_and_value(text, expected):
   assert config_lib.parse_setting(text) == expected
 
 
 @pytest.mark.parametrize("value", [
     1e-5, 32, 1e22, True, None, "tanh", "1e-5", "a: b", "", [64, 64],
     {"a": [1.5, "x"], "b": {}}])
-def test_settings_are_read_as_they_were_written(value):
+def test_written_settings_are_parsed_to_the_same_value(value):
   written = config_lib.setting("env.kwargs", value)
   assert config_lib.parse_setting(written) == ("env.kwargs", value)
 
@@ -458,14 +478,14 @@ def test_settings_are_read_as_they_were_written(value):
 @pytest.mark.parametrize("text", [
     "algorithm.learning_rate=3e-4", "algorithm.learning_rate=3.0e-4",
     "algorithm.learning_rate=0.0003"])
-def test_settings_of_numbers(text):
+def test_numbers_in_settings_may_have_any_notation(text):
   config = config_lib.Config().override(dict([config_lib.parse_setting(text)]))
   assert config.algorithm.learning_rate == 3e-4
 
 
 @pytest.mark.parametrize("text", [
     "num_envs", "=3", "", "num_envs 3", "env.kwargs={", "env.kwargs=!!x 3"])
-def test_unreadable_settings(text):
+def test_invalid_settings_are_errors(text):
   with pytest.raises(config_lib.ConfigError) as caught:
     config_lib.parse_setting(text)
   assert str(caught.value).startswith(f"--set {text}: ")

@@ -1,4 +1,4 @@
-"""Every shipped config works, and users' own files do."""
+"""Named configs and users' own files load and fit their environments."""
 
 import ast
 import os
@@ -31,7 +31,7 @@ _ENVS = {
     "pusher": "Pusher-v5", "reacher": "Reacher-v5", "swimmer": "Swimmer-v5",
     "walker": "Walker2d-v5"}
 
-# What others begin with; these name no environment.
+# Configs that others derive from; they have no environment.
 _BASES = "atari", "default", "dm_control", "short_segments"
 
 _OWN = """
@@ -40,29 +40,29 @@ CONFIG = default.CONFIG.override({"env.id": "CartPole-v1", "seed": 7})
 """
 
 
-def test_names():
+def test_names_are_complete():
   assert configs.names() == sorted([*_ENVS, *_BASES])
 
 
 @pytest.mark.parametrize("name", _ENVS)
-def test_environment_can_be_built(name):
+def test_environment_of_a_config_can_be_built(name):
   assert configs.load(name)[0] == name
   assert configs.load(name)[1].env.id == _ENVS[name]
   config = config_fixtures.config(name)
-  # No notes either: all episodes end.
+  # A note would mean that episodes have no time limit.
   assert make.check(config.env) == []
 
 
 @pytest.mark.parametrize("name", _ENVS)
-def test_spaces_fit(name):
+def test_spaces_of_an_environment_are_supported(name):
   config = config_fixtures.config(name)
   env = make.MakeEnv(config.env)()
   try:
     spaces.check(env.observation_space, env.action_space)
-    kind = (gymnasium.spaces.Discrete if name in (
+    expected = (gymnasium.spaces.Discrete if name in (
         "breakout", "cartpole", "pixel_cartpole", "pong") else
             gymnasium.spaces.Box)
-    assert isinstance(env.action_space, kind)
+    assert isinstance(env.action_space, expected)
     observ, _ = env.reset(seed=0)
     assert env.observation_space.contains(observ)
     env.step(env.action_space.sample())
@@ -71,7 +71,7 @@ def test_spaces_fit(name):
 
 
 @pytest.mark.parametrize("name", configs.names())
-def test_text_alone_rebuilds_it(name):
+def test_config_round_trips_through_text(name):
   _, config = configs.load(name)
   text = config_lib.dump(config)
   assert config_lib.load(text, name) == config
@@ -80,7 +80,7 @@ def test_text_alone_rebuilds_it(name):
 
 @pytest.mark.parametrize(
     "name", [*_ENVS, "atari", "dm_control", "short_segments"])
-def test_states_only_what_differs(name):
+def test_config_file_lists_only_differences_from_its_base(name):
   tree = ast.parse(pathlib.Path(f"{configs.__path__[0]}/{name}.py").read_text())
   assert ast.get_docstring(tree)
   settings = next(ast.literal_eval(node) for node in ast.walk(tree)
@@ -95,7 +95,7 @@ def test_states_only_what_differs(name):
 
 
 @pytest.mark.parametrize("name", _ENVS)
-def test_budgets(name):
+def test_budget_of_a_config(name):
   budgets = {
       "breakout": 10_000_000, "cartpole": 100_000, "debug": 8_192,
       "dmc_humanoid_stand": 10_000_000, "pendulum": 300_000,
@@ -105,17 +105,17 @@ def test_budgets(name):
   assert config.steps == budgets.get(name, usual)
 
 
-def test_default_is_the_default():
+def test_default_config_equals_the_default_values():
   assert configs.load("default") == ("default", config_lib.Config())
 
 
 @pytest.mark.parametrize("name", _BASES)
-def test_bases_alone_name_no_environment(name):
+def test_base_configs_have_no_environment(name):
   with pytest.raises(config_lib.ConfigError, match="env.id is empty"):
     make.check(configs.load(name)[1].env)
 
 
-def test_no_tensorflow_is_needed():
+def test_loading_configs_imports_no_tensorflow_and_no_mujoco():
   code = ("import sys\nfrom agents import configs\n"
           "from agents.configs import presets\n"
           "for name in configs.names():\n"
@@ -131,18 +131,18 @@ def test_no_tensorflow_is_needed():
 @pytest.mark.parametrize("name, message", [
     ("cheeta", "no such config. Did you mean 'cheetah'?"),
     ("half_cheetah", "Did you mean 'cheetah'?"),
-    ("xyz", "There are: ant, atari, breakout, cartpole"),
+    ("xyz", "Configs: ant, atari, breakout, cartpole"),
     ("", "no such config"), ("default.CONFIG", "no such config"),
     ("missing.py", "no Python file"), ("folder/missing.py", "no Python file"),
     ("./cheetah", "no Python file"), ("/", "no Python file")])
-def test_unknown_names(name, message):
+def test_unknown_names_are_errors_with_suggestions(name, message):
   with pytest.raises(config_lib.ConfigError) as caught:
     configs.load(name)
   assert f"--config {name}: " in str(caught.value)
   assert message in str(caught.value)
 
 
-def test_own_file(tmp_path, monkeypatch):
+def test_own_file_is_loaded_by_its_path(tmp_path, monkeypatch):
   (tmp_path / "folder").mkdir()
   path = tmp_path / "folder" / "mine.py"
   path.write_text(_OWN)
@@ -150,15 +150,15 @@ def test_own_file(tmp_path, monkeypatch):
   monkeypatch.setenv("HOME", str(tmp_path))
   for name in (str(path), os.path.join("folder", "mine.py"),
                os.path.join("~", "folder", "mine.py")):
-    found, config = configs.load(name)
-    assert found == "mine"
+    run_name, config = configs.load(name)
+    assert run_name == "mine"
     assert config == config_lib.Config(
         env=config_lib.Env("CartPole-v1"), seed=7)
   monkeypatch.chdir(tmp_path / "folder")
   assert configs.load("mine.py")[0] == "mine"
 
 
-def test_own_file_of_a_shipped_name(tmp_path):
+def test_own_file_may_have_the_name_of_a_shipped_config(tmp_path):
   path = tmp_path / "cheetah.py"
   path.write_text(_OWN)
   assert configs.load(str(path))[1].env.id == "CartPole-v1"
@@ -172,14 +172,14 @@ def test_own_file_may_hold_dataclasses(tmp_path):
       "import dataclasses\n"
       "@dataclasses.dataclass\n"
       "class Task:\n"
-      "  amount: int = 3\n" + _OWN)
+      "  weight: int = 3\n" + _OWN)
   assert configs.load(str(path))[1].seed == 7
 
 
 @pytest.mark.parametrize("code", [
     "", "config = 3", "CONFIG = 3", "CONFIG = {'steps': 3}",
     "from agents.config import Config as CONFIG"])
-def test_own_file_without_config(code, tmp_path):
+def test_own_file_without_config_is_an_error(code, tmp_path):
   path = tmp_path / "mine.py"
   path.write_text(code)
   with pytest.raises(
@@ -187,7 +187,7 @@ def test_own_file_without_config(code, tmp_path):
     configs.load(str(path))
 
 
-def test_errors_in_an_own_file_are_shown_there(tmp_path):
+def test_errors_in_an_own_file_name_its_line(tmp_path):
   path = tmp_path / "mine.py"
   path.write_text("raise KeyError('mine')")
   with pytest.raises(config_lib.ConfigError) as caught:

@@ -1,4 +1,4 @@
-"""`python -m agents`, which is `batch-ppo` where the package is installed."""
+"""`python -m agents`, the entry point of the installed `batch-ppo`."""
 
 import subprocess
 import sys
@@ -13,18 +13,18 @@ def _run(*args, cwd):
 
 
 @pytest.mark.parametrize("args, code", [(["--help"], 0), ([], 2), (["x"], 2)])
-def test_commands_are_listed(args, code, tmp_path):
+def test_usage_lists_the_commands(args, code, tmp_path):
   done = _run(*args, cwd=tmp_path)
   assert done.returncode == code
-  said = done.stderr if code else done.stdout
-  assert said.startswith("usage: python -m agents COMMAND ...")
-  assert "train a named config" in said
+  usage = done.stderr if code else done.stdout
+  assert usage.startswith("usage: python -m agents COMMAND ...")
+  assert "train a named config" in usage
 
 
 @pytest.mark.parametrize("name, flag", [
     ("train", "--resume RUN_DIR"), ("visualize", "--checkpoint NAME"),
     ("check", "ENV_OR_CONFIG")])
-def test_each_has_its_help(name, flag, tmp_path):
+def test_help_of_a_command_has_options_and_examples(name, flag, tmp_path):
   done = _run(name, "--help", cwd=tmp_path)
   assert done.returncode == 0
   assert f"usage: python -m agents {name}" in done.stdout
@@ -32,7 +32,7 @@ def test_each_has_its_help(name, flag, tmp_path):
   assert flag in done.stdout
 
 
-def test_configs_are_listed_and_printed(tmp_path):
+def test_configs_are_printed_without_creating_files(tmp_path):
   assert "HalfCheetah-v5" in _run(
       "train", "--config", "list", cwd=tmp_path).stdout
   done = _run("train", "--config", "cheetah", "--print_config", cwd=tmp_path)

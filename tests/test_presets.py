@@ -1,4 +1,4 @@
-"""The 2017 algorithm for every task, setting by setting."""
+"""Presets replace the algorithm and the networks of a config."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from agents.environments.making import third_party
 from tests import config_fixtures
 from tests import modes
 
-# What the source of 2017 says, in the words of `agents/config.py`.
+# Settings in the source code of 2017, with the names of `agents/config.py`.
 _ALGORITHM = {
     "type": "ppo",
     "kwargs": {},
@@ -86,21 +86,22 @@ def _paper(name):
   return presets.apply("paper", configs.load(name)[1])
 
 
-def test_every_config_is_here():
+def test_tasks_of_this_test_are_complete():
   assert {*_TASKS, "atari", "default", "dm_control", "short_segments"} == {
       name for name in configs.names() if not third_party.find(
           configs.load(name)[1].env.id)}
   assert presets.names() == ["paper", "recurrent"]
 
 
-def test_every_setting_is_here():
-  for settings, kind in (
+def test_settings_of_this_test_are_complete():
+  for settings, dataclass in (
       (_ALGORITHM, config_lib.Algorithm), (_NETWORK, config_lib.Network)):
-    assert set(settings) == {field.name for field in dataclasses.fields(kind)}
+    assert set(settings) == {
+        field.name for field in dataclasses.fields(dataclass)}
 
 
 @pytest.mark.parametrize("name", _TASKS)
-def test_settings_of_2017(name):
+def test_paper_preset_has_the_settings_of_2017(name):
   data = config_parsing.to_data(_paper(name))
   assert data["algorithm"] == {**_ALGORITHM, **_TASKS[name]}
   assert data["network"] == _NETWORK
@@ -108,7 +109,7 @@ def test_settings_of_2017(name):
 
 
 @pytest.mark.parametrize("name", configs.names())
-def test_all_else_is_left_alone(name):
+def test_presets_keep_all_other_settings(name):
   own = {"seed": 7, "steps": 12_345, "eval_every": 5, "num_workers": 3,
          "env.max_length": 77, "env.kwargs.width": 4, "env.frame_delta": True}
   _, config = configs.load(name)
@@ -121,7 +122,7 @@ def test_all_else_is_left_alone(name):
 
 
 @pytest.mark.parametrize("name", configs.names())
-def test_text_alone_rebuilds_it(name):
+def test_config_with_preset_round_trips_through_text(name):
   config = _paper(name)
   assert config_lib.load(config_lib.dump(config), name) == config
 
@@ -132,13 +133,14 @@ def test_text_alone_rebuilds_it(name):
     ("Hopper-v2", {"update_every": 60}), ("Humanoid-v4", {"update_every": 60}),
     ("HumanoidStandup-v5", {}), ("my_package:Hopper", {}),
     ("my_package.hopper:Walker-v3", {}), ("Hopper", {}), ("", {})])
-def test_tasks_are_known_by_their_name_in_any_version(env_id, special):
+def test_task_settings_apply_to_any_version_of_an_environment(env_id, special):
   config = presets.apply(
       "paper", config_lib.Config(env=config_lib.Env(env_id)))
-  assert config_parsing.to_data(config)["algorithm"] == {**_ALGORITHM, **special}
+  assert config_parsing.to_data(config)["algorithm"] == {
+      **_ALGORITHM, **special}
 
 
-def test_settings_of_a_config_do_not_shine_through():
+def test_paper_preset_replaces_all_settings_of_the_config():
   for name in _TASKS:
     config = configs.load(name)[1].override({
         "num_envs": 2, "algorithm.entropy_coef": 0.5, "algorithm.discount": 0.5,
@@ -149,20 +151,21 @@ def test_settings_of_a_config_do_not_shine_through():
 @pytest.mark.parametrize("name, before, after", [
     ("cheetah", (512, 4), (64, 32)), ("ant", (128, 16), (64, 32)),
     ("hopper", (64, 32), (64, 32)), ("pong", (8, 128), (8, 128))])
-def test_gradients_of_a_memory_reach_back(name, before, after):
+def test_recurrent_preset_has_segments_of_at_least_32_steps(
+    name, before, after):
   _, config = configs.load(name)
-  remembering = presets.apply("recurrent", config)
-  for given, shape in (config, before), (remembering, after):
+  recurrent = presets.apply("recurrent", config)
+  for given, shape in (config, before), (recurrent, after):
     assert (given.num_envs, given.algorithm.segment_length) == shape
-  assert remembering.network.recurrent == "gru"
-  assert remembering.algorithm.minibatch_size == 512
+  assert recurrent.network.recurrent == "gru"
+  assert recurrent.algorithm.minibatch_size == 512
 
 
 @pytest.mark.parametrize("name, message", [
     ("papr", "no such preset. Did you mean 'paper'?"),
-    ("xyz", "There are: paper, recurrent."), ("", "no such preset"),
+    ("xyz", "Presets: paper, recurrent."), ("", "no such preset"),
     ("../paper", "no such preset")])
-def test_unknown_names(name, message):
+def test_unknown_names_are_errors_with_suggestions(name, message):
   with pytest.raises(config_lib.ConfigError) as caught:
     presets.apply(name, config_lib.Config())
   assert f"--preset {name}: " in str(caught.value)
@@ -171,9 +174,9 @@ def test_unknown_names(name, message):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _TASKS)
-def test_every_config_learns_by_it(name):
-  config_fixtures.config(name)
-  """One update; with two environments and short episodes, to be quick."""
+def test_one_update_with_the_paper_preset_changes_the_networks(name):
+  config_fixtures.config(name)  # Skips tasks that are not installed.
+  # Two environments and short episodes keep this test short.
   config = _paper(name).override({
       "num_envs": 2, "eval_episodes": 1, "algorithm.update_every": 3,
       "algorithm.update_epochs": 2, "env.max_length": 3})

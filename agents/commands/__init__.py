@@ -1,1 +1,1 @@
-"""What is typed on the command line: parse, build, run."""
+"""Command line: each module parses arguments and calls importable functions."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 
 from agents import config as config_lib
 from agents import configs
@@ -43,8 +41,8 @@ def main(argv: list[str] | None = None) -> int:
       "--set", metavar="KEY=VALUE", action="append", default=[],
       help="change a setting of the config, such as env.max_length=500")
   args = parser.parse_args(argv)
-  sys.path.append(os.getcwd())  # Users' own modules lie in this folder.
-  with cli.errors_told(parser):
+  cli.import_from_current_folder()
+  with cli.exit_on_error(parser):
     if args.name in configs.names() or args.name.endswith(".py"):
       config = configs.load(args.name)[1]
     else:

@@ -1,4 +1,4 @@
-"""How a command is typed, the way this one was, and how it ends by errors."""
+"""Parsers, hints and error messages that all commands share."""
 
 from __future__ import annotations
 
@@ -7,31 +7,63 @@ import contextlib
 import os
 import shlex
 import sys
+import textwrap
+from collections.abc import Iterator
 
 from agents import config as config_lib
 from agents import errors
 
 _SCRIPTS = "train.py", "visualize.py"
+_WIDTH = 80  # Characters per line of a description.
 
 
 def name() -> str:
-  """Return what stands before the command: "batch-ppo", for example."""
+  """Returns the program that runs commands, such as "batch-ppo"."""
   if os.path.basename(sys.argv[0]) == "batch-ppo":
     return "batch-ppo"
   return "python -m agents"
 
 
 def command(which: str) -> str:
-  """Return what runs "train", "visualize" or "check" from this folder."""
+  """Returns the shell command that runs a command from the current folder.
+
+  Args:
+    which: Name of the command, such as "train".
+  """
   folder, script = os.path.split(sys.argv[0])
   if script in _SCRIPTS and f"{which}.py" in _SCRIPTS:
     return f"python {shlex.quote(os.path.join(folder, f'{which}.py'))}"
   return f"{name()} {which}"
 
 
+def make_parser(which: str, description: str, examples: str
+                ) -> argparse.ArgumentParser:
+  """Returns the parser of a command, without arguments.
+
+  Args:
+    which: Name of the command, such as "train".
+    description: Sentences on what the command does.
+    examples: Text below the options, in which {0} stands for the command.
+  """
+  prog = command(which)
+  return argparse.ArgumentParser(
+      prog=prog, description=textwrap.fill(description, _WIDTH),
+      epilog=examples.format(prog), allow_abbrev=False,
+      formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def import_from_current_folder():
+  """Makes modules in the current folder, such as environments, importable."""
+  sys.path.append(os.getcwd())
+
+
 @contextlib.contextmanager
-def errors_told(parser: argparse.ArgumentParser):
-  """End the program by a line on what was wrong: its input, or the world."""
+def exit_on_error(parser: argparse.ArgumentParser) -> Iterator[None]:
+  """Context that turns expected errors into one line and an exit code.
+
+  Args:
+    parser: Parser of the command.
+  """
   try:
     yield
   except config_lib.ConfigError as error:

@@ -1,4 +1,4 @@
-"""The named configs as a table."""
+"""Prints the named configs as a table."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from agents import configs
 
 
 def table() -> str:
-  """Return a line for each named config that can be trained."""
-  rows = [("config", "task", "steps", "score", "minutes", "")]
+  """Returns two lines for each named config that has an environment."""
+  rows = [("config", "task", "steps", "score", "minutes")]
+  descriptions = [""]
   for name in configs.names():
     config = configs.load(name)[1]
     if not config.env.id:
@@ -18,12 +19,13 @@ def table() -> str:
       score, minutes = f"{expected.score:g}", f"{expected.minutes:g}"
       if expected.std is not None:
         score += f" ± {expected.std:g}"
-    rows.append(
-        (name, config.env.id, f"{config.steps:,}", score, minutes,
-                 text.removeprefix(f"{config.env.id}: ")))
+    rows.append((name, config.env.id, f"{config.steps:,}", score, minutes))
+    descriptions.append("\n    " + text.removeprefix(f"{config.env.id}: "))
   widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
   lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths))
            for row in rows]
-  return "\n".join([*(line.rstrip() for line in lines), (
-      "\nScores are returns of the mean action at the end, minutes were taken "
-      "on at most two CPU cores.")])
+  return "\n".join([*(
+      line.rstrip() + description
+      for line, description in zip(lines, descriptions, strict=True)), (
+          "\nScores are final returns with the mean action. Minutes were "
+          "measured on at most two CPU cores.")])

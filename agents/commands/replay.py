@@ -1,10 +1,9 @@
-"""Repeats what an environment failed in; see --help."""
+"""Repeats the episodes in which an environment failed; see --help."""
 
 from __future__ import annotations
 
 import argparse
 import faulthandler
-import os
 import pathlib
 import sys
 
@@ -30,71 +29,98 @@ examples:
 
 
 def main(argv: list[str] | None = None) -> int:
-  name = cli.command("replay")
-  parser = argparse.ArgumentParser(
-      prog=name, allow_abbrev=False, epilog=_EXAMPLES.format(name),
-      description="Repeat the episodes that something failed in, in this "
-      "process: the same seeds, the same actions. An environment's error comes "
-      "out as itself, for a debugger to stop at.",
-      formatter_class=argparse.RawDescriptionHelpFormatter)
-  parser.add_argument(
-      "crash", metavar="CRASH_DIR", type=pathlib.Path,
-      help="a folder in RUN_DIR/crashes/")
-  parser.add_argument(
-      "--film", metavar="FILE.mp4", type=pathlib.Path, help="film what came "
-      "before their last steps, instead of taking these (default: no film)")
+  """Runs the command.
+
+  Args:
+    argv: Arguments; by default those of the process.
+  Returns:
+    Exit code.
+  Raises:
+    Exception: Error of the environment, so that a debugger stops there.
+  """
+  parser = _parser()
   args = parser.parse_args(argv)
   if args.film and args.film.suffix != ".mp4":
     parser.error(f"--film must end in .mp4. Received: {args.film}.")
-  sys.path.append(os.getcwd())  # Where users keep their own environments.
-  faulthandler.enable(sys.__stderr__ or 2)  # Says where native code crashes.
+  cli.import_from_current_folder()
+  faulthandler.enable(sys.__stderr__ or 2)  # Reports crashes of native code.
   try:
     crash = crash_folder.load(args.crash.expanduser())
-    if not crash.config.env.repeats:
+    if not crash.config.env.deterministic:
       raise config_lib.ConfigError(
-          f"{args.crash}: there is no repeating what happened, as env.backend "
-          f"is {crash.config.env.backend}.")
+          f"{args.crash}: the episodes can't be repeated, as env.backend is "
+          f"{crash.config.env.backend}.")
     make.check(crash.config.env, filmed=args.film is not None)
     print(crash.failure.text.partition("\n")[0], flush=True)
     if not crash.failure.episodes:
       parser.exit(2, "No environment was in the middle of an episode.\n")
     if args.film:
-      _film(crash, args.film.expanduser())
+      render(crash, args.film.expanduser())
     else:
-      _repeat(crash)
+      repeat(crash)
   except (errors.RunError, config_lib.ConfigError) as error:
     if args.film or isinstance(error, config_lib.ConfigError):
-      parser.exit(2, f"{name}: error: {error}\n")
+      parser.exit(2, f"{parser.prog}: error: {error}\n")
     raise
   return 0
 
 
-def _repeat(crash: crash_folder.Crash):
-  for broken in crash.failure.episodes:
-    print(f"Environment {broken.environment}, seed {broken.seed}: "
-          f"{len(broken.action)} steps", flush=True)
-    _play(crash.config, broken)
-  print("All steps were repeated, and nothing failed. What failed then depends "
-        "on more than seeds and actions.")
+def _parser() -> argparse.ArgumentParser:
+  parser = cli.make_parser(
+      "replay", "Repeat the failed episodes in this process, with the same "
+      "seeds and actions. The command raises the environment's own error, so "
+      "that a debugger can stop there.", _EXAMPLES)
+  parser.add_argument(
+      "crash", metavar="CRASH_DIR", type=pathlib.Path,
+      help="a folder in RUN_DIR/crashes/")
+  parser.add_argument(
+      "--film", metavar="FILE.mp4", type=pathlib.Path, help="render the "
+      "episodes up to their last step, without taking it (default: no video)")
+  return parser
 
 
-def _film(crash: crash_folder.Crash, path: pathlib.Path):
+def repeat(crash: crash_folder.Crash):
+  """Repeats all steps of the failed episodes.
+
+  Args:
+    crash: Loaded crash folder.
+  Raises:
+    Exception: Error of the environment, if it fails again.
+  """
+  for failed in crash.failure.episodes:
+    print(f"Environment {failed.environment}, seed {failed.seed}: "
+          f"{len(failed.action)} steps", flush=True)
+    _play(crash.config, failed)
+  print("All steps were repeated without a failure. The original failure does "
+        "not depend on seeds and actions alone.")
+
+
+def render(crash: crash_folder.Crash, path: pathlib.Path):
+  """Renders a video of the failed episodes without their last steps.
+
+  Args:
+    crash: Loaded crash folder.
+    path: MP4 file to write.
+  Raises:
+    RenderingFailed: If the environment cannot be rendered.
+  """
   tiles = []
-  for broken in crash.failure.episodes:
-    before = broken._replace(action=broken.action[:-1])
+  for failed in crash.failure.episodes:
+    before = failed._replace(action=failed.action[:-1])
     tiles.append(video.Tile(
-        episodes.Episode(broken.seed, before.action,
+        episodes.Episode(failed.seed, before.action,
                          _play(crash.config, before), {}),
-        f"environment {broken.environment}"))
+        f"environment {failed.environment}"))
   path.parent.mkdir(parents=True, exist_ok=True)
   recording.record([video.Video(str(path), tuple(tiles))], crash.config.env)
 
 
-def _play(config: config_lib.Config, broken: failure_budget.FailedEpisode) -> float:
-  """Play an episode as far as it was played, and return its rewards' sum."""
+def _play(config: config_lib.Config, failed: failure_budget.FailedEpisode
+          ) -> float:
+  """Repeats the actions of an episode and returns the sum of its rewards."""
   score = np.float32(0)
   with batch_env.BatchEnv([make.MakeEnv(config.env)]) as batch:
-    batch.reset([broken.seed])
-    for action in broken.action:
+    batch.reset([failed.seed])
+    for action in failed.action:
       score += batch.step(action[None]).reward[0]
   return float(score)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import pathlib
 import sys
+from collections.abc import Iterable
 
 from agents import config as config_lib
 from agents.commands import cli
@@ -18,30 +19,47 @@ examples:
 
 
 def main(argv: list[str] | None = None) -> int:
-  name = cli.command("report")
-  parser = argparse.ArgumentParser(
-      prog=name, description="Report on runs: return against steps and hours, "
-      "over seeds and beside what is published, speed, and settings. Writes "
-      "one HTML file that needs no other, and the points as CSV.",
-      epilog=_EXAMPLES.format(name), allow_abbrev=False,
-      formatter_class=argparse.RawDescriptionHelpFormatter)
-  parser.add_argument(
-      "runs", metavar="RUN_DIR", nargs="+", help="run folder, or a folder with "
-      "run folders in it at any depth")
-  parser.add_argument(
-      "--out", metavar="PATH", default="report.html", help="file to write; the "
-      "points stand beside it as CSV (default: report.html)")
+  """Runs the command.
+
+  Args:
+    argv: Arguments; by default those of the process.
+  Returns:
+    Exit code.
+  """
+  parser = _parser()
   args = parser.parse_args(argv)
   out = pathlib.Path(args.out).expanduser()
   if out.suffix == ".csv":
-    parser.error(f"--out {out}: name the HTML file; the points stand beside "
-                 "it, as CSV.")
-  with cli.errors_told(parser):
-    _report(results.find(args.runs), out)
+    parser.error(f"--out {out}: name the HTML file; the CSV file is written "
+                 "to the same folder.")
+  with cli.exit_on_error(parser):
+    report(results.find(args.runs), out)
   return 0
 
 
-def _report(paths: list[pathlib.Path], out: pathlib.Path):
+def _parser() -> argparse.ArgumentParser:
+  parser = cli.make_parser(
+      "report", "Report on runs: return over steps and over hours with seeds "
+      "as bands, published results, speed, and settings. Writes one "
+      "self-contained HTML file, and the plotted points as CSV.", _EXAMPLES)
+  parser.add_argument(
+      "runs", metavar="RUN_DIR", nargs="+", help="run folder, or a folder that "
+      "contains run folders at any depth")
+  parser.add_argument(
+      "--out", metavar="PATH", default="report.html", help="HTML file to "
+      "write, next to the CSV file (default: report.html)")
+  return parser
+
+
+def report(paths: Iterable[pathlib.Path], out: pathlib.Path):
+  """Writes a report on runs.
+
+  Args:
+    paths: Run folders.
+    out: HTML file to write.
+  Raises:
+    ConfigError: If no run has scores yet.
+  """
   runs = []
   for path in paths:
     try:
@@ -55,7 +73,7 @@ def _report(paths: list[pathlib.Path], out: pathlib.Path):
       print(f"Note: left out: {path} has no scores yet.", file=sys.stderr)
   if not runs:
     raise config_lib.ConfigError("no run has any scores yet.")
-  from agents.reports import page  # Takes a second, which errors need not.
+  from agents.reports import page  # Takes a second to import.
   groups = results.group(runs)
   tasks = ", ".join(dict.fromkeys(group.task for group in groups))
   table = out.with_name(f"{out.stem}-points.csv")

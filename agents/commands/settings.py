@@ -1,4 +1,4 @@
-"""The config of a run, and who set each value of it."""
+"""Combines the settings of a run from configs, presets and the command line."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ from agents import config as config_lib
 from agents import configs
 from agents.configs import presets
 
+# A source of settings, and the config after that source was applied.
+_Layer = tuple[str, config_lib.Config]
+
 
 class Settings(NamedTuple):
-  """A config, and for each dotted key who set its value."""
+  """A config, and the source of each of its values."""
 
-  name: str  # For the run folder.
+  name: str  # Last part of the run folder's name.
   config: config_lib.Config
-  origins: dict[str, str]
+  origins: dict[str, str]  # Source of each value by dotted key.
 
   def describe(self) -> str:
-    """Return one line a value: key, value, and who set it."""
+    """Returns a line per value, with its key and its source."""
     values = config_lib.flat(self.config)
     lines = [f"{key}: {value}" for key, value in values.items()]
-    width = max(map(len, lines))
+    width = max(len(line) for line in lines if len(line) <= 80)
     return "\n".join(
         f"{line:{width}}  # {origin}"
         for line, origin in zip(lines, self.origins.values(), strict=True))
@@ -30,10 +33,14 @@ class Settings(NamedTuple):
 
 def of_new_run(name: str, preset: str | None, changes: Mapping[str, Any]
                ) -> Settings:
-  """Return a named config, changed by a preset and by the command line.
+  """Returns the settings of a new run.
 
+  Args:
+    name: Name of a config, or path of a Python file with a `CONFIG`.
+    preset: Name of a preset, or None.
+    changes: Values from the command line by dotted keys.
   Raises:
-    ConfigError: If there are no such names, or the values can't be.
+    ConfigError: If a name is unknown or a value is invalid.
   """
   name, config = configs.load(name)
   layers = [("default", config_lib.Config()), (f"config {name}", config)]
@@ -41,38 +48,53 @@ def of_new_run(name: str, preset: str | None, changes: Mapping[str, Any]
     config = presets.apply(preset, config)
     layers.append((f"preset {preset}", config))
     name += f"-{preset}"
-  # Through text, so that the run uses just what its config.yaml says.
+  # Conversion to text and back gives exactly the values of config.yaml.
   config = config_lib.load(
-      config_lib.dump(config.override(dict(changes))), "the config")
+      config_lib.dump(config.override(changes)), "the config")
   layers.append(("command line", config))
   return Settings(name, config, _origins(layers, changes))
 
 
 def of_old_run(name: str, config: config_lib.Config,
                changes: Mapping[str, Any]) -> Settings:
-  """Return the config of a run folder, changed by the command line."""
-  changed = config.override(dict(changes))
+  """Returns the settings of an existing run.
+
+  Args:
+    name: Name of the run folder.
+    config: Settings in the run folder.
+    changes: Values from the command line by dotted keys. `steps` can only
+      grow.
+  Raises:
+    ConfigError: If a key is unknown or a value is invalid.
+  """
+  changed = config.override(changes)
+  if changed.steps < config.steps:
+    raise config_lib.ConfigError(
+        f"--steps {changes['steps']}: the run already has a budget of "
+        f"{config.steps:,} steps, which can only grow.")
+  if changed.steps > config.steps:
+    # Schedules follow the budget, so reports distinguish extended runs.
+    changed = changed.override(
+        {"extended_from": [*config.extended_from, config.steps]})
   layers = [("config.yaml", config), ("command line", changed)]
   return Settings(name, changed, _origins(layers, changes))
 
 
-def _origins(layers: list[tuple[str, config_lib.Config]],
-             changes: Mapping[str, Any]) -> dict[str, str]:
-  """Return the last layer that changed each value, or says so expressly."""
-  flat = [(name, config_lib.flat(config)) for name, config in layers]
-  origins = {}
-  for key in flat[-1][1]:
-    origins[key] = next(
-        name for number, (name, values) in reversed(list(enumerate(flat)))
-        if number == 0 or _differs(values, flat[number - 1][1], key)
-        or (number == len(flat) - 1 and _names(changes, key)))
-  return origins
+def _origins(layers: list[_Layer], changes: Mapping[str, Any]
+             ) -> dict[str, str]:
+  """Returns the last layer that changed or explicitly set each value."""
+  origins: dict[str, str] = {}
+  before: dict[str, Any] = {}
+  for source, config in layers:
+    values = config_lib.flat(config)
+    # The first layer sets all values, and later layers can add keys.
+    origins |= {key: source for key, value in values.items()
+                if key not in before or value != before[key]}
+    before = values
+  source = layers[-1][0]
+  return {key: source if _is_set(key, changes) else origins[key]
+          for key in before}
 
 
-def _differs(values: dict[str, Any], before: dict[str, Any], key: str) -> bool:
-  missing = object()
-  return values.get(key, missing) != before.get(key, missing)
-
-
-def _names(changes: Mapping[str, Any], key: str) -> bool:
+def _is_set(key: str, changes: Mapping[str, Any]) -> bool:
   return any(key == name or key.startswith(f"{name}.") for name in changes)

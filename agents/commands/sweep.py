@@ -1,10 +1,9 @@
-"""Searches for settings by many runs; see --help."""
+"""Searches for settings with many runs; see --help."""
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
-import os
 import pathlib
 import shlex
 import sys
@@ -30,56 +29,109 @@ examples:
 """
 
 
+class TrialSettings:
+  """Builds the settings of trials from those that all trials share.
+
+  Args:
+    name: Name of a config, or path of a Python file with a `CONFIG`.
+    preset: Name of a preset, or None.
+    changes: Values of all trials by dotted keys.
+  Raises:
+    ConfigError: If a name is unknown or a value is invalid.
+  """
+
+  def __init__(self, name: str, preset: str | None, changes: dict[str, Any]):
+    self._name = name
+    self._preset = preset
+    self.shared = settings_lib.of_new_run(name, preset, changes)
+    # The config has the values with their types, such as 1e-5 as a number.
+    typed = config_lib.flat(self.shared.config)
+    self._changes = {
+        key: typed.get(key, value) if isinstance(value, str) else value
+        for key, value in changes.items()}
+
+  def config(self, suggestions: dict[str, Any]) -> config_lib.Config:
+    """Returns the config of a trial.
+
+    Args:
+      suggestions: Values of this trial by dotted keys.
+    Raises:
+      ConfigError: If the values do not fit each other.
+    """
+    return settings_lib.of_new_run(
+        self._name, self._preset, {**self._changes, **suggestions}).config
+
+  def arguments(self, suggestions: dict[str, Any]) -> list[str]:
+    """Returns the arguments with which `train` runs a trial.
+
+    Args:
+      suggestions: Values of this trial by dotted keys.
+    """
+    arguments = ["--config", self._name]
+    if self._preset:
+      arguments += ["--preset", self._preset]
+    for key, value in {**self._changes, **suggestions}.items():
+      arguments += ["--set", config_lib.setting(key, value)]
+    return arguments
+
+
 def main(argv: list[str] | None = None) -> int:
+  """Runs the command.
+
+  Args:
+    argv: Arguments; by default those of the process.
+  Returns:
+    Exit code.
+  """
   parser = _parser()
   args = parser.parse_args(argv)
-  sys.path.append(os.getcwd())  # Where users keep their own environments.
-  with cli.errors_told(parser):
+  cli.import_from_current_folder()
+  with cli.exit_on_error(parser):
     if not importlib.util.find_spec("optuna"):
       raise config_lib.ConfigError(
           "a sweep needs optuna: pip install 'batch-ppo[sweep]'.")
+    for option in ("trials", "at_once"):
+      if getattr(args, option) < 1:
+        raise config_lib.ConfigError(f"--{option} must be at least 1.")
     with interrupts_lib.Interrupts() as interrupts:
       return _sweep(args, interrupts)
 
 
 def _parser() -> argparse.ArgumentParser:
-  name = cli.command("sweep")
-  parser = argparse.ArgumentParser(
-      prog=name, description="Search for the settings with which a config "
-      "learns best: by many runs, each with settings suggested by what came of "
-      "the others, and left off early where it is behind them. The same "
-      "command goes on with a sweep, and so it does on other machines that "
-      "share its storage.", epilog=_EXAMPLES.format(name), allow_abbrev=False,
-      formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser = cli.make_parser(
+      "sweep", "Search for the settings with which a config learns best. The "
+      "results of completed runs suggest the settings of the next ones, and "
+      "runs that fall behind stop early. The same command resumes a sweep, and "
+      "joins it from other machines that share its storage.", _EXAMPLES)
   parser.add_argument(
-      "--config", metavar="NAME", required=True, help="a named config, or the "
-      "path of your own .py file")
+      "--config", metavar="NAME", required=True, help="named config, or path "
+      "of your own .py file")
   parser.add_argument(
-      "--preset", metavar="NAME", help="an algorithm in place of the config's")
+      "--preset", metavar="NAME", help="algorithm that replaces the config's")
   parser.add_argument(
       "--space", metavar="FILE", required=True, type=pathlib.Path,
-      help="YAML: settings, and the values to try for each")
+      help="YAML file with the settings to vary, and their values")
   parser.add_argument(
-      "--trials", metavar="N", type=int, default=50, help="how many runs there "
-      "are to be in the whole study (default: 50)")
+      "--trials", metavar="N", type=int, default=50, help="number of runs in "
+      "the study (default: 50)")
   parser.add_argument(
-      "--storage", metavar="URL", help="database that keeps the study "
-      "(default: SQLite, in the study's folder)")
+      "--storage", metavar="URL", help="database of the study (default: SQLite "
+      "in the study's folder)")
   parser.add_argument(
       "--study", metavar="NAME", help="(default: the config's name)")
   parser.add_argument(
       "--logdir", metavar="DIR", type=pathlib.Path, default="~/logdir/sweeps",
-      help="where the study's folder with all runs is made (default: "
+      help="parent folder of the study's folder with all runs (default: "
       "~/logdir/sweeps)")
   parser.add_argument(
-      "--at_once", metavar="N", type=int, default=pool.cores(),
-      help="runs side by side, each with a core of its own; 1 has all cores "
-      "(default: as many as there are cores)")
+      "--at_once", metavar="N", type=int, default=pool.num_cores(),
+      help="number of simultaneous runs, each on a CPU core of its own; 1 uses "
+      "all cores (default: the number of cores)")
   parser.add_argument(
       "--steps", metavar="N", help="budget of a run (default: the config's)")
   parser.add_argument(
-      "--seed", metavar="N", help="of the first run; the next ones count on "
-      "(default: 0)")
+      "--seed", metavar="N", help="seed of the first run; each further run "
+      "adds 1 (default: 0)")
   parser.add_argument(
       "--set", metavar="KEY=VALUE", action="append", default=[],
       help="change a setting of all runs")
@@ -88,65 +140,61 @@ def _parser() -> argparse.ArgumentParser:
 
 def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
            ) -> int:
-  import optuna  # This, and what uses it, takes a second.
+  """Runs the trials that the study still lacks; returns the exit code."""
+  import optuna  # This import and the next ones take a second.
 
   from agents.sweeps import search_space
   from agents.sweeps import study as study_lib
   from agents.sweeps import trial_runner
   optuna.logging.set_verbosity(optuna.logging.CRITICAL)
-  for flag in ("trials", "at_once"):
-    if getattr(args, flag) < 1:
-      raise config_lib.ConfigError(f"--{flag} must be at least 1.")
-  changes = dict(config_lib.parse_setting(text) for text in args.set)
-  changes |= {flag: getattr(args, flag) for flag in ("steps", "seed")
-              if getattr(args, flag) is not None}
-  shared = settings_lib.of_new_run(args.config, args.preset, changes)
-  typed = config_lib.flat(shared.config)  # Such as 1e-5, in YAML a text.
-  changes = {key: typed.get(key, value) if isinstance(value, str) else value
-             for key, value in changes.items()}
-  try:
-    text = args.space.expanduser().read_text()
-  except (OSError, UnicodeDecodeError) as error:
-    raise config_lib.ConfigError(f"--space {args.space}: {error}") from None
-  space = search_space.SearchSpace(text, str(args.space))
+  settings = _trial_settings(args)
+  shared = settings.shared
+  space = search_space.SearchSpace(_read_space(args.space), str(args.space))
+  space.check(settings.config)
   name = args.study or shared.name
   folder = args.logdir.expanduser() / name
-  def build(settings):
-    return settings_lib.of_new_run(
-        args.config, args.preset, {**changes, **settings}).config
-  def arguments(settings):
-    preset = ["--preset", args.preset] if args.preset else []
-    return ["--config", args.config, *preset, *(
-        word for key, value in {**changes, **settings}.items()
-        for word in ("--set", config_lib.setting(key, value)))]
-  space.check(build)
   trials = trial_runner.TrialRunner(
-      build, arguments, space, folder, args.at_once, interrupts)
-  for warning in make.check(shared.config.env):
-    print(f"Note: {warning}", file=sys.stderr)
+      settings.config, settings.arguments, space, folder, args.at_once,
+      interrupts)
+  for note in make.check(shared.config.env):
+    print(f"Note: {note}", file=sys.stderr)
   folder.mkdir(parents=True, exist_ok=True)
   storage = args.storage or f"sqlite:///{folder.resolve() / 'study.db'}"
   study = study_lib.Study(
       storage, name, {"space": space.data, **config_lib.flat(shared.config)},
       shared.config.steps // shared.config.every("eval_every"))
-  interrupts.farewell = "To go on, run the same command."
+  interrupts.farewell = "To resume, run the same command."
   print(f"Study {name} in {storage}: {len(study.ended)} of {args.trials} "
         f"trials are done. Runs: {folder}", flush=True)
   try:
-    study.run(trials, args.trials, args.at_once, interrupts, _tell)
+    study.run(trials, args.trials, args.at_once, interrupts, _print_trial)
   finally:
-    _summarize(study)
+    _print_summary(study)
   if interrupts():
     print(f"Stopped. {interrupts.farewell}")
     return interrupts.exit_code
-  print(f"To compare: {cli.command('report')} "
-        f"{shlex.quote(str(folder))}",
-        f"To watch: tensorboard --logdir {shlex.quote(str(folder))}", sep="\n")
+  path = shlex.quote(str(folder))
+  print(f"To compare: {cli.command('report')} {path}",
+        f"To watch: tensorboard --logdir {path}", sep="\n")
   return 0
 
 
-def _tell(trial: Any):
-  """Print what became of a trial."""
+def _trial_settings(args: argparse.Namespace) -> TrialSettings:
+  changes = dict(config_lib.parse_setting(text) for text in args.set)
+  changes |= {option: getattr(args, option) for option in ("steps", "seed")
+              if getattr(args, option) is not None}
+  return TrialSettings(args.config, args.preset, changes)
+
+
+def _read_space(path: pathlib.Path) -> str:
+  try:
+    return path.expanduser().read_text()
+  except (OSError, UnicodeDecodeError) as error:
+    raise config_lib.ConfigError(f"--space {path}: {error}") from None
+
+
+def _print_trial(trial: Any):
+  """Prints the result and the settings of a trial."""
   result = trial.user_attrs.get("why") or f"return {trial.value:,.6g}"
   print(f"Trial {trial.number}: {result}; {_params(trial)}", flush=True)
 
@@ -158,10 +206,10 @@ def _params(trial: Any) -> str:
       for key, value in trial.params.items())
 
 
-def _summarize(study: Any):
-  """Print the best trials, and how to train with the settings of the best."""
+def _print_summary(study: Any):
+  """Prints the best trials, and the command that trains with the best one."""
   best = study.best
-  print(f"{len(study.ended)} trials are done, {len(best)} of them to the end.")
+  print(f"{len(study.ended)} trials are done, {len(best)} of them completely.")
   for trial in best[:5]:
     print(f"  {trial.value:>12,.6g}  trial {trial.number}: {_params(trial)}")
   if best:

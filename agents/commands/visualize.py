@@ -1,4 +1,4 @@
-"""Films a learned policy; see --help."""
+"""Renders videos of a learned policy; see --help."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import argparse
 import json
 import os
 import pathlib
-import sys
 from collections.abc import Sequence
 from typing import Any
+from typing import NamedTuple
 
 from agents import config as config_lib
 from agents.commands import cli
@@ -29,125 +29,187 @@ examples:
 """
 
 
+class Rollouts(NamedTuple):
+  """Episodes of a learned policy, and their layout in the videos."""
+
+  # Name or step of a checkpoint, or "all"; None selects the newest one.
+  checkpoint: str | None = None
+  # Number of episodes per checkpoint; None means 5, or 1 with "all".
+  num_episodes: int | None = None
+  # Number of environments that step together.
+  num_agents: int = 1
+  # Samples actions instead of taking the mean action.
+  sampled: bool = False
+  # Shows all episodes side by side in one video.
+  grid: bool = False
+
+
 def main(argv: list[str] | None = None) -> int:
+  """Runs the command.
+
+  Args:
+    argv: Arguments; by default those of the process.
+  Returns:
+    Exit code.
+  """
   parser = _parser()
   args = parser.parse_args(argv)
-  for name in ("num_episodes", "num_agents", "size"):
-    if getattr(args, name) is not None and getattr(args, name) < 1:
-      parser.error(f"--{name} must be at least 1.")
-  for flag in ("num_episodes", "num_agents", "policy", "checkpoint", "grid"):
-    if args.episode is not None and getattr(args, flag):
-      parser.error(f"--episode films one episode as it was played in training; "
-                   f"--{flag} can't change that.")
-  if args.checkpoint == "all" and args.grid:
-    parser.error("--checkpoint all makes a grid of its own, without --grid.")
-  sys.path.append(os.getcwd())  # Where users keep their own environments.
-  with cli.errors_told(parser):
+  _check_arguments(args, parser)
+  cli.import_from_current_folder()
+  with cli.exit_on_error(parser):
     folder = run_folder.find(args.logdir)
-    if args.episode is not None and not folder.config.env.repeats:
-      raise config_lib.ConfigError(
-          "--episode: episodes of training can't be played again, as "
-          f"env.backend is {folder.config.env.backend}. --num_episodes films "
-          "the policy.")
     outdir = pathlib.Path(args.outdir or folder.path / "videos").expanduser()
-    make.check(folder.config.env, filmed=True)
-    outdir.mkdir(parents=True, exist_ok=True)
-    films = (_played(folder, outdir, args) if args.episode is None else
-             [episode_recorder.make_video(episode_recorder.find(
-                 folder.checkpoints, args.episode), outdir)])
-    _record(folder, films, args.size, outdir)
+    rollouts = Rollouts(
+        args.checkpoint, args.num_episodes, args.num_agents or 1,
+        args.policy == "sampled", args.grid)
+    if args.episode is None:
+      render_policy(folder, outdir, rollouts, args.size)
+    else:
+      render_training_episode(folder, outdir, args.episode, args.size)
   return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-  name = cli.command("visualize")
-  parser = argparse.ArgumentParser(
-      prog=name, description="Film the policy of a run: an MP4 of one picture "
-      "an environment step.", epilog=_EXAMPLES.format(name), allow_abbrev=False,
-      formatter_class=argparse.RawDescriptionHelpFormatter)
-  where = parser.add_argument_group("what to film, and where to")
-  where.add_argument(
+  parser = cli.make_parser(
+      "visualize", "Render the policy of a run as MP4 videos, with one frame "
+      "per environment step.", _EXAMPLES)
+  files = parser.add_argument_group("input and output")
+  files.add_argument(
       "--logdir", metavar="RUN_DIR", required=True, help="run folder; a folder "
-      "of runs stands for its newest one with a checkpoint (no default)")
-  where.add_argument(
-      "--outdir", metavar="DIR", help="where the films and episodes.json are "
-      "written (default: RUN_DIR/videos)")
-  where.add_argument(
+      "of runs stands for its newest run with a checkpoint (no default)")
+  files.add_argument(
+      "--outdir", metavar="DIR", help="folder for the videos and episodes.json "
+      "(default: RUN_DIR/videos)")
+  files.add_argument(
       "--size", metavar="PIXELS", type=int, help="height of an episode's "
-      f"picture (default: {recording.LARGEST_TILE} with MuJoCo, the "
-      "environment's own with others; less in a grid, "
+      f"frames (default: {recording.LARGEST_TILE} with MuJoCo, and the "
+      "environment's own height otherwise; in a grid, at most "
       f"{recording.WIDTH_OF_GRID} divided by its columns)")
   policy = parser.add_argument_group("episodes of a learned policy")
   policy.add_argument(
       "--num_episodes", metavar="N", type=int, help="number of episodes "
       "(default: 5, or 1 with --checkpoint all)")
   policy.add_argument(
-      "--num_agents", metavar="N", type=int, help="environments that play them "
-      "side by side (default: 1)")
+      "--num_agents", metavar="N", type=int, help="number of environments that "
+      "step together (default: 1)")
   policy.add_argument(
       "--policy", choices=("mean", "sampled"), help="take the mean action, or "
-      "sample as in training (default: mean)")
+      "sample actions as in training (default: mean)")
   policy.add_argument(
-      "--checkpoint", metavar="NAME", help="the policy of this checkpoint, a "
-      "file's name or a step; `all` shows the policy at all that are kept side "
-      "by side, from the first to the last (default: the newest)")
+      "--checkpoint", metavar="NAME", help="file name or step of a checkpoint; "
+      "`all` shows the policies of all checkpoints side by side, the first "
+      "one first (default: the newest checkpoint)")
   policy.add_argument(
       "--grid", action="store_true", help="show all episodes side by side in "
-      "one film (default: a film an episode)")
+      "one video (default: one video per episode)")
   training = parser.add_argument_group("an episode of training")
   training.add_argument(
-      "--episode", metavar="N", type=int, help="play it again as it was played "
-      "in training; negative numbers count from the last (default: none)")
+      "--episode", metavar="N", type=int, help="repeat this episode of "
+      "training; negative numbers count from the last one (no default)")
   return parser
 
 
-def _played(folder: run_folder.RunFolder, outdir: pathlib.Path,
-            args: argparse.Namespace) -> list[video.Video]:
-  """Let the policy play and return what to film of it."""
-  together = args.checkpoint == "all"
-  paths = (_milestones(folder) if together else [
-      checkpoint.find(folder.checkpoints, args.checkpoint)])
+def _check_arguments(args: argparse.Namespace, parser: argparse.ArgumentParser):
+  for option in ("num_episodes", "num_agents", "size"):
+    if getattr(args, option) is not None and getattr(args, option) < 1:
+      parser.error(f"--{option} must be at least 1.")
+  for option in ("num_episodes", "num_agents", "policy", "checkpoint", "grid"):
+    if args.episode is not None and getattr(args, option):
+      parser.error("--episode repeats one episode of training; "
+                   f"--{option} can't change that.")
+  if args.checkpoint == "all" and args.grid:
+    parser.error("--checkpoint all shows a grid, without --grid.")
+
+
+def render_policy(folder: run_folder.RunFolder, outdir: pathlib.Path,
+                  rollouts: Rollouts, size: int | None = None):
+  """Renders episodes of a learned policy, and lists them in episodes.json.
+
+  Args:
+    folder: Run folder.
+    outdir: Folder for the videos.
+    rollouts: Number, policy and layout of the episodes.
+    size: Height of an episode's frames in pixels; None selects it.
+  Raises:
+    ConfigError: If the checkpoint or the render mode does not exist.
+    RenderingFailed: If the environment cannot be rendered.
+  """
+  make.check(folder.config.env, filmed=True)
+  outdir.mkdir(parents=True, exist_ok=True)
+  _record(folder, _roll_out(folder, outdir, rollouts), size, outdir)
+
+
+def render_training_episode(folder: run_folder.RunFolder, outdir: pathlib.Path,
+                            number: int, size: int | None = None):
+  """Renders an episode of training, and lists it in episodes.json.
+
+  Args:
+    folder: Run folder.
+    outdir: Folder for the video.
+    number: Number of the episode; negative numbers count from the last one.
+    size: Height of the frames in pixels; None selects it.
+  Raises:
+    ConfigError: If no checkpoint contains the episode, or its environment is
+      not deterministic.
+    RenderingFailed: If the environment cannot be rendered.
+  """
+  env = folder.config.env
+  if not env.deterministic:
+    raise config_lib.ConfigError(
+        "--episode: episodes of training can't be repeated, as env.backend is "
+        f"{env.backend}. --num_episodes renders the policy.")
+  make.check(env, filmed=True)
+  outdir.mkdir(parents=True, exist_ok=True)
+  episode = episode_recorder.find(folder.checkpoints, number)
+  _record(folder, [episode_recorder.make_video(episode, outdir)], size, outdir)
+
+
+def _roll_out(folder: run_folder.RunFolder, outdir: pathlib.Path,
+              rollouts: Rollouts) -> list[video.Video]:
+  """Runs the policy and returns the videos to render."""
+  timeline = rollouts.checkpoint == "all"
+  if timeline:
+    paths = checkpoint.paths(folder.checkpoints) or [
+        checkpoint.newest(folder.checkpoints)]  # Raises the error.
+  elif rollouts.checkpoint:
+    paths = [checkpoint.find(folder.checkpoints, rollouts.checkpoint)]
+  else:
+    paths = [checkpoint.newest_readable(folder.checkpoints)]
   with quiet_imports.quiet_imports():
     from agents import build
     from agents.commands import rollout_policy
-    # What learned it does not matter here.
+    # Only training needs the device of the run.
     build.setup(folder.config.override({"device": "cpu"}))
-  amount = args.num_episodes or (1 if together else 5)
-  played = rollout_policy.play(
-      folder, paths, amount, args.num_agents or 1, args.policy == "sampled")
-  tiles = [[video.Tile(episode, f"after {step:,} steps")
-            for episode in episodes] for step, episodes in played]
-  sampled = "-sampled" if args.policy == "sampled" else ""
-  if together:
-    stem = str(outdir / f"timeline{sampled}-episode")
-    return [video.Video(f"{stem}-{number}.mp4", row)
-            for number, row in enumerate(zip(*tiles, strict=True))]
-  stem = str(outdir / f"step-{played[0].step}{sampled}")
-  if args.grid:
-    return [video.Video(f"{stem}-grid.mp4", tuple(tiles[0]))]
-  return [video.Video(f"{stem}-episode-{number}.mp4", (tile,))
-          for number, tile in enumerate(tiles[0])]
+  num_episodes = rollouts.num_episodes or (1 if timeline else 5)
+  results = rollout_policy.play(
+      folder, paths, num_episodes, rollouts.num_agents, rollouts.sampled)
+  rows = [[video.Tile(episode, f"after {result.step:,} steps")
+           for episode in result.episodes] for result in results]
+  suffix = "-sampled" if rollouts.sampled else ""
+  if timeline:
+    prefix, grids = f"timeline{suffix}", zip(*rows, strict=True)
+  else:
+    prefix, grids = f"step-{results[0].step}{suffix}", zip(rows[0])
+  if rollouts.grid:
+    return [video.Video(str(outdir / f"{prefix}-grid.mp4"), tuple(rows[0]))]
+  return [video.Video(str(outdir / f"{prefix}-episode-{number}.mp4"), tiles)
+          for number, tiles in enumerate(grids)]
 
 
-def _milestones(folder: run_folder.RunFolder) -> Sequence[pathlib.Path]:
-  paths = checkpoint.paths(folder.checkpoints)
-  return paths or [checkpoint.newest(folder.checkpoints)]  # Which says why not.
-
-
-def _record(folder: run_folder.RunFolder, films: list[video.Video],
+def _record(folder: run_folder.RunFolder, videos: Sequence[video.Video],
             size: int | None, outdir: pathlib.Path):
-  """Write the films, tell about each, and write episodes.json."""
+  """Renders the videos, prints their episodes, and writes episodes.json."""
   path = outdir / "episodes.json"
+  files = {os.path.basename(each.path) for each in videos}
   try:
-    before = json.loads(path.read_text()) if path.exists() else []
-    files = {os.path.basename(film.path) for film in films}
-    others = [one for one in before if one["file"] not in files]
+    known = json.loads(path.read_text()) if path.exists() else []
+    others = [episode for episode in known if episode["file"] not in files]
   except (ValueError, TypeError, KeyError, RecursionError):
     raise config_lib.ConfigError(
-        f"{path} is damaged; delete it, or choose another --outdir.") from None
-  recording.record(films, folder.config.env, size)
-  told: list[dict[str, Any]] = [{
-      "file": os.path.basename(film.path), "caption": tile.caption,
+        f"{path} is damaged; delete it, or select another --outdir.") from None
+  recording.record(videos, folder.config.env, size)
+  rendered: list[dict[str, Any]] = [{
+      "file": os.path.basename(each.path), "caption": tile.caption,
       "return": tile.episode.score, "length": tile.episode.length}
-      for film in films for tile in film.tiles]
-  path.write_text(json.dumps([*others, *told], indent=2) + "\n")
+      for each in videos for tile in each.tiles]
+  path.write_text(json.dumps([*others, *rendered], indent=2) + "\n")

@@ -33,7 +33,7 @@ def connect(cluster: cluster_lib.Cluster) -> collectives.Communicator:
     ConfigError: If this machine cannot take the address it should have.
   """
   tf.config.set_visible_devices([], "GPU")
-  with cluster_lib.Waiting(cluster):
+  with cluster_lib.StartWatchdog(cluster):
     # Starts TensorFlow's server, and a service that detects lost machines.
     tf.distribute.MultiWorkerMirroredStrategy(
         tf.distribute.cluster_resolver.SimpleClusterResolver(

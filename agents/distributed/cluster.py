@@ -1,7 +1,7 @@
-"""Which machines train together, and how they find each other.
+"""Addresses of the machines that train together, and their connection.
 
-They are told as TensorFlow's clusters are: by `TF_CONFIG`, which Kubernetes,
-Slurm and Vertex AI set or let one set, or by hand.
+As in TensorFlow, `TF_CONFIG` describes the cluster; Kubernetes, Slurm and
+Vertex AI can set it. Command line options do the same by hand.
 """
 
 from __future__ import annotations
@@ -20,77 +20,81 @@ from typing import NamedTuple
 
 from agents import config as config_lib
 
-_PATIENCE = 120.0  # Seconds to wait for others to begin.
-_NOTICE = 5.0  # Seconds until it is said who is waited for, and between.
-_ROLES = ("chief", "worker")  # Of TF_CONFIG's, the first machines first.
+_CONNECT_SECONDS = 120.0  # Limit for all machines to connect.
+_NOTICE_SECONDS = 5.0  # Interval of messages about missing machines.
+_ROLES = "chief", "worker"  # Roles in TF_CONFIG, in the order of the machines.
 
 
 class Cluster(NamedTuple):
-  """Machines that train together, of which this is one."""
+  """Machines that train together."""
 
-  addresses: tuple[str, ...]  # host:port of each.
-  task: int  # Which one this is.
+  addresses: tuple[str, ...]  # host:port of each machine.
+  task: int  # Index of this machine.
 
   @property
-  def leads(self) -> bool:
+  def is_coordinator(self) -> bool:
     """Whether this machine has the run folder."""
     return not self.task
 
   def name(self, task: int) -> str:
-    return f"machine {task} ({self.addresses[task]})"
-
-  def silent(self) -> dict[int, str]:
-    """Return the other machines that can't be reached now, and why."""
-    found = {}
-    for task, address in enumerate(self.addresses):
-      if task != self.task:
-        host, port = _split(address)
-        try:
-          socket.create_connection((host, port), 1.0).close()
-        except OSError as error:
-          found[task] = error.strerror or str(error)
-    return found
-
-  def blame(self, error: str) -> str:
-    """Say which machine is lost, as far as that is known.
+    """Returns the name of a machine in messages.
 
     Args:
-      error: What TensorFlow says.
+      task: Index of the machine.
+    """
+    return f"machine {task} ({self.addresses[task]})"
+
+  def unreachable(self) -> dict[int, str]:
+    """Returns the reason for each other machine that refuses a connection."""
+    reasons = {}
+    for task, address in enumerate(self.addresses):
+      if task != self.task:
+        try:
+          socket.create_connection(_split(address), 1.0).close()
+        except OSError as error:
+          reasons[task] = error.strerror or str(error)
+    return reasons
+
+  def describe_lost(self, error: str) -> str:
+    """Returns a sentence that names the lost machines as far as possible.
+
+    Args:
+      error: Message of TensorFlow.
     """
     named = {int(task) for task in re.findall(r"/task:(\d+)", error)
              if int(task) != self.task}
-    silent = set(self.silent())  # Some because they have lost it, too.
-    tasks = sorted(named & silent or named or silent)
+    # Contains machines that ended because they lost the same machine.
+    unreachable = set(self.unreachable())
+    tasks = sorted(named & unreachable or named or unreachable)
     names = " and ".join(map(self.name, tasks)) or "another machine"
     return f"Lost {names}."
 
 
 def find(addresses: str | None, task: str | None,
          environ: Mapping[str, str] = os.environ) -> Cluster | None:
-  """Return the machines to train on; None: this one alone, as ever.
+  """Returns the cluster to train on; None for training on this machine only.
 
   Args:
-    addresses: host:port of each machine, with commas between them.
-    task: Which of them this is, from 0.
-    environ: Whose TF_CONFIG is read if there are no addresses.
+    addresses: Comma-separated host:port of the machines; None reads TF_CONFIG.
+    task: Index of this machine among the addresses.
+    environ: Environment variables that may contain TF_CONFIG.
   Raises:
-    ConfigError: If they make no sense.
+    ConfigError: If the description of the cluster is invalid.
   """
   if (addresses is None) != (task is None):
     raise config_lib.ConfigError(
         "--cluster and --task belong together: --cluster "
         "host0:port,host1:port is the same on all machines, --task 0, 1, ... "
-        "says which of them this is.")
+        "is the index of each machine.")
   if addresses is not None and task is not None:
     if not task.isdigit():
       raise config_lib.ConfigError(
           f"--task {task}: expected the number of a machine, from 0.")
-    return _checked(addresses.split(","), int(task), "--cluster")
+    return _make_cluster(addresses.split(","), int(task), "--cluster")
   if "TF_CONFIG" not in environ:
     return None
   try:
-    told = json.loads(environ["TF_CONFIG"])
-    return _of_tf_config(told)
+    return _from_tf_config(json.loads(environ["TF_CONFIG"]))
   except config_lib.ConfigError:
     raise
   except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -100,25 +104,27 @@ def find(addresses: str | None, task: str | None,
         '{"type": "worker", "index": 0}}.') from None
 
 
-def _of_tf_config(told: dict[str, Any]) -> Cluster | None:
-  cluster, task = told.get("cluster") or {}, told.get("task") or {}
+def _from_tf_config(data: dict[str, Any]) -> Cluster | None:
+  cluster, task = data.get("cluster") or {}, data.get("task") or {}
   if not cluster:
     return None
-  if others := sorted(set(cluster) - set(_ROLES)):
+  if unknown := sorted(set(cluster) - set(_ROLES)):
     raise config_lib.ConfigError(
-        f"TF_CONFIG names a {others[0]}, for which there is nothing to do: "
-        "all machines are workers, of which one may be called chief.")
-  places = [(role, index) for role in _ROLES
-            for index in range(len(cluster.get(role, ())))]
-  place = task["type"], int(task["index"])
-  if place not in places:
+        f"TF_CONFIG names a {unknown[0]}, but training only has machines of "
+        "type worker, one of which may have the type chief.")
+  members = [(role, index) for role in _ROLES
+             for index in range(len(cluster.get(role, ())))]
+  member = task["type"], int(task["index"])
+  if member not in members:
     raise config_lib.ConfigError(
-        f"TF_CONFIG: there is no {place[0]} {place[1]} in its cluster.")
-  return _checked([cluster[role][index] for role, index in places],
-                  places.index(place), "TF_CONFIG")
+        f"TF_CONFIG: its cluster has no {member[0]} {member[1]}.")
+  return _make_cluster([cluster[role][index] for role, index in members],
+                       members.index(member), "TF_CONFIG")
 
 
-def _checked(addresses: list[str], task: int, source: str) -> Cluster | None:
+def _make_cluster(addresses: list[str], task: int, source: str
+                  ) -> Cluster | None:
+  """Checks the addresses; returns None if this is the only machine."""
   addresses = [address.strip() for address in addresses]
   for address in addresses:
     host, port = _split(address)
@@ -129,8 +135,8 @@ def _checked(addresses: list[str], task: int, source: str) -> Cluster | None:
     raise config_lib.ConfigError(f"{source} names an address twice.")
   if task >= len(addresses):
     raise config_lib.ConfigError(
-        f"{source} has {len(addresses)} machines, 0 to {len(addresses) - 1}; "
-        f"there is no machine {task}.")
+        f"{source} has {len(addresses)} machines, 0 to {len(addresses) - 1}, "
+        f"but no machine {task}.")
   return Cluster(tuple(addresses), task) if len(addresses) > 1 else None
 
 
@@ -139,25 +145,37 @@ def _split(address: str) -> tuple[str, int]:
   return host.strip("[]"), int(port) if port.isdigit() else 0
 
 
-class Waiting:
-  """Context in which other machines are waited for, but not forever.
+class StartWatchdog:
+  """Context that reports missing machines, and ends the process after a while.
 
-  TensorFlow waits in silence and for an hour; this says for whom, and ends the
-  process where that is no use.
+  TensorFlow waits for an hour without a message.
+
+  Args:
+    cluster: Machines that connect within the context.
+    timeout: Seconds until the process ends.
   """
 
-  def __init__(self, cluster: Cluster, patience: float = _PATIENCE):
+  def __init__(self, cluster: Cluster, timeout: float = _CONNECT_SECONDS):
     self._cluster = cluster
-    self._patience = patience
-    self._over = threading.Event()
+    self._timeout = timeout
+    self._connected = threading.Event()
     self._thread = threading.Thread(target=self._watch, daemon=True)
 
   def __enter__(self):
+    self._check_own_address()
+    self._thread.start()
+
+  def __exit__(self, *_):
+    self._connected.set()
+    self._thread.join()
+
+  def _check_own_address(self):
+    """Raises ConfigError if another program uses the port of this machine."""
     host, port = _split(self._cluster.addresses[self._cluster.task])
-    with socket.socket(
-        socket.AF_INET6 if ":" in host else socket.AF_INET) as server:
+    name = self._cluster.name(self._cluster.task)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as server:
       server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-      name = self._cluster.name(self._cluster.task)
       try:
         server.bind((host, port))
       except OSError as error:
@@ -165,29 +183,24 @@ class Waiting:
           raise config_lib.ConfigError(
               f"This can't be {name}: {error.strerror}. Is another program at "
               "that port?") from None
-        # Which it need not have, as within a container.
+        # Only a note, because a container does not have its outside address.
         print(f"Note: This is {name}, but does not have that address "
-              f"({error.strerror or error}). Is --task that of this machine?",
-              file=sys.stderr, flush=True)
-    self._thread.start()
-
-  def __exit__(self, *_):
-    self._over.set()
-    self._thread.join()
+              f"({error.strerror or error}).\nCheck that --task is the index "
+              "of this machine.", file=sys.stderr, flush=True)
 
   def _watch(self):
-    begin = time.monotonic()
-    while not self._over.wait(_NOTICE):
-      silent = self._cluster.silent()
-      missing = "; ".join(f"{self._cluster.name(task)}: {reason}"
-                          for task, reason in silent.items()) or (
-          "all answer, but do not join. Do all have the same --cluster, and "
-          "each its own --task?")
-      if time.monotonic() < begin + self._patience:
-        print(f"Waiting for other machines. {missing}", file=sys.stderr,
+    deadline = time.monotonic() + self._timeout
+    while not self._connected.wait(_NOTICE_SECONDS):
+      missing = "\n".join(
+          f"{self._cluster.name(task)}: {reason}"
+          for task, reason in self._cluster.unreachable().items()) or (
+              "All machines answer, but do not join. Check that all have the "
+              "same --cluster,\nand each machine its own --task.")
+      if time.monotonic() < deadline:
+        print(f"Waiting for other machines.\n{missing}", file=sys.stderr,
               flush=True)
         continue
-      print(f"\nConfigError: The other machines did not come within "
-            f"{self._patience:.0f} seconds. {missing}", file=sys.stderr,
+      print("\nConfigError: The other machines did not connect within "
+            f"{self._timeout:.0f} seconds.\n{missing}", file=sys.stderr,
             flush=True)
-      os._exit(2)
+      os._exit(2)  # The main thread waits in TensorFlow.

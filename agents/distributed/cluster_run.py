@@ -1,7 +1,13 @@
-"""Training on several machines: how they meet, and what the others do."""
+"""Trains one run on several machines.
+
+All machines connect and compare their settings. The coordinator (machine 0)
+has the run folder and trains like a single machine. The participants repeat
+each of its steps with their share of the environments.
+"""
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import sys
 from typing import Any
@@ -9,8 +15,8 @@ from typing import NamedTuple
 
 from agents import config as config_lib
 from agents import errors
+from agents import training_run
 from agents.distributed import cluster as cluster_lib
-from agents.environments.workers import start_workers
 from agents.training.faults import crash_recorder
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.monitoring import quiet_imports
@@ -19,159 +25,221 @@ from agents.training.run_folder import provenance
 from agents.training.run_folder import run_folder
 
 
-class _Hello(NamedTuple):
-  """What machines must have in common."""
+class _Setup(NamedTuple):
+  """Properties that all machines must have in common."""
 
-  config: dict[str, Any]  # All settings; none: those of an old run.
-  versions: dict[str, str]
-  code: dict[str, str]
+  config: dict[str, Any]  # All settings; empty if the run already exists.
+  versions: dict[str, str]  # By package.
+  code: dict[str, str]  # Digests by file.
 
 
-class Run(NamedTuple):
-  """The run that the first machine has the folder of."""
+class _Run(NamedTuple):
+  """The run that the coordinator announces to the participants."""
 
-  path: pathlib.Path
-  name: str
+  path: pathlib.Path  # Run folder on the coordinator.
+  name: str  # Last part of the folder's name.
   config: config_lib.Config
 
 
-def check(config: config_lib.Config, cluster: cluster_lib.Cluster):
-  """Raise ConfigError if several machines can't train this."""
-  amount = len(cluster.addresses)
-  if config.num_envs % amount:
-    fit = [str(n) for n in range(2, config.num_envs + 1)
-           if config.num_envs % n == 0]
-    raise config_lib.ConfigError(
-        f"num_envs={config.num_envs} environments can't be shared evenly by "
-        f"{amount} machines, only by {', '.join(fit) or 'one'}.")
-  if config.device == "gpu":
-    raise config_lib.ConfigError(
-        f"--device gpu: {amount} machines learn on their CPUs.")
-
-
-def meet(cluster: cluster_lib.Cluster, config: config_lib.Config | None,
-         interrupts: interrupts_lib.Interrupts):
-  """Connect the machines, and make sure that they can do the same.
+def train(cluster: cluster_lib.Cluster, options: training_run.Options,
+          interrupts: interrupts_lib.Interrupts
+          ) -> training_run.TrainingOutcome:
+  """Trains a new run, or resumes one, together with the other machines.
 
   Args:
-    cluster: The machines.
-    config: Of a new run; None for an old one, which the first machine knows.
-    interrupts: Of this process.
-  Returns:
-    exchange.Machines.
+    cluster: Addresses of the machines.
+    options: Settings of the run. A participant that resumes a run has no
+      config; the coordinator provides it.
+    interrupts: Requests to stop this process.
   Raises:
-    ConfigError: If they differ.
+    ConfigError: If the machines cannot train this run together.
+    MachineLost: If the connection to another machine is lost.
+  """
+  if options.config:
+    _check(options.config, cluster)
+  try:
+    if cluster.is_coordinator:
+      return _coordinate(cluster, options, interrupts)
+    return _participate(cluster, options, interrupts)
+  except errors.MachineLost as error:
+    message = str(error)
+    raise errors.MachineLost(
+        f"{cluster.describe_lost(message)} {message.splitlines()[0]}") from None
+
+
+def _check(config: config_lib.Config, cluster: cluster_lib.Cluster):
+  """Raises ConfigError if several machines cannot train with these settings."""
+  num_machines = len(cluster.addresses)
+  if config.num_envs % num_machines:
+    divisors = [str(n) for n in range(2, config.num_envs + 1)
+                if config.num_envs % n == 0]
+    raise config_lib.ConfigError(
+        f"num_envs={config.num_envs} environments can't be shared evenly by "
+        f"{num_machines} machines, only by {', '.join(divisors) or 'one'}.")
+  if config.device == "gpu":
+    raise config_lib.ConfigError(
+        f"--device gpu: {num_machines} machines learn on their CPUs.")
+
+
+def _connect(cluster: cluster_lib.Cluster, config: config_lib.Config | None,
+             interrupts: interrupts_lib.Interrupts) -> Any:
+  """Connects the machines; returns their `collectives.Communicator`.
+
+  Args:
+    cluster: Addresses of the machines.
+    config: Settings of a new run; None to resume an existing one.
+    interrupts: Requests to stop this process.
+  Raises:
+    ConfigError: If settings, packages or code of the machines differ.
   """
   with quiet_imports.quiet_imports():
     from agents.distributed import assembly
-  machines = assembly.connect(cluster)
-  interrupts.install_handlers()  # TensorFlow has put its own handlers in their place.
-  _compare(cluster, machines, config, config.env.id if config else "")
-  return machines
+  communicator = assembly.connect(cluster)
+  # TensorFlow has replaced the signal handlers.
+  interrupts.install_handlers()
+  _compare(cluster, communicator, config, config.env.id if config else "")
+  return communicator
 
 
-def share(cluster: cluster_lib.Cluster, machines: Any, run: Run | None) -> Run:
-  """Tell all machines of the run, and make sure that they can do the same.
+def _share(cluster: cluster_lib.Cluster, communicator: Any, run: _Run | None
+           ) -> _Run:
+  """Sends the run from the coordinator to all machines and returns it.
 
   Args:
-    cluster: The machines.
-    machines: From `meet`.
-    run: What the first machine knows; None on the others.
+    cluster: Addresses of the machines.
+    communicator: Connection of the machines.
+    run: The run, on the coordinator; None on participants.
   Raises:
-    ConfigError: If they differ.
+    ConfigError: If settings, packages or code of the machines differ.
   """
-  known: Run = machines.all_gather_object(run)[0]
-  _compare(cluster, machines, known.config, known.config.env.id)
-  return known
+  shared: _Run = communicator.all_gather_object(run)[0]
+  _compare(cluster, communicator, shared.config, shared.config.env.id)
+  return shared
 
 
-def _compare(cluster: cluster_lib.Cluster, machines: Any,
-             config: config_lib.Config | None, env: str):
-  told: list[_Hello] = machines.all_gather_object(_Hello(
-      config_lib.flat(config) if config else {}, provenance.versions(env),
-      provenance.code(env)))
-  for task, hello in enumerate(told):
-    if bool(hello.config) != bool(told[0].config):
+def _compare(cluster: cluster_lib.Cluster, communicator: Any,
+             config: config_lib.Config | None, env_id: str):
+  """Raises ConfigError if settings, packages or code of the machines differ."""
+  setups: list[_Setup] = communicator.all_gather_object(_Setup(
+      config_lib.flat(config) if config else {}, provenance.versions(env_id),
+      provenance.code(env_id)))
+  for task, setup in enumerate(setups):
+    if bool(setup.config) != bool(setups[0].config):
       raise config_lib.ConfigError(
           "Some machines begin a new run, others --resume an old one.")
-    for what, ours, theirs in zip(_Hello._fields, told[0], hello, strict=True):
-      if ours != theirs:
-        different = provenance.differences(ours, theirs)
-        more = f" and {len(different) - 3} more" if len(different) > 3 else ""
+    for name, expected, actual in zip(
+        _Setup._fields, setups[0], setup, strict=True):
+      if expected != actual:
+        changes = provenance.differences(expected, actual)
+        more = f" and {len(changes) - 3} more" if len(changes) > 3 else ""
         raise config_lib.ConfigError(
-            f"{cluster.name(task)} has other {what} than machine 0: "
-            f"{', '.join(different[:3])}{more}. All machines need the same.")
+            f"{cluster.name(task)} has other {name} than machine 0: "
+            f"{', '.join(changes[:3])}{more}. All machines need the same.")
 
 
-def follow(cluster: cluster_lib.Cluster, machines: Any, logdir: str,
-           in_process: bool, interrupts: interrupts_lib.Interrupts) -> int:
-  """Train as the first machine says; return the exit code.
+def _coordinate(cluster: cluster_lib.Cluster, options: training_run.Options,
+                interrupts: interrupts_lib.Interrupts
+                ) -> training_run.TrainingOutcome:
+  """Trains as machine 0, which has the run folder."""
+  config, video_variables = training_run.prepare(options)
+  communicator = _connect(
+      cluster, None if options.folder else config, interrupts)
+  folder = (options.folder or _find_unfinished(options.logdir, config)
+            or run_folder.create(options.logdir, options.name, config))
+  run = _CoordinatedRun(
+      folder, options.for_this_process(config), video_variables, interrupts)
+  with folder.locked():
+    name = folder.path.name.partition("-")[2]
+    _share(cluster, communicator, _Run(folder.path.resolve(), name, config))
+    from agents.distributed import assembly
+    return run.train(
+        functools.partial(assembly.trainer, communicator=communicator))
 
-  Args:
-    cluster: The machines.
-    machines: From `meet`.
-    logdir: Where to save, if the first machine is lost and its folder is
-      not to be seen from here.
-    in_process: Step environments in this process.
-    interrupts: Of this process.
-  Raises:
-    MachineLost: If another machine is lost.
-  """
-  from agents import build
+
+def _find_unfinished(logdir: str, config: config_lib.Config
+                     ) -> run_folder.RunFolder | None:
+  """Returns the run that the same command began earlier and did not finish."""
+  folder = run_folder.unfinished(logdir, config)
+  if folder:
+    print(f"Resuming {folder.path}, which has the same settings.\n"
+          "To start a new run, change --logdir or --seed.", flush=True)
+    training_run.print_changes(folder)
+  return folder
+
+
+class _CoordinatedRun(training_run.TrainingRun):
+  """Training of machine 0. Its trainer directs the other machines."""
+
+  _trainer: Any = None
+
+  def stop(self) -> bool:
+    return super().stop() or self._trainer.stop_elsewhere
+
+  def make_loop(self, trainer: Any) -> Any:
+    from agents.training import loop as loop_lib
+    self._trainer = trainer
+    # This loop does not save on timeout, as that needs the other machines.
+    loop = loop_lib.Loop(
+        trainer, self._folder, self.stop, self._video_variables)
+    # Participants need the metadata to save the run if machine 0 is lost.
+    trainer.metadata, trainer.stop = loop.facts, self._interrupts
+    return loop
+
+
+def _participate(cluster: cluster_lib.Cluster, options: training_run.Options,
+                 interrupts: interrupts_lib.Interrupts
+                 ) -> training_run.TrainingOutcome:
+  """Trains as the coordinator directs."""
+  if options.config:
+    training_run.check(options.config)
+  communicator = _connect(cluster, options.config, interrupts)
+  run = _share(cluster, communicator, None)
+  interrupts.farewell = f"Machine 0 saves the run in {run.path}."
   from agents.distributed import assembly
   from agents.distributed import coordinator
-  run = share(cluster, machines, None)
-  interrupts.farewell = f"Machine 0 saves the run in {run.path}."
-  config = run.config.override({"env_processes": False} if in_process else {})
-  workers = trainer = None
-  follower: coordinator.Participant | None = None
-  try:
-    workers = start_workers.start_workers(config, interrupts.give_up_fd)
-    build.setup(config)
-    trainer = assembly.trainer(config, workers, machines)
-    print(f"{cluster.name(cluster.task).capitalize()} trains as machine 0 "
-          f"does, which reports to {run.path}.", flush=True)
-    follower = coordinator.Participant(trainer, machines, interrupts)
-    finished = follower.follow()
-  except errors.MachineLost:
-    if follower:
-      _save(run, follower, logdir)
-    raise
-  except Exception as error:
-    if trainer and crash_recorder.is_environment_failure(error) and not interrupts():
-      crash_recorder.CrashRecorder(
-          _folder(run, logdir), run.config, trainer.failure_budget
-      ).save_fatal(follower.step if follower else 0, error)
-    raise
-  finally:
-    if workers:
-      workers.close()
-    if trainer:
-      trainer.close()
-  print(f"Machine 0 has {'finished' if finished else 'stopped'} the run.")
-  if interrupts() and not finished:
-    return interrupts.exit_code
-  return 0 if finished else 1
+  with training_run.open_trainer(
+      options.for_this_process(run.config), interrupts,
+      functools.partial(assembly.trainer, communicator=communicator)
+  ) as trainer:
+    print(f"{cluster.name(cluster.task).capitalize()} trains as directed by "
+          f"machine 0, which reports to\n{run.path}.", flush=True)
+    participant = coordinator.Participant(trainer, communicator, interrupts)
+    try:
+      complete = participant.follow()
+    except errors.MachineLost:
+      _save(run, participant, options.logdir)
+      raise
+    except Exception as error:
+      if crash_recorder.is_environment_failure(error) and not interrupts():
+        crash_recorder.CrashRecorder(
+            _folder(run, options.logdir), run.config, trainer.failure_budget
+        ).save_fatal(participant.step, error)
+      raise
+  print(f"Machine 0 has {'finished' if complete else 'stopped'} the run.")
+  exit_code = interrupts.exit_code if interrupts() else 1
+  return training_run.TrainingOutcome(
+      run.path, participant.step, complete, 0 if complete else exit_code)
 
 
-def _save(run: Run, follower: Any, logdir: str):
-  """Save what this machine knows of the run, in its folder if it is here."""
-  if not (kept := follower.checkpoint()):
+def _save(run: _Run, participant: Any, logdir: str):
+  """Saves the last common state of all machines."""
+  if not (state := participant.checkpoint()):
     return
-  arrays, facts = kept
+  arrays, metadata = state
   folder = _folder(run, logdir)
   try:
     with folder.locked():
-      checkpoint.save(folder.checkpoints, facts["step"], arrays, facts)
+      checkpoint.save(folder.checkpoints, metadata["step"], arrays, metadata)
   except config_lib.ConfigError as error:
-    print(f"Not saved from here, as {error}", file=sys.stderr, flush=True)
+    print(f"This machine did not save the run: {error}", file=sys.stderr,
+          flush=True)
     return
-  print(f"Saved the run of step {facts['step']:,} in {folder.path}.",
+  print(f"Saved the run of step {metadata['step']:,} in {folder.path}.",
         file=sys.stderr, flush=True)
 
 
-def _folder(run: Run, logdir: str) -> run_folder.RunFolder:
-  """Return the run's folder, or a new one where it is not to be seen."""
+def _folder(run: _Run, logdir: str) -> run_folder.RunFolder:
+  """Returns the run folder, or a new one if this machine cannot access it."""
   try:
     return run_folder.RunFolder(run.path)
   except config_lib.ConfigError:

@@ -113,7 +113,7 @@ class TrialRunner:
     command = [sys.executable, "-m", "agents.sweeps.trial_process", core,
                sys.executable, "-m", "agents", "train"]
     if core != "all":
-      command.append("--noenv_processes")
+      command.append("--no-env-processes")
     if folder := run_folder.resumable(monitor.folder, monitor.config):
       command += ["--resume", str(folder.path)]
     else:
@@ -210,5 +210,5 @@ def _cores(num_parallel: int) -> list[str]:
   if num_parallel == 1:
     return ["all"]
   cores = (sorted(os.sched_getaffinity(0))
-           if hasattr(os, "sched_getaffinity") else range(pool.cores()))
+           if hasattr(os, "sched_getaffinity") else range(pool.num_cores()))
   return [str(cores[index % len(cores)]) for index in range(num_parallel)]

@@ -135,7 +135,8 @@ class Loop:
     self._seconds = facts.seconds
     self._failures.count = facts.restarts
     if changed := provenance.differences(
-        facts.config or self._settings, self._settings):
+        config_lib.without_removed(facts.config or self._settings),
+        self._settings):
       print("Not the settings that the checkpoint was made with: "
             f"{', '.join(changed)}.", file=sys.stderr)
 

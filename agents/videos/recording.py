@@ -32,7 +32,7 @@ def record(videos: Sequence[video_lib.Video], env: config_lib.Env,
     size = min(LARGEST_TILE, WIDTH_OF_GRID // num_columns)
   constructor = make.MakeEnv(env, render_mode="rgb_array")
   renderers = render_pool.RenderPool(
-      constructor, size, pool.cores(),
+      constructor, size, pool.num_cores(),
       render_pool.find_gl_backend(constructor))
   for video, problem in renderers.record(videos, make.fps(env)):
     for tile in video.tiles:

@@ -292,7 +292,7 @@ def _run(job: Job, logdir: pathlib.Path, at_once: int, num_episodes: int
   sha = commit()  # The run loads the code of this commit.
   # The duration depends on `at_once`, so the folder does too.
   folder = train(job, logdir / f"{job.title}-{at_once}_at_once",
-                 *(["--noenv_processes"] if at_once > 1 else []))
+                 *(["--no-env-processes"] if at_once > 1 else []))
   scores = evaluation.evaluate_in_child(
       folder, ["mean_action", "sampled"], num_episodes)
   last = (folder.path / "metrics.jsonl").read_text().splitlines()[-1]

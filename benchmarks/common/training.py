@@ -49,8 +49,8 @@ def open_workers(config: config_lib.Config
     yield None
     return
   with pool.WorkerPool(
-      config.workers(pool.cores()),
-      incidents=failure_budget.FailureBudget(config.most_incidents),
+      config.workers(pool.num_cores()),
+      incidents=failure_budget.FailureBudget(config.max_failures),
       timeout=config.env_timeout) as workers:
     yield workers
 

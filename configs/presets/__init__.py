@@ -1,8 +1,7 @@
-"""Named algorithms for any task: `apply` in one module each.
+"""Presets: named algorithms for any task, with one function `apply` per module.
 
-A preset replaces the algorithm and the networks of a config, and leaves it the
-task and the budget.
-"""
+A preset replaces the algorithm and the networks of a config, and keeps its task
+and its budget."""
 
 from __future__ import annotations
 
@@ -14,19 +13,22 @@ from agents import config_parsing
 
 
 def names() -> list[str]:
-  """Return the names of all presets."""
+  """Returns the names of all presets."""
   return sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
 def apply(name: str, config: config_lib.Config) -> config_lib.Config:
-  """Return the config with the algorithm of a preset.
+  """Returns a config with the algorithm of a preset.
 
+  Args:
+    name: Name of the preset, such as "paper".
+    config: Config that provides the task and the budget.
   Raises:
-    ConfigError: If there is no such preset.
+    ConfigError: If the preset does not exist.
   """
   if name not in names():
     hint = config_parsing.did_you_mean(name, names())
     raise config_lib.ConfigError(
-        f"--preset {name}: no such preset.{hint} There are: "
+        f"--preset {name}: no such preset.{hint} Presets: "
         f"{', '.join(names())}.")
   return importlib.import_module(f"{__name__}.{name}").apply(config)

@@ -1,7 +1,7 @@
-"""The 2017 BatchPPO, with the settings of its source.
+"""BatchPPO of 2017, with the settings of its source code.
 
-docs/algorithm.md says where each comes from, and what differs all the same.
-"""
+docs/algorithm.md lists the sources of the settings and the remaining
+differences."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ _NETWORK = {
     "init_std": 0.35,
 }
 
-# Of the environments' names without version.
+# By environment id without version.
 _TASKS: dict[str, dict[str, Any]] = {
     "HalfCheetah": {"discount": 0.99},
     "Pendulum": {"minibatch_size": 1000},  # 20 chunks of 50 steps.
@@ -57,7 +57,11 @@ _TASKS: dict[str, dict[str, Any]] = {
 
 
 def apply(config: config_lib.Config) -> config_lib.Config:
-  """Return the config with the 2017 algorithm and networks."""
+  """Returns a config with the algorithm and networks of 2017.
+
+  Args:
+    config: Config that provides the task and the budget.
+  """
   task = _TASKS.get(config.env.id.rpartition("-v")[0], {})
   return config.override({
       "num_envs": 30, "algorithm": {**_ALGORITHM, **task},

@@ -1,10 +1,10 @@
-"""A policy that remembers: a GRU cell before the layers.
+"""Recurrent policy: a GRU cell in front of the hidden layers.
 
-Minibatches are of whole segments, sixteen of the usual 32 steps, as going
-through a segment takes the same time for few as for many. A segment begins with
-what was remembered when it was played, and gradients reach back no further; so
-configs of shorter ones get those of 32 steps, of fewer environments.
-"""
+Minibatches consist of sixteen segments of the usual 32 steps, because a pass
+through a segment takes the same time for few segments as for many. A segment
+starts from the recurrent state that its rollout had, and gradients do not cross
+its start. So configs with shorter segments change to 32 steps of fewer
+environments."""
 
 from agents import config as config_lib
 
@@ -12,7 +12,11 @@ _LENGTH = 32
 
 
 def apply(config: config_lib.Config) -> config_lib.Config:
-  """Return the config with a cell."""
+  """Returns a config with a recurrent policy.
+
+  Args:
+    config: Config that provides the task and the budget.
+  """
   length = config.algorithm.segment_length
   if length and length < _LENGTH:
     config = config.override({

@@ -1,5 +1,6 @@
-"""Hints can be pasted, however the program was started."""
+"""Commands in hints can be pasted, and help texts fit the console."""
 
+import importlib
 import sys
 
 import pytest
@@ -19,7 +20,19 @@ from agents.commands import cli
     ("", "python -m agents train", "python -m agents visualize",
      "python -m agents check"),
 ])
-def test_command(argv, train, visualize, check, monkeypatch):
+def test_printed_commands_match_the_way_the_program_was_started(
+    argv, train, visualize, check, monkeypatch):
   monkeypatch.setattr(sys, "argv", [argv])
   assert [cli.command(which) for which in ("train", "visualize", "check")
           ] == [train, visualize, check]
+
+
+@pytest.mark.parametrize("name", [
+    "train", "visualize", "report", "export", "sweep", "replay"])
+def test_help_fits_120_columns(name, monkeypatch, capsys):
+  monkeypatch.setenv("COLUMNS", "100")
+  module = importlib.import_module(f"agents.commands.{name}")
+  with pytest.raises(SystemExit):
+    module.main(["--help"])
+  description = capsys.readouterr().out.split("examples:")[0]
+  assert max(map(len, description.splitlines())) <= 120

@@ -1,5 +1,4 @@
-"""`python -m agents export` writes what does as training does, or says why not.
-"""
+"""`python -m agents export` writes policies that equal the trained policy."""
 
 import json
 
@@ -12,14 +11,16 @@ from tests.export import test_formats
 from tests.export import untrained_runs
 
 
-def test_a_real_run_is_exported(finished, tmp_path, capsys):
+def test_exported_files_and_example_run(finished, tmp_path, capsys):
   folder, _, _ = finished
   out = tmp_path / "policy"
   assert export.main([
       str(folder), "--format", "savedmodel", "npz", "--out", str(out)]) == 0
-  told = capsys.readouterr().out
-  assert told.startswith("Pendulum-v1 after 2,000 steps, 10 episodes in train")
-  assert told.count("largest difference") == told.count(" ms an action") == 2
+  printed = capsys.readouterr().out
+  assert printed.startswith(
+      "Pendulum-v1 after 2,000 steps, 10 episodes in train")
+  assert printed.count("largest difference") == 2
+  assert printed.count(" ms an action") == 2
   assert {path.name for path in out.iterdir()} == {
       "README.md", "signature.json", "saved_model", "policy.npz", "player.py"}
   signature = json.loads((out / "signature.json").read_text())
@@ -28,7 +29,7 @@ def test_a_real_run_is_exported(finished, tmp_path, capsys):
   text = (out / "README.md").read_text()
   inputs = text.split("import numpy as np\n")[1].split("\n")[0]
   scope = {"np": np}
-  exec(inputs, scope)  # Its example does.
+  exec(inputs, scope)  # Code of the example.
   run = formats.FORMATS["npz"].load(out / "policy.npz")
   assert abs(run(scope["inputs"])["action"].item()) <= 2
 
@@ -39,7 +40,8 @@ def test_a_real_run_is_exported(finished, tmp_path, capsys):
     (["--out", "{0}", "--checkpoint", "77"], "77"),
     (["--out", "{1}"], "is not empty; name a new folder"),
     (["--out", "{1}/config.yaml"], "is a file; name a new folder")])
-def test_user_errors(args, message, finished, tmp_path, capsys):
+def test_user_errors_exit_without_creating_a_folder(
+    args, message, finished, tmp_path, capsys):
   folder, _, _ = finished
   args = [each.format(tmp_path / "new", folder) for each in args]
   with pytest.raises(SystemExit) as caught:
@@ -49,8 +51,9 @@ def test_user_errors(args, message, finished, tmp_path, capsys):
   assert not (tmp_path / "new").exists()
 
 
-def test_what_differs_is_told_and_not_kept(tmp_path, capsys, monkeypatch):
-  folder, out = untrained_runs.make_run(tmp_path, "choice"), tmp_path / "policy"
+def test_format_that_differs_from_training_is_reported_and_not_kept(
+    tmp_path, capsys, monkeypatch):
+  folder, out = runs.make_run(tmp_path, "choice"), tmp_path / "policy"
   one = formats.FORMATS["npz"]
   def load(path):
     run = one.load(path)
@@ -60,8 +63,9 @@ def test_what_differs_is_told_and_not_kept(tmp_path, capsys, monkeypatch):
     export.main([str(folder.path), "--format", "npz", "savedmodel", "--out",
                  str(out)])
   assert caught.value.code == 1
-  told = capsys.readouterr()
-  assert told.out.count("DIFFERS") == 1 and "npz: not exported" in told.err
+  printed = capsys.readouterr()
+  assert printed.out.count("DIFFERS") == 1
+  assert "npz: not the policy" in printed.err
   assert not (out / "policy.npz").exists() and (out / "saved_model").exists()
   assert "player" not in (out / "README.md").read_text()
 
@@ -71,11 +75,12 @@ def test_what_differs_is_told_and_not_kept(tmp_path, capsys, monkeypatch):
     ("cheetah", "mean"), ("choice", "mean"), ("gru", "mean"), ("lstm", "mean"),
     ("pictures", "mean"), ("nested", "mean"), ("gru", "sampled"),
     ("box", "sampled")])
-def test_every_format_of_every_policy(kind, actions, tmp_path, capsys):
+def test_every_format_equals_training_for_every_policy(
+    kind, actions, tmp_path, capsys):
   names = [param.values[0] for param in test_formats.FORMATS
            if all(map(formats.installed,
                       formats.FORMATS[param.values[0]].modules))]
-  if kind == "nested":  # Not with ONNX, which says so.
+  if kind == "nested":  # ONNX export rejects nested actions.
     names = [name for name in names if name != "onnx"]
   folder = untrained_runs.make_run(tmp_path, kind)
   assert export.main([

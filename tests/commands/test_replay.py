@@ -1,4 +1,4 @@
-"""`python -m agents replay` repeats what was kept of a failure."""
+"""`python -m agents replay` repeats the episodes of a crash folder."""
 
 import pathlib
 import signal
@@ -21,18 +21,19 @@ _SEED = next(seed for seed in range(1000) if (
     faulty_envs.Breaks.breaks_at(seed) == 2 and toy.Uneven.lasts(seed, 7) > 2))
 
 
-def _crash(folder, how, broken=(), text="Environment 3 ('Breaks') failed"):
-  return _save(folder, "tests.environments.faulty_envs:Breaks", {"how": how}, broken,
-               text)
+def _crash(folder, how, failed=(), text="Environment 3 ('Breaks') failed"):
+  return _save(folder, "tests.environments.faulty_envs:Breaks", {"how": how},
+               failed, text)
 
 
-def _save(folder, env, kwargs, broken, text="Worker 0 died"):
+def _save(folder, env, kwargs, failed, text="Worker 0 died"):
   config = config_lib.Config().override({"env.id": env, "env.kwargs": kwargs})
-  return str(crash_folder.save(folder, 5, failure_budget.Failure(text, broken), config))
+  return str(crash_folder.save(
+      folder, 5, failure_budget.Failure(text, failed), config))
 
 
-def _broken(*steps):
-  """Return one episode for each number of steps."""
+def _failed(*steps):
+  """Returns a failed episode for each number of steps."""
   return tuple(failure_budget.FailedEpisode(
       3, _SEED, np.zeros((number, 1), np.float32)) for number in steps or (2,))
 
@@ -40,8 +41,9 @@ def _broken(*steps):
 @pytest.mark.parametrize("how, error", [
     ("raise", "^broken$"), ("observ", "observation .*nan.*is not finite"),
     ("reward", "reward .*inf.*is not finite")])
-def test_the_error_comes_out_as_itself(how, error, tmp_path, capsys):
-  folder = _crash(tmp_path / "crashes", how, _broken())
+def test_replay_raises_the_error_of_the_environment(
+    how, error, tmp_path, capsys):
+  folder = _crash(tmp_path / "crashes", how, _failed())
   with pytest.raises(ValueError, match=error):
     replay.main([folder])
   assert capsys.readouterr().out == (
@@ -49,14 +51,14 @@ def test_the_error_comes_out_as_itself(how, error, tmp_path, capsys):
       f"Environment 3, seed {_SEED}: 2 steps\n")
 
 
-def test_what_does_not_fail_again_is_said(tmp_path, capsys):
-  assert replay.main([_crash(tmp_path, "raise", _broken(1, 0, 1))]) == 0
+def test_replay_reports_episodes_that_do_not_fail_again(tmp_path, capsys):
+  assert replay.main([_crash(tmp_path, "raise", _failed(1, 0, 1))]) == 0
   printed = capsys.readouterr().out
   assert printed.count(f"Environment 3, seed {_SEED}: 1 steps\n") == 2
-  assert "All steps were repeated, and nothing" in printed
+  assert "All steps were repeated without a failure." in printed
 
 
-def test_where_nothing_was_under_way_that_is_said(tmp_path, capsys):
+def test_crash_without_episodes_is_reported(tmp_path, capsys):
   with pytest.raises(SystemExit) as caught:
     replay.main([_crash(tmp_path, "raise", (), "Worker 0 died")])
   assert caught.value.code == 2
@@ -65,9 +67,9 @@ def test_where_nothing_was_under_way_that_is_said(tmp_path, capsys):
   assert "No environment was in the middle" in printed.err
 
 
-def test_native_code_crashes_again(tmp_path):
+def test_crash_of_native_code_is_repeated(tmp_path):
   folder = _save(tmp_path, "tests.environments.faulty_envs:Ends",
-                 {"signum": int(signal.SIGSEGV)}, _broken(1, 2))
+                 {"signum": int(signal.SIGSEGV)}, _failed(1, 2))
   done = subprocess.run(
       [sys.executable, "-m", "agents", "replay", folder], text=True,
       capture_output=True)
@@ -77,32 +79,33 @@ def test_native_code_crashes_again(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_debugger_stops_where_it_failed(tmp_path):
+def test_debugger_stops_at_the_failed_line(tmp_path):
   done = subprocess.run(
       [sys.executable, "-m", "pdb", "-m", "agents", "replay",
-       _crash(tmp_path, "raise", _broken())], text=True, capture_output=True,
+       _crash(tmp_path, "raise", _failed())], text=True, capture_output=True,
       input="continue\np self._breaks_at\nq\n")
   assert '-> raise ValueError("broken")\n(Pdb) 2\n' in done.stdout
 
 
-@pytest.mark.parametrize("amount", [1, 3])
-def test_what_came_before_is_filmed(amount, tmp_path, capsys):
+@pytest.mark.parametrize("num_episodes", [1, 3])
+def test_video_shows_the_steps_before_the_failure(
+    num_episodes, tmp_path, capsys):
   path = tmp_path / "films" / "crash.mp4"
-  folder = _save(tmp_path, "tests.videos.canvas:Canvas", {}, _broken(
-      *[9] * amount))
+  folder = _save(tmp_path, "tests.videos.canvas:Canvas", {}, _failed(
+      *[9] * num_episodes))
   assert replay.main([folder, "--film", str(path)]) == 0
   frames, _ = decoding.decode(path)
   assert len(frames) == 8
-  if amount == 1:  # Others lie in a grid.
+  if num_episodes == 1:  # Several episodes form a grid.
     np.testing.assert_allclose(
         list(map(canvas.brightness, frames)), range(10, 90, 10), atol=3)
   printed = capsys.readouterr().out
-  assert printed.count("environment 3: return 0.0, 8 steps") == amount
+  assert printed.count("environment 3: return 0.0, 8 steps") == num_episodes
 
 
-def test_a_film_that_cannot_be_is_told(tmp_path, capsys):
+def test_video_errors_are_user_errors(tmp_path, capsys):
   folder = _save(tmp_path, "tests.videos.canvas:Canvas", {"broken": "error"},
-                 _broken(9))
+                 _failed(9))
   for name, reason in (("a.gif", "must end in .mp4"),
                        ("a.mp4", "No paint left")):
     with pytest.raises(SystemExit) as caught:
@@ -114,9 +117,9 @@ def test_a_film_that_cannot_be_is_told(tmp_path, capsys):
 @pytest.mark.parametrize("file, content", [
     ("about.txt", None), ("config.yaml", "!!python/object:os.system {}"),
     ("config.yaml", "env: 3"), ("episodes.npz", "garbage")])
-def test_what_is_damaged_is_told_and_runs_no_code(
+def test_damaged_crash_folders_are_reported_and_run_no_code(
     file, content, tmp_path, capsys):
-  folder = _crash(tmp_path, "raise", _broken())
+  folder = _crash(tmp_path, "raise", _failed())
   path = pathlib.Path(folder) / file
   if content is None:
     path.unlink()
@@ -128,12 +131,12 @@ def test_what_is_damaged_is_told_and_runs_no_code(
   assert folder in capsys.readouterr().err
 
 
-def test_crashes_of_one_step_have_folders_of_their_own(tmp_path):
-  folders = [_crash(tmp_path, "raise", _broken(2, 0, 4)) for _ in range(3)]
+def test_crashes_at_the_same_step_have_separate_folders(tmp_path):
+  folders = [_crash(tmp_path, "raise", _failed(2, 0, 4)) for _ in range(3)]
   assert len(set(folders)) == 3
   for folder in folders:
     crash = crash_folder.load(pathlib.Path(folder))
     assert crash.config.env.kwargs == {"how": "raise"}
-    for broken, steps in zip(crash.failure.broken, (2, 0, 4), strict=True):
-      assert (broken.environment, broken.seed) == (3, _SEED)
-      np.testing.assert_array_equal(broken.action, np.zeros((steps, 1)))
+    for episode, steps in zip(crash.incident.episodes, (2, 0, 4), strict=True):
+      assert (episode.environment, episode.seed) == (3, _SEED)
+      np.testing.assert_array_equal(episode.action, np.zeros((steps, 1)))

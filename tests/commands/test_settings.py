@@ -1,3 +1,5 @@
+"""Settings of a run state the source of each value."""
+
 import pytest
 
 from agents import config as config_lib
@@ -9,7 +11,7 @@ def _origins(*args):
   return settings.of_new_run(*args).origins
 
 
-def test_each_value_names_who_set_it():
+def test_origin_of_each_value_is_the_last_layer_that_set_it():
   made = settings.of_new_run("ant", "paper", {
       "seed": "3", "algorithm.learning_rate": "1e-4", "env.kwargs.a": 1,
       "num_workers": None})
@@ -17,32 +19,41 @@ def test_each_value_names_who_set_it():
   assert made.name == "ant-paper"
   assert made.config.seed == 3 and made.config.env.kwargs == {"a": 1}
   for key, origin in {
-      "env.id": "config ant", "double_buffering": "default",
+      "env.id": "config ant", "stagger": "default",
       "algorithm.update_every": "preset paper", "device": "default",
       "network.policy_layers": "preset paper", "seed": "command line",
       "algorithm.learning_rate": "command line",
       "env.kwargs.a": "command line",
-      "num_workers": "command line",  # Said expressly, though it was so anyway.
+      "num_workers": "command line",  # Set explicitly to its default.
   }.items():
     assert origins[key] == origin, key
   assert origins.keys() == config_lib.flat(made.config).keys()
 
 
-def test_without_changes_all_is_default_or_the_configs():
+def test_without_changes_all_origins_are_defaults_or_the_config():
   origins = _origins("walker", None, {})
   assert {key for key, origin in origins.items() if origin != "default"} == {
       "env.id", "algorithm.lr_schedule"}
 
 
-def test_of_a_run_folder():
+def test_origins_of_an_existing_run_are_its_config_or_the_command_line():
   _, config = configs.load("ant")
   made = settings.of_old_run("x", config, {"steps": "2e6"})
   assert made.config.steps == 2_000_000
+  assert made.config.extended_from == (1_000_000,)
   assert made.origins["steps"] == "command line"
   assert set(made.origins.values()) == {"command line", "config.yaml"}
 
 
-def test_description_is_a_line_a_value():
+def test_budget_of_an_existing_run_can_only_grow():
+  _, config = configs.load("ant")
+  with pytest.raises(config_lib.ConfigError, match="1e5.*can only grow"):
+    settings.of_old_run("x", config, {"steps": "1e5"})
+  unchanged = settings.of_old_run("x", config, {"steps": "1e6"}).config
+  assert unchanged.extended_from == ()
+
+
+def test_description_has_a_line_per_value():
   made = settings.of_new_run("cheetah", None, {"seed": 5})
   lines = made.describe().splitlines()
   assert len(lines) == len(config_lib.flat(made.config))
@@ -54,6 +65,6 @@ def test_description_is_a_line_a_value():
 
 @pytest.mark.parametrize("args", [
     ("nothing", None, {}), ("ant", "nothing", {}), ("ant", None, {"seeds": 1})])
-def test_unknown_names(args):
+def test_unknown_names_are_config_errors(args):
   with pytest.raises(config_lib.ConfigError):
     settings.of_new_run(*args)

@@ -85,7 +85,7 @@ def test_killed_runs_are_resumed_and_the_best_trial_is_printed(tmp_path):
   returns = dict(
       re.findall(r"^Trial (\d): return (\S+);", output, re.MULTILINE))
   assert set(returns) == {"0", "1", "2"}
-  assert "3 trials are done, 3 of them to the end." in output
+  assert "3 trials are done, 3 of them completely." in output
   trials = _study(tmp_path).get_trials()
   folders = [run_folder.find(tmp_path / f"logdir/pendulum/trial-{number:04}")
              for number in range(3)]
@@ -130,12 +130,12 @@ def test_interrupted_sweep_resumes_its_trials(tmp_path):
   process.send_signal(signal.SIGINT)
   output, _ = process.communicate(timeout=60)
   assert process.returncode == 128 + signal.SIGINT
-  assert "Stopped. To go on, run the same command." in output
+  assert "Stopped. To resume, run the same command." in output
   assert not _trainers(tmp_path)
   output, _ = (process := _start(tmp_path, "--trials", "2")).communicate(
       timeout=300)
   assert process.returncode == 0, output
-  assert "2 trials are done, 2 of them to the end." in output
+  assert "2 trials are done, 2 of them completely." in output
   folders = sorted((tmp_path / "logdir" / "pendulum").glob("trial-*"))
   assert [folder.name for folder in folders] == ["trial-0000", "trial-0001"]
   for trial_folder in folders:

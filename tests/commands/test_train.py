@@ -1,4 +1,4 @@
-"""The command line, end to end, as users run it."""
+"""`train.py` end to end, in processes of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests import command
 STEPS = command.SMALL_STEPS
 
 
-def test_output_is_quiet_plain_lines(finished):
+def test_output_has_only_the_documented_lines(finished):
   folder, output, _ = finished
   lines = output.splitlines()
   assert [line.split()[0] for line in lines[:6]] == [
@@ -49,13 +49,13 @@ def test_nothing_is_written_to_the_current_folder(finished):
   assert not list(finished[2].iterdir())
 
 
-def test_folder_is_complete(finished):
+def test_run_folder_has_all_files_and_settings(finished):
   folder = finished[0]
   assert folder.name.endswith("-pendulum")
-  about, = folder.glob("events.out.*")  # What TensorBoard says of it.
+  summary, = folder.glob("events.out.*")  # Text and HParams of TensorBoard.
   assert {path.name for path in folder.iterdir()} == {
       "config.yaml", "versions.yaml", "code.yaml", "checkpoints",
-      "metrics.jsonl", "train", "eval", about.name}
+      "metrics.jsonl", "train", "eval", summary.name}
   saved = [checkpoint.load(path)[1]["step"] for path in
            checkpoint.paths(folder / "checkpoints")]
   assert (saved[0], saved[-1], len(saved)) == (0, STEPS, 9)
@@ -67,7 +67,7 @@ def test_folder_is_complete(finished):
   assert config["steps"] == STEPS
 
 
-def test_metrics_rows(finished):
+def test_metrics_rows_have_all_fields_with_consistent_values(finished):
   rows = [json.loads(line) for line in
           (finished[0] / "metrics.jsonl").read_text().splitlines()]
   train = [row for row in rows if row["phase"] == "train"]
@@ -96,7 +96,7 @@ def test_metrics_rows(finished):
   # The first epoch compiles, so the first row has no speed.
   assert train[0]["steps_per_second"] is None
   assert all(row["steps_per_second"] > 0 for row in train[1:])
-  # Nothing is counted twice, and nothing is left out.
+  # The shares add up to the complete time.
   assert all(0 <= row[part] <= 1 for row in train for part in parts)
   assert all(sum(row[part] for part in parts) == pytest.approx(1)
              for row in train)
@@ -109,7 +109,7 @@ def test_metrics_rows(finished):
 
 
 def _tags(folder, phase):
-  """Return the steps of every tag in TensorBoard's events."""
+  """Returns the steps of each tag in the TensorBoard events."""
   events = event_accumulator.EventAccumulator(
       str(folder / phase), size_guidance={"tensors": 0})
   events.Reload()
@@ -117,7 +117,7 @@ def _tags(folder, phase):
           for tag in events.Tags()["tensors"]}
 
 
-def test_tensorboard_events(finished):
+def test_tensorboard_has_all_tags_at_the_reported_steps(finished):
   tags = {phase: _tags(finished[0], phase) for phase in ("train", "eval")}
   assert tags["eval"].keys() == {"score/return", "score/length"}
   assert tags["train"].keys() == {
@@ -140,7 +140,7 @@ def test_tensorboard_events(finished):
 
 
 @pytest.mark.slow
-def test_preset_is_in_the_folders_name_and_config(finished_paper):
+def test_folder_name_and_config_contain_the_preset(finished_paper):
   folder, output, cwd = finished_paper
   assert folder.name.endswith("-pendulum-paper")
   config = yaml.safe_load((folder / "config.yaml").read_text())
@@ -149,7 +149,7 @@ def test_preset_is_in_the_folders_name_and_config(finished_paper):
   assert (algorithm["discount"], algorithm["kl_penalty"]) == (0.995, 1.0)
   assert config["network"]["policy_layers"] == [200, 100]
   assert (config["steps"], config["seed"]) == (command.PAPER_STEPS, 1)
-  # Settings of the command line come last.
+  # The command line overrides the preset.
   assert (config["num_envs"], algorithm["update_every"],
           algorithm["update_epochs"]) == (4, 6, 2)
   lines = output.splitlines()
@@ -161,10 +161,10 @@ def test_preset_is_in_the_folders_name_and_config(finished_paper):
 
 
 @pytest.mark.slow
-def test_updates_learn_from_whole_episodes(finished_paper):
+def test_paper_updates_learn_from_whole_episodes(finished_paper):
   rows = command.rows(finished_paper[0])
   train = [row for row in rows if row["phase"] == "train"]
-  # Six episodes of twenty steps, and the last update is completed.
+  # Six episodes of twenty steps. The last update exceeds the budget.
   assert [row["step"] for row in train] == list(range(120, 601, 120))
   assert all(row["episodes"] == 6 for row in train)
   assert all(row["episodes"] == 2 for row in rows if row["phase"] == "eval")
@@ -176,11 +176,10 @@ def test_updates_learn_from_whole_episodes(finished_paper):
 
 
 @pytest.mark.slow
-def test_same_seed_repeats(finished, tmp_path):
-  # Serial instead of in processes.
+def test_runs_with_and_without_processes_are_equal(finished, tmp_path):
   done = command.run(
       "train.py", *command.SMALL, "--steps", STEPS, "--logdir",
-      tmp_path / "same", "--noenv_processes", cwd=tmp_path)
+      tmp_path / "same", "--no-env-processes", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
   same = command.run_folder(tmp_path / "same")
   assert command.rows(same) == command.rows(finished[0])
@@ -188,7 +187,7 @@ def test_same_seed_repeats(finished, tmp_path):
 
 
 @pytest.mark.slow
-def test_resume_extends_a_finished_run(finished, tmp_path):
+def test_resume_with_larger_budget_extends_the_run(finished, tmp_path):
   before = command.rows(finished[0])
   copy = tmp_path / "copy"
   subprocess.run(["cp", "-r", finished[0], copy], check=True)
@@ -208,13 +207,13 @@ def test_resume_extends_a_finished_run(finished, tmp_path):
 
 
 def _stop(args, signum, tmp_path):
-  """Start a run, stop it, and return its folder."""
+  """Starts a run, stops it with a signal, and returns its folder."""
   process = command.start(
       "train.py", *args, "--logdir", tmp_path / "logdir", cwd=tmp_path)
-  def going():  # Compiling can take longer than stopping may.
+  def has_reported():  # Compilation can exceed the limit for stopping.
     return any(path.stat().st_size for path in (
         tmp_path / "logdir").glob("*/metrics.jsonl"))
-  code, output = command.interrupt(process, signum, going)
+  code, output = command.interrupt(process, signum, has_reported)
   folder = command.run_folder(tmp_path / "logdir")
   assert code == 128 + signum
   assert output.splitlines()[-1].endswith(
@@ -226,17 +225,17 @@ def _stop(args, signum, tmp_path):
 
 
 @pytest.mark.slow
-def test_sigterm_saves_and_says_how_to_resume(tmp_path):
+def test_sigterm_saves_and_prints_the_resume_command(tmp_path):
   _stop([*command.SMALL, "--steps", "1e6"], signal.SIGTERM, tmp_path)
 
 
 @pytest.mark.slow
-def test_stopped_and_resumed_equals_uninterrupted(finished_paper, tmp_path):
+def test_run_stopped_and_resumed_serially_equals_uninterrupted_run(
+    finished_paper, tmp_path):
   folder = _stop([*command.PAPER, "--steps", command.PAPER_STEPS],
                  signal.SIGINT, tmp_path)
   assert len(command.rows(folder)) < len(command.rows(finished_paper[0]))
-  # In this process, what was in others.
-  done = command.run(
+  done = command.run(  # With the spelling of earlier versions.
       "train.py", "--resume", folder, "--noenv_processes", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
   assert command.rows(folder) == command.rows(finished_paper[0])
@@ -244,21 +243,21 @@ def test_stopped_and_resumed_equals_uninterrupted(finished_paper, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["hang", "spin"])
-def test_interrupted_while_an_environment_hangs(how, tmp_path):
+@pytest.mark.parametrize("fault", ["hang", "spin"])
+def test_interrupt_ends_a_run_whose_environment_hangs(fault, tmp_path):
   process = command.start(
       "train.py", "--config", "debug", "--logdir", tmp_path / "logdir",
-      "--set", "env.id=tests.toy:Faulty", "--set", "env.kwargs.fault=" + how,
+      "--set", "env.id=tests.toy:Faulty", "--set", "env.kwargs.fault=" + fault,
       cwd=command.ROOT)
-  def going():
+  def has_checkpoint():
     return any((tmp_path / "logdir").glob("*/checkpoints/*.npz"))
-  code, output = command.interrupt(process, signal.SIGINT, going)
+  code, output = command.interrupt(process, signal.SIGINT, has_checkpoint)
   assert code == 130
   assert "Stopped after 0 steps" in output
 
 
 @pytest.mark.slow
-def test_environment_error_is_told_as_itself(tmp_path):
+def test_environment_error_is_printed_with_its_own_traceback(tmp_path):
   done = command.run(
       "train.py", "--config", "debug", "--logdir", tmp_path,
       "--set", "env.id=tests.toy:Faulty", "--set", "env.kwargs.fault=raise",
@@ -267,11 +266,12 @@ def test_environment_error_is_told_as_itself(tmp_path):
   assert "Environment 0 ('Faulty', seed " in done.stdout
   assert "step 1 of its episode) failed in step()" in done.stdout
   assert "ValueError: faulty step" in done.stdout
-  assert "tensorflow" not in done.stdout  # Nobody wants our own traceback.
+  assert "tensorflow" not in done.stdout  # No traceback of the trainer.
+  assert "Run with --no-env-processes to debug it" in done.stdout
 
 
 @pytest.mark.slow
-def test_killed_worker_is_told(tmp_path):
+def test_killed_worker_is_reported_with_its_signal(tmp_path):
   done = command.run(
       "train.py", "--config", "debug", "--logdir", tmp_path,
       "--set", "env.id=tests.toy:Faulty", "--set", "env.kwargs.fault=kill",
@@ -285,7 +285,7 @@ def test_killed_worker_is_told(tmp_path):
     (["--confg", "cheetah"], "unrecognized arguments: --confg"),
     ([], "name a --config"),
     (["--config", "cheeta"], "Did you mean 'cheetah'?"),
-    (["--config", "no/such.py"], "there is no Python file of this name"),
+    (["--config", "no/such.py"], "no Python file has this name"),
     (["--config", "cheetah", "--set", "algorithm.learning_rat=1"],
      "Algorithm has no field 'learning_rat'. Did you mean 'learning_rate'?"),
     (["--config", "cheetah", "--set", "num_envs"], "expected key=value"),
@@ -304,7 +304,8 @@ def test_killed_worker_is_told(tmp_path):
      "No module named 'no_module'"),
     (["--config", "cheetah", "--logdir", "/proc/no"], "can't make"),
     (["--resume", "/no/such/run"], "is not a run folder"),
-    (["--resume", "/no/such/run", "--seed", "1"], "--seed can't change a run"),
+    (["--resume", "/no/such/run", "--seed", "1"],
+     "--seed can't change an existing run"),
     (["--config", "cheetah", "--set", "env.kwargs.x=2020-13-45"],
      "the value can't be read"),
     (["--config", "cheetah", "--set", "env.kwargs.xml_file=missing.xml"],
@@ -313,7 +314,7 @@ def test_killed_worker_is_told(tmp_path):
      "tests.toy has no 'Nothing'"),
     (["--config", "cheetah", "--preset", "papr"], "Did you mean 'paper'?"),
     (["--resume", "/no/such/run", "--preset", "paper"],
-     "--preset can't change a run"),
+     "--preset can't change an existing run"),
     (["--config", "cheetah", "--preset", "paper", "--set",
       "env.id=tests.toy:Counter"], "registers no time limit"),
     (["--config", "cheetah", "--preset", "paper", "--set",
@@ -335,7 +336,7 @@ def test_user_errors_exit_2_without_traceback(args, message, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_is_found_out_late_leaves_no_run(tmp_path):
+def test_error_while_building_the_trainer_leaves_no_run_folder(tmp_path):
   (tmp_path / "wide.py").write_text("""\
 import gymnasium
 class Wide(gymnasium.Env):
@@ -352,7 +353,7 @@ class Wide(gymnasium.Env):
 
 
 @pytest.mark.slow
-def test_gpu_that_is_missing_is_named(tmp_path):
+def test_missing_gpu_is_an_error_without_run_folder(tmp_path):
   done = command.run(
       "train.py", *command.SMALL, "--steps", "200", "--device", "gpu",
       "--logdir", tmp_path, cwd=tmp_path)
@@ -378,25 +379,26 @@ def test_help_does_not_import_tensorflow():
     ("humanoid", ["--steps", "10000"]),
     ("hopper", ["--preset", "paper", "--steps", "10000"]),
 ])
-def test_killed_and_resumed_equals_uninterrupted(config, args, tmp_path):
-  """Two kills at random moments of each run."""
+def test_killed_and_resumed_run_equals_uninterrupted_run(
+    config, args, tmp_path):
+  """Kills each run at two random moments."""
   args = ["--config", config, *args, "--set", "eval_episodes=2", "--set",
           "eval_every=5000"]
   done = command.run(
-      "train.py", *args, "--logdir", tmp_path / "whole", cwd=tmp_path)
+      "train.py", *args, "--logdir", tmp_path / "expected", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
-  whole = command.run_folder(tmp_path / "whole")
+  expected = command.run_folder(tmp_path / "expected")
   seconds = json.loads(
-      (whole / "metrics.jsonl").read_text().splitlines()[-1])["seconds"]
+      (expected / "metrics.jsonl").read_text().splitlines()[-1])["seconds"]
 
   moments = random.Random(" ".join(args))
   process = command.start(
       "train.py", *args, "--logdir", tmp_path / "killed", cwd=tmp_path)
   for _ in range(2):
-    # The folder is printed just before the first epoch.
+    # The command prints the folder just before the first epoch.
     while not process.stdout.readline().startswith("folder"):
       assert process.poll() is None
-    # From its first checkpoint on; what has none yet is begun anew.
+    # A run cannot resume before its first checkpoint.
     while not any((tmp_path / "killed").glob("*/checkpoints/*.npz")):
       assert process.poll() is None
     time.sleep(moments.uniform(0, 0.4 * seconds))
@@ -407,15 +409,15 @@ def test_killed_and_resumed_equals_uninterrupted(config, args, tmp_path):
     process = command.start("train.py", "--resume", killed, cwd=tmp_path)
   output, _ = process.communicate()
   assert process.returncode == 0, output
-  assert command.rows(killed) == command.rows(whole)
-  command.assert_same_checkpoints(killed, whole)
+  assert command.rows(killed) == command.rows(expected)
+  command.assert_same_checkpoints(killed, expected)
 
 
 @pytest.mark.slow
-def test_number_of_workers_changes_nothing(tmp_path):
+def test_number_of_workers_does_not_change_the_results(tmp_path):
   folders = []
   for name, *args in (
-      ("serial", "--noenv_processes"), ("five", "--set", "num_workers=5")):
+      ("serial", "--no-env-processes"), ("five", "--set", "num_workers=5")):
     done = command.run(
         "train.py", "--config", "hopper", "--steps", "6000", "--set",
         "eval_episodes=4", "--set", "eval_every=3000", "--logdir",
@@ -431,7 +433,7 @@ def test_number_of_workers_changes_nothing(tmp_path):
 @pytest.mark.parametrize("config, steps, goal", [
     (["pendulum"], 200_000, -250),
     (["cartpole", "--preset", "paper"], 60_000, 463)])
-def test_small_tasks_are_solved(config, steps, goal, tmp_path):
+def test_training_solves_small_tasks(config, steps, goal, tmp_path):
   done = command.run("train.py", "--config", *config, "--steps", str(steps),
                      "--logdir", tmp_path / "logdir", cwd=tmp_path)
   assert done.returncode == 0, done.stdout

@@ -1,4 +1,4 @@
-"""Films are decoded again and looked at."""
+"""Rendered videos are decoded, and their frames are checked."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tests.videos import decoding
 from tests.videos import gl_support
 
 
-def check_film(path, length):
+def check_video(path, length):
   frames, meta = decoding.decode(path)
   assert meta["codec"].startswith("h264")
   assert len(frames) == length
-  assert frames.std() > 5, "There is nothing to see."
+  assert frames.std() > 5, "The frames are uniform."
   moving = np.abs(np.diff(frames.astype(int), axis=0)).mean((1, 2, 3))
-  assert np.median(moving) > 0, "Nothing moves."
+  assert np.median(moving) > 0, "The frames are equal."
   return meta
 
 
-def check_seen(folder, played):
-  """Check that the evaluation has seen this episode, one of a few, too."""
+def check_evaluated(folder, played):
+  """Checks that the return lies in the range of the last evaluation."""
   evaluated = command.rows(folder)[-1]
   assert (evaluated["return_min"] - 1 <= played["return"]
           <= evaluated["return_max"] + 1)
@@ -37,7 +37,7 @@ def check_seen(folder, played):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ["mean", "sampled"])
-def test_films_of_a_run(finished, policy, tmp_path):
+def test_videos_and_episodes_json_of_a_run(finished, policy, tmp_path):
   outdir = tmp_path / "films"
   done = command.run(
       "visualize.py", "--logdir", finished[0], "--outdir", outdir,
@@ -46,21 +46,21 @@ def test_films_of_a_run(finished, policy, tmp_path):
   episodes = json.loads((outdir / "episodes.json").read_text())
   assert [episode["length"] for episode in episodes] == [200, 200]
   for episode in episodes:
-    meta = check_film(outdir / episode["file"], 200)
+    meta = check_video(outdir / episode["file"], 200)
     assert meta["fps"] == 30
     assert f"return {episode['return']:.1f}, 200 steps" in done.stdout
   if policy == "mean":
-    check_seen(finished[0], episodes[0])
+    check_evaluated(finished[0], episodes[0])
   assert {path.name for path in outdir.iterdir()} == {
       "episodes.json", *(episode["file"] for episode in episodes)}
 
 
 @pytest.mark.slow
-def test_plays_the_episodes_of_the_evaluation(finished_paper, tmp_path):
-  """Rebuilt from the folder alone, the policy scores what training saw."""
+def test_policy_rebuilt_from_a_copied_folder_scores_as_in_evaluation(
+    finished_paper, tmp_path):
   folder = tmp_path / "elsewhere"
   shutil.copytree(finished_paper[0], folder)
-  # What learned may be missing here.
+  # The device of training may not exist on this machine.
   config = (folder / "config.yaml").read_text()
   assert "device: auto" in config
   (folder / "config.yaml").write_text(
@@ -71,11 +71,11 @@ def test_plays_the_episodes_of_the_evaluation(finished_paper, tmp_path):
   assert done.returncode == 0, done.stdout
   played, = json.loads((tmp_path / "films" / "episodes.json").read_text())
   assert played["length"] == 20
-  check_seen(folder, played)
+  check_evaluated(folder, played)
 
 
 def _visualize(folder, tmp_path, *args):
-  """Film, and return what episodes.json and the console say."""
+  """Renders videos; returns episodes.json and the console output."""
   done = command.run(
       "visualize.py", "--logdir", folder, "--outdir", tmp_path / "films", *args,
       cwd=tmp_path)
@@ -85,48 +85,51 @@ def _visualize(folder, tmp_path, *args):
 
 
 @pytest.mark.slow
-def test_grid_shows_all_episodes_at_once(finished, tmp_path):
-  told, _ = _visualize(finished[0], tmp_path, "--num_episodes", "3",
+def test_grid_shows_all_episodes_in_one_video(finished, tmp_path):
+  episodes, _ = _visualize(finished[0], tmp_path, "--num_episodes", "3",
                        "--num_agents", "2", "--grid", "--size", "101")
-  name, = {episode["file"] for episode in told}
+  name, = {episode["file"] for episode in episodes}
   assert name == f"step-{command.SMALL_STEPS}-grid.mp4"
-  assert len({episode["return"] for episode in told}) == 3
+  assert len({episode["return"] for episode in episodes}) == 3
   frames, _ = decoding.decode(tmp_path / "films" / name)
   assert frames.shape == (200, 202, 202, 3)
   moving = np.abs(np.diff(frames.astype(int), axis=0)).sum(0).sum(-1)
-  for rows, columns, there in ((0, 0, True), (0, 1, True), (1, 0, True),
+  for row, column, moves in ((0, 0, True), (0, 1, True), (1, 0, True),
                                (1, 1, False)):
-    tile = moving[101 * rows + 60:101 * rows + 98,
-                  101 * columns:101 * columns + 98]
-    assert (tile.mean() > 1) == there
+    tile = moving[101 * row + 60:101 * row + 98,
+                  101 * column:101 * column + 98]
+    assert (tile.mean() > 1) == moves
 
 
 @pytest.mark.slow
-def test_timeline_shows_the_policy_of_each_checkpoint(finished, tmp_path):
-  told, _ = _visualize(finished[0], tmp_path, "--checkpoint", "all")
+def test_timeline_shows_the_same_episode_for_each_checkpoint(
+    finished, tmp_path):
+  episodes, _ = _visualize(finished[0], tmp_path, "--checkpoint", "all")
   steps = [checkpoint.step_of(path) for path in
            checkpoint.paths(finished[0] / "checkpoints")]
   assert len(steps) == 9 and steps[0] == 0
-  assert [episode["caption"] for episode in told] == [
+  assert [episode["caption"] for episode in episodes] == [
       f"after {step:,} steps" for step in steps]
-  assert {episode["file"] for episode in told} == {"timeline-episode-0.mp4"}
+  assert {episode["file"] for episode in episodes} == {"timeline-episode-0.mp4"}
   frames, _ = decoding.decode(tmp_path / "films" / "timeline-episode-0.mp4")
   assert frames.shape == (200, 960, 960, 3)
-  # The same episode for all, and the last policy is the newest one's.
-  check_seen(finished[0], told[-1])
-  policy_and_value, _ = _visualize(finished[0], tmp_path, "--checkpoint", str(steps[2]),
-                       "--num_episodes", "1", "--size", "64")
-  # What was told of other films stays.
-  assert policy_and_value[:-1] == told and policy_and_value[-1]["return"] == told[2]["return"]
-  assert policy_and_value[-1]["file"] == f"step-{steps[2]}-episode-0.mp4"
+  # The last tile shows the newest policy.
+  check_evaluated(finished[0], episodes[-1])
+  extended, _ = _visualize(finished[0], tmp_path, "--checkpoint",
+                           str(steps[2]), "--num_episodes", "1", "--size", "64")
+  # episodes.json keeps the episodes of other videos.
+  assert extended[:-1] == episodes
+  assert extended[-1]["return"] == episodes[2]["return"]
+  assert extended[-1]["file"] == f"step-{steps[2]}-episode-0.mp4"
 
 
 @pytest.mark.slow
-def test_episode_of_training_is_filmed_after_the_fact(finished, tmp_path):
+def test_episode_of_training_is_rendered_from_a_checkpoint(finished, tmp_path):
   folder = finished[0]
-  told, output = _visualize(folder, tmp_path, "--episode", "-1", "--size", "64")
+  episodes, output = _visualize(
+      folder, tmp_path, "--episode", "-1", "--size", "64")
   last = episode_recorder.find(folder / "checkpoints", -1)
-  episode, = told
+  episode, = episodes
   assert episode == {
       "file": f"training-episode-{last.number}.mp4", "length": 200,
       "caption": f"training, episode {last.number}, step {last.step:,}",
@@ -134,7 +137,7 @@ def test_episode_of_training_is_filmed_after_the_fact(finished, tmp_path):
   assert "does not repeat" not in output
   frames, _ = decoding.decode(tmp_path / "films" / episode["file"])
   assert frames.shape == (200, 64, 64, 3)
-  # Training has told of the same episodes.
+  # Its score agrees with the reports of training.
   rows = [row for row in command.rows(folder) if row["phase"] == "train"]
   assert last.number + 1 == sum(row["episodes"] for row in rows)
   scores = [episode_recorder.find(folder / "checkpoints", number).episode.score
@@ -156,7 +159,7 @@ def test_episode_of_training_is_filmed_after_the_fact(finished, tmp_path):
      "--checkpoint can't change that"),
     (["--logdir", "/x", "--checkpoint", "all", "--grid"], "without --grid"),
 ])
-def test_user_errors_exit_2(args, message, tmp_path):
+def test_user_errors_exit_2_without_traceback(args, message, tmp_path):
   done = command.run(
       "visualize.py", *args, "--outdir", tmp_path / "films", cwd=tmp_path)
   assert done.returncode == 2
@@ -165,9 +168,10 @@ def test_user_errors_exit_2(args, message, tmp_path):
 
 
 @pytest.mark.parametrize("args, message", [
-    (["--checkpoint", "77"], "--checkpoint 77: no checkpoint in"),
-    (["--episode", "7777"], "--episode 7777: no checkpoint")])
-def test_what_is_not_there_is_said(args, message, finished, tmp_path):
+    (["--checkpoint", "77"], "--checkpoint 77: there is none of this name"),
+    (["--episode", "7777"], "--episode 7777: its actions are not kept")])
+def test_missing_checkpoints_and_episodes_are_user_errors(
+    args, message, finished, tmp_path):
   done = command.run(
       "visualize.py", "--logdir", finished[0].parent, *args, "--outdir",
       tmp_path / "films", cwd=tmp_path)
@@ -175,7 +179,7 @@ def test_what_is_not_there_is_said(args, message, finished, tmp_path):
   assert message in done.stdout and "Available" in done.stdout
 
 
-def test_environment_that_can_not_draw(tmp_path):
+def test_environment_without_render_mode_is_a_user_error(tmp_path):
   folder = run_folder.create(
       str(tmp_path / "logdir"), "counter",
       config_lib.Config(env=config_lib.Env("tests.toy:Counter")))
@@ -187,8 +191,8 @@ def test_environment_that_can_not_draw(tmp_path):
 
 
 @pytest.mark.slow
-def test_nested_actions_and_a_memory_are_filmed_and_played_again(tmp_path):
-  """Mean actions, an episode of training, and one in which it failed."""
+def test_recurrent_policy_with_nested_actions_is_rendered_and_replayed(
+    tmp_path):
   done = command.run(
       "train.py", "--config", "default", "--preset", "recurrent", "--logdir",
       tmp_path / "logdir", "--steps", "8000", "--video_every", "4000", "--set",
@@ -198,12 +202,12 @@ def test_nested_actions_and_a_memory_are_filmed_and_played_again(tmp_path):
   folder = command.run_folder(tmp_path / "logdir")
   decoding.decode(sorted((folder / "videos").glob("*.mp4"))[-1])
   played, _ = _visualize(folder, tmp_path, "--num_episodes", "2")
-  check_seen(folder, played[0])
-  told, output = _visualize(folder, tmp_path, "--episode", "-1")
+  check_evaluated(folder, played[0])
+  episodes, output = _visualize(folder, tmp_path, "--episode", "-1")
   last = episode_recorder.find(folder / "checkpoints", -1)
-  assert told[-1]["return"] == last.episode.score
+  assert episodes[-1]["return"] == last.episode.score
   assert "does not repeat" not in output
-  for episode in *played, told[-1]:
+  for episode in *played, episodes[-1]:
     frames, _ = decoding.decode(tmp_path / "films" / episode["file"])
     assert len(frames) == 20 and frames.std() > 5
   crash = sorted((folder / "crashes").iterdir())[-1]
@@ -215,7 +219,7 @@ def test_nested_actions_and_a_memory_are_filmed_and_played_again(tmp_path):
 
 
 @pytest.mark.slow
-def test_mujoco_is_drawn_or_says_what_is_missing(tmp_path):
+def test_mujoco_is_rendered_or_the_missing_package_is_named(tmp_path):
   done = command.run(
       "train.py", "--config", "reacher", "--steps", "2048", "--logdir",
       tmp_path / "logdir", cwd=tmp_path)
@@ -225,7 +229,7 @@ def test_mujoco_is_drawn_or_says_what_is_missing(tmp_path):
       "--outdir", tmp_path / "films", "--num_episodes", "1", cwd=tmp_path)
   if gl_support.egl_works():
     assert done.returncode == 0, done.stdout
-    check_film(tmp_path / "films" / "step-2048-episode-0.mp4", 50)
+    check_video(tmp_path / "films" / "step-2048-episode-0.mp4", 50)
   else:
     assert done.returncode == 1
     assert "apt-get install libegl1" in done.stdout

@@ -1,3 +1,5 @@
+"""Cluster descriptions, and messages about missing machines."""
+
 import json
 import socket
 import subprocess
@@ -9,12 +11,12 @@ from agents import config
 from agents.distributed import cluster
 
 
-def _tf_config(roles, kind, index):
+def _tf_config(roles, role, index):
   return {"TF_CONFIG": json.dumps(
-      {"cluster": roles, "task": {"type": kind, "index": index}})}
+      {"cluster": roles, "task": {"type": role, "index": index}})}
 
 
-def test_nobody_else():
+def test_one_machine_is_no_cluster():
   assert cluster.find(None, None, {}) is None
   assert cluster.find(None, None, {"TF_CONFIG": "{}"}) is None
   assert cluster.find(
@@ -22,10 +24,10 @@ def test_nobody_else():
   assert cluster.find("a:1", "0", {}) is None
 
 
-def test_by_hand():
-  found = cluster.find("a:1,[::1]:2", "1", {"TF_CONFIG": "unused"})
-  assert found == cluster.Cluster(("a:1", "[::1]:2"), 1)
-  assert not found.leads
+def test_options_describe_a_cluster():
+  described = cluster.find("a:1,[::1]:2", "1", {"TF_CONFIG": "unused"})
+  assert described == cluster.Cluster(("a:1", "[::1]:2"), 1)
+  assert not described.is_coordinator
 
 
 def test_tf_config_names_the_chief_first():
@@ -40,57 +42,59 @@ def test_tf_config_names_the_chief_first():
 @pytest.mark.parametrize("addresses, task, message", [
     ("a:1,b:1", None, "--cluster and --task belong together"),
     (None, "0", "--cluster and --task belong together"),
-    ("a:1,b:1", "2", "2 machines, 0 to 1; there is no machine 2"),
+    ("a:1,b:1", "2", "2 machines, 0 to 1, but no machine 2"),
     ("a:1,b:1", "one", "expected the number of a machine"),
     ("a:1,b", "0", "'b' is no address. Expected host:port"),
     ("a:1,b:x", "0", "'b:x' is no address"),
     ("a:1,a:1", "0", "names an address twice")])
-def test_what_makes_no_sense_by_hand(addresses, task, message):
+def test_invalid_options_are_errors(addresses, task, message):
   with pytest.raises(config.ConfigError, match=message):
     cluster.find(addresses, task, {})
 
 
-@pytest.mark.parametrize("told, message", [
+@pytest.mark.parametrize("environ, message", [
     ({"TF_CONFIG": "{"}, "TF_CONFIG can't be used"),
     ({"TF_CONFIG": '{"cluster": {"worker": ["a:1"]}}'}, "can't be used"),
-    (_tf_config({"worker": ["a:1"]}, "worker", 1), "there is no worker 1"),
+    (_tf_config({"worker": ["a:1"]}, "worker", 1), "has no worker 1"),
     (_tf_config({"worker": ["a:1"], "ps": ["b:1"]}, "ps", 0), "names a ps")])
-def test_a_tf_config_that_makes_no_sense(told, message):
+def test_invalid_tf_config_is_an_error(environ, message):
   with pytest.raises(config.ConfigError, match=message):
-    cluster.find(None, None, told)
+    cluster.find(None, None, environ)
 
 
-def test_an_address_of_another_machine_is_noticed(capsys):
-  # As of a container, whose address others know but not itself.
-  with cluster.Waiting(cluster.Cluster(("192.0.2.1:1", "192.0.2.2:1"), 0)):
+def test_address_of_another_machine_prints_a_note(capsys):
+  # A container, for example, does not have its outside address.
+  machines = cluster.Cluster(("192.0.2.1:1", "192.0.2.2:1"), 0)
+  with cluster.StartWatchdog(machines):
     pass
   assert "This is machine 0 (192.0.2.1:1), but does not have that" in (
       capsys.readouterr().err)
 
 
-def test_blame():
+def test_lost_machines_are_named_from_errors_and_connections():
   with socket.create_server(("127.0.0.1", 0)) as server:
-    there = f"127.0.0.1:{server.getsockname()[1]}"
-    three = cluster.Cluster(("127.0.0.1:1", "127.0.0.1:2", there), 0)
-    assert three.blame("?") == "Lost machine 1 (127.0.0.1:2)."
-    # Who has stopped is still to be reached.
-    assert three.blame("from /job:worker/task:2") == (
-        f"Lost machine 2 ({there}).")
-    # Others have ended since, as they have lost it, too.
+    reachable = f"127.0.0.1:{server.getsockname()[1]}"
+    three = cluster.Cluster(("127.0.0.1:1", "127.0.0.1:2", reachable), 0)
+    assert three.describe_lost("?") == "Lost machine 1 (127.0.0.1:2)."
+    # The port of a stopped process still accepts connections.
+    assert three.describe_lost("from /job:worker/task:2") == (
+        f"Lost machine 2 ({reachable}).")
+    # Machine 1 ended because it lost machine 2, too.
     four = cluster.Cluster(
-        ("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", there), 0)
-    assert four.blame("/job:worker/task:2") == "Lost machine 2 (127.0.0.1:3)."
-    two = cluster.Cluster(("127.0.0.1:1", there), 0)
-    assert two.blame("/job:worker/task:0: /job:worker/task:1") == (
-        f"Lost machine 1 ({there}).")
-    assert two.blame("?") == "Lost another machine."
+        ("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", reachable), 0)
+    assert four.describe_lost("/job:worker/task:2") == (
+        "Lost machine 2 (127.0.0.1:3).")
+    two = cluster.Cluster(("127.0.0.1:1", reachable), 0)
+    assert two.describe_lost("/job:worker/task:0: /job:worker/task:1") == (
+        f"Lost machine 1 ({reachable}).")
+    assert two.describe_lost("?") == "Lost another machine."
 
 
 _WAITING = """
 import time
 from agents.distributed import cluster
-cluster._NOTICE = 0.3
-with cluster.Waiting(cluster.Cluster(("127.0.0.1:{0}", "{1}"), 0), 0.5):
+cluster._NOTICE_SECONDS = 0.3
+with cluster.StartWatchdog(cluster.Cluster(("127.0.0.1:{0}", "{1}"), 0), 0.5):
   time.sleep(20)
 """
 
@@ -98,7 +102,7 @@ with cluster.Waiting(cluster.Cluster(("127.0.0.1:{0}", "{1}"), 0), 0.5):
 @pytest.mark.parametrize("other, reason", [
     ("127.0.0.1:1", "Connection refused"),
     ("nowhere.invalid:1", "")])
-def test_nobody_comes(other, reason):
+def test_process_ends_if_other_machines_do_not_connect(other, reason):
   with socket.socket() as free:
     free.bind(("127.0.0.1", 0))
     port = free.getsockname()[1]
@@ -106,9 +110,9 @@ def test_nobody_comes(other, reason):
       [sys.executable, "-c", _WAITING.format(port, other)], text=True,
       capture_output=True, timeout=20)
   assert done.returncode == 2
-  waiting, _, error = done.stderr.splitlines()
-  assert waiting.startswith(
-      f"Waiting for other machines. machine 1 ({other}): {reason}")
-  assert error.startswith(
-      "ConfigError: The other machines did not come within 0 seconds. machine 1"
-      f" ({other}): {reason}")
+  waiting, first_reason, empty, error, last_reason = done.stderr.splitlines()
+  assert waiting == "Waiting for other machines."
+  assert error == (
+      "ConfigError: The other machines did not connect within 0 seconds.")
+  assert first_reason == last_reason and not empty
+  assert first_reason.startswith(f"machine 1 ({other}): {reason}")

@@ -1,4 +1,4 @@
-"""Several machines are processes here, which meet on the loopback."""
+"""Training on several machines, which are processes on the loopback here."""
 
 import contextlib
 import signal
@@ -11,19 +11,19 @@ import pytest
 from agents.training.run_folder import checkpoint
 from tests import command
 
-# Some seconds long.
+# A run of several seconds.
 _LONG = (*command.SMALL, "--steps", "7000", "--set", "checkpoint_every=1000",
          "--set", "eval_every=6000")
 
 
-def _ports(amount):
+def _ports(count):
   with contextlib.ExitStack() as stack:
-    sockets = [stack.enter_context(socket.socket()) for _ in range(amount)]
-    for each in sockets:
-      each.bind(("127.0.0.1", 0))
-    return [each.getsockname()[1] for each in sockets]
+    sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+    for server in sockets:
+      server.bind(("127.0.0.1", 0))
+    return [server.getsockname()[1] for server in sockets]
 
-# Takes longer on one machine than on another.
+# Environment with a duration per step that depends on the machine.
 _SLOW = """
 import os
 import time
@@ -57,26 +57,34 @@ def make() -> gymnasium.Env:
 
 
 class _Cluster:
-  """Runs `train.py` on some machines, whose logdirs are their own."""
+  """Runs `train.py` on several machines with separate logdirs.
 
-  def __init__(self, tmp_path, amount, *args, each=(), variables=()):
-    addresses = ",".join(f"127.0.0.1:{port}" for port in _ports(amount))
+  Args:
+    tmp_path: Folder for the logdirs.
+    num_machines: Number of processes.
+    *args: Arguments of `train.py`.
+    each: Further arguments by machine.
+    variables: Environment variables by machine.
+  """
+
+  def __init__(self, tmp_path, num_machines, *args, each=(), variables=()):
+    addresses = ",".join(f"127.0.0.1:{port}" for port in _ports(num_machines))
     self.addresses = addresses.split(",")
-    self.logdirs = [tmp_path / str(task) for task in range(amount)]
-    self.outputs: list[str] = []  # Of those that have trained to the end.
+    self.logdirs = [tmp_path / str(task) for task in range(num_machines)]
+    self.outputs: list[str] = []  # Console output of finished processes.
     self.processes = [
         command.start("train.py", *args, *(each[task] if each else ()), *(
             () if "--resume" in args else ("--logdir", self.logdirs[task])),
                       "--cluster", addresses, "--task", task, cwd=tmp_path,
                       variables=variables[task] if variables else None)
-        for task in range(amount)]
+        for task in range(num_machines)]
 
   @property
   def folder(self):
     return command.run_folder(self.logdirs[0])
 
-  def begun(self, checkpoints=1):
-    """Whether so many checkpoints have been saved."""
+  def has_saved(self, checkpoints=1):
+    """Returns whether machine 0 has saved this number of checkpoints."""
     return len(list(self.logdirs[0].glob("*/checkpoints/*.npz"))) >= (
         checkpoints)
 
@@ -89,29 +97,29 @@ class _Cluster:
       time.sleep(0.02)
 
   def end(self):
-    """Return exit codes and outputs."""
+    """Returns the exit codes and outputs of all processes."""
     outputs = [process.communicate(timeout=200)[0]
                for process in self.processes]
     return [process.returncode for process in self.processes], outputs
 
 
-def _train(tmp_path, amount, *args, **kwargs):
-  cluster = _Cluster(tmp_path, amount, *args, **kwargs)
+def _train(tmp_path, num_machines, *args, **kwargs):
+  cluster = _Cluster(tmp_path, num_machines, *args, **kwargs)
   codes, cluster.outputs = cluster.end()
-  assert codes == [0] * amount, cluster.outputs
+  assert codes == [0] * num_machines, cluster.outputs
   return cluster
 
 
 @pytest.mark.slow
-def test_two_machines_are_like_one(tmp_path, finished):
+def test_two_machines_give_the_bits_of_one(tmp_path, finished):
   cluster = _train(tmp_path, 2, *command.SMALL, "--steps", command.SMALL_STEPS)
   command.assert_same_checkpoints(cluster.folder, finished[0])
   assert command.rows(cluster.folder) == command.rows(finished[0])
-  assert not cluster.logdirs[1].exists()  # Only one of them has a folder.
+  assert not cluster.logdirs[1].exists()  # Only machine 0 has a folder.
 
 
 @pytest.mark.slow
-def test_shared_gradients_learn_the_same(tmp_path, finished):
+def test_data_parallel_updates_agree_up_to_rounding(tmp_path, finished):
   cluster = _train(tmp_path, 2, *command.SMALL, "--steps", command.SMALL_STEPS,
                    "--set", "data_parallel=true")
   (arrays, facts), (expected, _) = (
@@ -119,30 +127,31 @@ def test_shared_gradients_learn_the_same(tmp_path, finished):
       for folder in (cluster.folder, finished[0]))
   assert facts["step"] == command.SMALL_STEPS
   for name, array in expected.items():
-    if "kernel" in name and "adam" not in name:  # But for rounding errors.
+    if "kernel" in name and "adam" not in name:
       np.testing.assert_allclose(arrays[name], array, atol=1e-3, err_msg=name)
-  # Where these are seen.
+  # The rounding errors show that the gradients were summed over machines.
   assert any(arrays[name].tobytes() != array.tobytes()
              for name, array in expected.items())
 
 
 @pytest.mark.slow
-def test_an_update_that_was_shared_is_undone(tmp_path):
+def test_interrupted_data_parallel_update_is_undone(tmp_path):
   args = (*_LONG, "--steps", "4000", "--set", "data_parallel=true")
-  whole, cut = tmp_path / "whole", tmp_path / "cut"
-  whole.mkdir()
+  uninterrupted, cut = tmp_path / "uninterrupted", tmp_path / "cut"
+  uninterrupted.mkdir()
   cut.mkdir()
-  expected = _train(whole, 2, *args)
+  expected = _train(uninterrupted, 2, *args)
   cluster = _Cluster(cut, 2, *args)
-  cluster.wait_until(lambda: cluster.begun(2))
+  cluster.wait_until(lambda: cluster.has_saved(2))
   _lose(cluster, 1)
   _train(cut, 2, "--resume", cluster.folder)
   command.assert_same_checkpoints(cluster.folder, expected.folder)
 
 
 @pytest.mark.slow
-def test_four_machines_play_whole_episodes(tmp_path, finished_paper):
-  # Of six episodes, two machines play two each; there are two to evaluate.
+def test_four_machines_give_the_bits_of_one_with_whole_episodes(
+    tmp_path, finished_paper):
+  # Two of the machines run two episodes each, the others one.
   cluster = _train(
       tmp_path, 4, *command.PAPER, "--steps", command.PAPER_STEPS)
   command.assert_same_checkpoints(cluster.folder, finished_paper[0])
@@ -150,8 +159,8 @@ def test_four_machines_play_whole_episodes(tmp_path, finished_paper):
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-  """Run folder of what the next tests interrupt."""
+def uninterrupted(tmp_path_factory):
+  """Run folder of an uninterrupted run with `_LONG`."""
   logdir = tmp_path_factory.mktemp("logdir")
   done = command.run("train.py", *_LONG, "--logdir", logdir, cwd=logdir.parent)
   assert done.returncode == 0, done.stdout
@@ -159,7 +168,7 @@ def whole(tmp_path_factory):
 
 
 def _lose(cluster, lost, signum=signal.SIGKILL):
-  """Lose a machine, and look at what the other one says."""
+  """Signals one of two machines; returns the output of the other one."""
   began = time.monotonic()
   cluster.processes[lost].send_signal(signum)
   other = 1 - lost
@@ -173,30 +182,32 @@ def _lose(cluster, lost, signum=signal.SIGKILL):
 
 
 @pytest.mark.slow
-def test_one_machine_goes_on_where_another_was_lost(tmp_path, whole):
+def test_run_resumes_on_one_machine_after_another_was_lost(
+    tmp_path, uninterrupted):
   cluster = _Cluster(tmp_path, 2, *_LONG)
-  cluster.wait_until(lambda: cluster.begun(2))
+  cluster.wait_until(lambda: cluster.has_saved(2))
   output = _lose(cluster, 1)
   assert f"--resume {cluster.folder}" in output
   again = command.run("train.py", "--resume", cluster.folder, cwd=tmp_path)
   assert again.returncode == 0, again.stdout
-  command.assert_same_checkpoints(cluster.folder, whole)
-  assert command.rows(cluster.folder) == command.rows(whole)
+  command.assert_same_checkpoints(cluster.folder, uninterrupted)
+  assert command.rows(cluster.folder) == command.rows(uninterrupted)
 
 
 @pytest.mark.slow
-def test_others_save_what_a_lost_first_machine_knew(tmp_path, whole):
+def test_participant_saves_the_run_if_machine_0_is_lost(
+    tmp_path, uninterrupted):
   cluster = _Cluster(tmp_path, 2, *_LONG)
-  cluster.wait_until(lambda: cluster.begun(2))
+  cluster.wait_until(lambda: cluster.has_saved(2))
   output = _lose(cluster, 0)
   assert f"in {cluster.folder.resolve()}." in output
   _train(tmp_path, 2, "--resume", cluster.folder)
-  command.assert_same_checkpoints(cluster.folder, whole)
-  assert command.rows(cluster.folder) == command.rows(whole)
+  command.assert_same_checkpoints(cluster.folder, uninterrupted)
+  assert command.rows(cluster.folder) == command.rows(uninterrupted)
 
 
 @pytest.mark.slow
-def test_five_kills_at_random_moments(tmp_path):
+def test_run_survives_five_kills_at_random_moments(tmp_path):
   args = (*command.SMALL, "--steps", 30_000, "--set", "checkpoint_every=1000",
           "--set", "eval_every=15000")
   alone = command.run(
@@ -209,7 +220,7 @@ def test_five_kills_at_random_moments(tmp_path):
     cluster.wait_until(lambda before=before: _newest(tmp_path / "0") > before)
     time.sleep(rng.uniform(0.0, 0.7))
     _lose(cluster, int(rng.integers(2)))
-  folder = cluster.folder  # The only one: the same command goes on with it.
+  folder = cluster.folder  # The same command resumes the run in its folder.
   assert _newest(tmp_path / "0") < 30_000
   _train(tmp_path, 2, *args)
   expected = command.run_folder(tmp_path / "alone")
@@ -218,17 +229,18 @@ def test_five_kills_at_random_moments(tmp_path):
 
 
 def _newest(logdir):
-  """Return the step of the newest checkpoint of the only run, 0 without."""
+  """Returns the step of the newest checkpoint in a logdir, 0 without one."""
   return max(map(checkpoint.step_of, logdir.glob("*/checkpoints/c*.npz")),
              default=0)
 
 
 @pytest.mark.slow
-def test_a_machine_of_its_own_saves_in_its_own_logdir(tmp_path, whole):
+def test_participant_without_the_run_folder_saves_in_its_own_logdir(
+    tmp_path, uninterrupted):
   cluster = _Cluster(tmp_path, 2, *_LONG)
-  cluster.wait_until(lambda: cluster.begun(2))
+  cluster.wait_until(lambda: cluster.has_saved(2))
   hidden = tmp_path / "hidden"
-  # As on a machine that does not see the first one's disk.
+  # Simulates a machine without access to the disk of machine 0.
   cluster.processes[0].kill()
   cluster.logdirs[0].rename(hidden)
   output, _ = cluster.processes[1].communicate(timeout=100)
@@ -236,24 +248,26 @@ def test_a_machine_of_its_own_saves_in_its_own_logdir(tmp_path, whole):
   assert f"in {folder}." in output
   again = command.run("train.py", "--resume", folder, cwd=tmp_path)
   assert again.returncode == 0, again.stdout
-  command.assert_same_checkpoints(folder, whole)
+  command.assert_same_checkpoints(folder, uninterrupted)
 
 
 @pytest.mark.slow
-def test_a_machine_that_is_slow_is_named(tmp_path):
+def test_slow_machine_is_named_in_a_warning(tmp_path):
   (tmp_path / "slow_here.py").write_text(_SLOW)
   cluster = _Cluster(
       tmp_path, 2, *command.SMALL, "--steps", 3000, "--set",
       "env.id=slow_here:make", "--set", "eval_every=3000", variables=[
           {"PYTHONPATH": str(tmp_path), "SECONDS_A_STEP": seconds}
-          for seconds in ("0", "0.015")])  # Others may use the cores, too.
+          # The difference exceeds the effect of other load on the cores.
+          for seconds in ("0", "0.015")])
   codes, outputs = cluster.end()
   assert codes == [0, 0], outputs
   assert outputs[0].count("all wait for machine 1, which takes") == 1
 
 
 @pytest.mark.slow
-def test_a_machine_may_be_asked_to_stop_while_all_evaluate(tmp_path, whole):
+def test_signal_to_a_participant_stops_the_run_during_evaluation(
+    tmp_path, uninterrupted):
   args = (*_LONG, "--set", "eval_episodes=2000")
   cluster = _Cluster(tmp_path, 2, *args)
   cluster.wait_until(lambda: _newest(tmp_path / "0") >= 5_000)
@@ -265,7 +279,7 @@ def test_a_machine_may_be_asked_to_stop_while_all_evaluate(tmp_path, whole):
 
 
 @pytest.mark.slow
-def test_an_environment_that_fails_on_another_machine(tmp_path):
+def test_environment_failure_of_a_participant_ends_the_run(tmp_path):
   (tmp_path / "failing_here.py").write_text(_FAILING)
   cluster = _Cluster(
       tmp_path, 2, *command.SMALL, "--steps", 20_000, "--set",
@@ -282,29 +296,31 @@ def test_an_environment_that_fails_on_another_machine(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_machine_that_hangs_is_lost(tmp_path):
+def test_stopped_machine_counts_as_lost(tmp_path):
   cluster = _Cluster(tmp_path, 2, *_LONG)
-  cluster.wait_until(lambda: cluster.begun(2))
+  cluster.wait_until(lambda: cluster.has_saved(2))
   _lose(cluster, 1, signal.SIGSTOP)
 
 
 @pytest.mark.slow
-def test_any_machine_may_be_asked_to_stop(tmp_path, whole):
+def test_signal_to_a_participant_stops_the_run_and_it_can_resume(
+    tmp_path, uninterrupted):
   cluster = _Cluster(tmp_path, 2, *_LONG)
-  cluster.wait_until(lambda: cluster.begun(2))
+  cluster.wait_until(lambda: cluster.has_saved(2))
   cluster.processes[1].send_signal(signal.SIGTERM)
   codes, outputs = cluster.end()
   assert codes == [1, 128 + signal.SIGTERM], outputs
   assert "Stopped after" in outputs[0]
-  # Finished by the same command, with any number of machines.
+  # The same command finishes the run with any number of machines.
   again = _train(tmp_path, 4, *_LONG)
-  assert f"Going on with {cluster.folder}," in again.outputs[0]
-  command.assert_same_checkpoints(cluster.folder, whole)
-  assert command.rows(cluster.folder) == command.rows(whole)
+  assert f"Resuming {cluster.folder}, which" in again.outputs[0]
+  command.assert_same_checkpoints(cluster.folder, uninterrupted)
+  assert command.rows(cluster.folder) == command.rows(uninterrupted)
 
 
 @pytest.mark.slow
-def test_machines_differ(tmp_path):
+def test_different_settings_of_machines_are_an_error_without_run_folder(
+    tmp_path):
   cluster = _Cluster(tmp_path, 2, *_LONG, each=[
       (), ("--set", "algorithm.discount=0.9")])
   codes, outputs = cluster.end()
@@ -315,7 +331,7 @@ def test_machines_differ(tmp_path):
   assert not any(logdir.exists() for logdir in cluster.logdirs)
 
 
-def test_environments_are_not_shared_evenly(tmp_path):
+def test_number_of_environments_must_be_divisible_by_machines(tmp_path):
   done = command.run(
       "train.py", *_LONG, "--cluster", "a:1,b:1,c:1", "--task", "0",
       cwd=tmp_path)
@@ -325,7 +341,7 @@ def test_environments_are_not_shared_evenly(tmp_path):
 
 
 @pytest.mark.slow
-def test_another_program_is_at_the_port(tmp_path):
+def test_port_of_another_program_is_an_error(tmp_path):
   with socket.create_server(("127.0.0.1", 0)) as server:
     port = server.getsockname()[1]
     done = command.run(

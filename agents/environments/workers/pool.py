@@ -52,11 +52,6 @@ def num_cores() -> int:
   return os.cpu_count() or 1
 
 
-def cores() -> int:
-  """Returns `num_cores()`."""
-  return num_cores()
-
-
 def split_evenly(size: int, num_workers: int) -> list[slice]:
   """Splits the environments of a batch over the workers.
 

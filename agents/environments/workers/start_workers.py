@@ -22,5 +22,5 @@ def start_workers(config: config_lib.Config, interrupt_fd: int | None = None
     return None
   return pool.WorkerPool(
       config.workers(pool.num_cores()), interrupt_fd,
-      failure_budget=failure_budget.FailureBudget(config.most_incidents),
+      failure_budget=failure_budget.FailureBudget(config.max_failures),
       timeout=config.env_timeout)

@@ -137,5 +137,5 @@ def test_it_is_told_before_anything_starts(folder):
 def test_what_we_have_needs_no_names():
   for name in ("cartpole", "pong"):
     config = configs.load(name)[1]
-    assert not config.names_classes
+    assert not config.has_custom_classes
     build.check(config)

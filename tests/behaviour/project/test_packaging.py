@@ -1,6 +1,7 @@
-"""What is installed from a wheel works anywhere, and keeps to itself."""
+"""The package works from a wheel, a checkout, and an archive of the sources."""
 
 import os
+import pathlib
 import subprocess
 import sys
 import zipfile
@@ -11,14 +12,42 @@ from tests import command
 
 pytestmark = pytest.mark.slow
 
+_IMPORTS = """
+import pathlib
+import agents
+from agents import configs
+from agents.configs import default
+from agents.configs import presets
+assert "cheetah" in configs.names() and "paper" in presets.names()
+assert default.CONFIG == configs.load("default")[1]
+for module in (agents, configs, default, presets):
+  print(pathlib.Path(module.__file__).resolve())
+"""
+
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-  """A wheel, built from the sdist of a copy of the checkout."""
+def checkout(tmp_path_factory):
+  """Clone of this repository, which is not installed."""
+  path = tmp_path_factory.mktemp("clone") / "checkout"
+  subprocess.run(["git", "clone", "-q", command.ROOT, path], check=True)
+  return path
+
+
+@pytest.fixture(scope="module")
+def archive(checkout, tmp_path_factory):
+  """Unpacked `git archive`, as a release of sources has it."""
+  path = tmp_path_factory.mktemp("archive")
+  packed = subprocess.run(
+      ["git", "archive", "--format=tar", "HEAD"], cwd=checkout, check=True,
+      capture_output=True).stdout
+  subprocess.run(["tar", "-x"], cwd=path, input=packed, check=True)
+  return path
+
+
+@pytest.fixture(scope="module")
+def wheel(checkout, tmp_path_factory):
+  """Wheel, built from the sdist of the checkout."""
   folder = tmp_path_factory.mktemp("dist")
-  checkout = folder / "checkout"
-  subprocess.run(
-      ["git", "clone", "-q", command.ROOT, checkout], check=True)
   done = subprocess.run(
       [sys.executable, "-m", "build", "--outdir", folder, checkout],
       capture_output=True, text=True)
@@ -30,7 +59,7 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory):
-  """Where pip has installed the wheel."""
+  """Folder into which pip installed the wheel."""
   target = tmp_path_factory.mktemp("site")
   subprocess.run(
       [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target",
@@ -38,7 +67,14 @@ def installed(wheel, tmp_path_factory):
   return target
 
 
-def test_nothing_generic_is_dropped_at_the_top(wheel):
+def _python(path, cwd, *args):
+  """Run Python with a folder in front of its path."""
+  return subprocess.run(
+      [sys.executable, *map(str, args)], cwd=cwd, capture_output=True,
+      text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(path)})
+
+
+def test_wheel_contains_one_top_level_package(wheel):
   names = zipfile.ZipFile(wheel).namelist()
   tops = {name.split("/")[0] for name in names}
   assert {top for top in tops if not top.endswith(".dist-info")} == {"agents"}
@@ -46,15 +82,36 @@ def test_nothing_generic_is_dropped_at_the_top(wheel):
           } <= set(names)
 
 
+@pytest.mark.parametrize("source", ["checkout", "archive", "installed"])
+def test_configs_are_importable_as_agents_configs(source, tmp_path, request):
+  path = request.getfixturevalue(source)
+  done = _python(path, tmp_path, "-c", _IMPORTS)
+  assert done.returncode == 0, done.stderr
+  for imported in done.stdout.splitlines():
+    assert pathlib.Path(imported).is_relative_to(path.resolve())
+
+
+@pytest.mark.parametrize("source", ["checkout", "archive"])
+def test_sources_contain_no_links(source, request):
+  path = request.getfixturevalue(source)
+  assert not [each for each in path.rglob("*") if each.is_symlink()]
+
+
+@pytest.mark.parametrize("source", ["checkout", "archive"])
+def test_sources_run_without_installation(source, tmp_path, request):
+  path = request.getfixturevalue(source)
+  done = _python(
+      tmp_path, tmp_path, path / "train.py", "--config", "cheetah",
+      "--print_config")
+  assert "env.id: HalfCheetah-v5" in done.stdout, done.stderr
+
+
 def _run(installed, cwd, *args):
-  """Run the console command, of the installed files and no others."""
-  return subprocess.run(
-      [sys.executable, installed / "bin" / "batch-ppo", *map(str, args)],
-      cwd=cwd, capture_output=True, text=True, timeout=300,
-      env={**os.environ, "PYTHONPATH": str(installed)})
+  """Run the installed console command."""
+  return _python(installed, cwd, installed / "bin" / "batch-ppo", *args)
 
 
-def test_the_same_commands_work_from_any_folder(installed, tmp_path):
+def test_installed_commands_work_from_any_folder(installed, tmp_path):
   listed = _run(installed, tmp_path, "train", "--config", "list")
   assert "HalfCheetah-v5" in listed.stdout, listed.stderr
   done = _run(installed, tmp_path, "train", *command.SMALL, "--steps", "400",
@@ -73,8 +130,3 @@ def test_the_same_commands_work_from_any_folder(installed, tmp_path):
   done = _run(installed, tmp_path, "train", "--config", "mine.py",
               "--print_config")
   assert "env.id: CartPole-v1" in done.stdout, done.stderr
-  where = subprocess.run(
-      [sys.executable, "-c", "import agents; print(agents.__file__)"],
-      cwd=tmp_path, capture_output=True, text=True,
-      env={**os.environ, "PYTHONPATH": str(installed)})
-  assert where.stdout.startswith(str(installed))

@@ -156,6 +156,6 @@ def test_options_in_the_text_exist(path):
       "learning", "scaling", "threshold", "throughput")]
   known = "".join(map(_options, programs))
   known += "--port"  # TensorBoard's.
-  options = re.compile(r"(?<![\w-])--[a-z_]+")
+  options = re.compile(r"(?<![\w-])--[a-z_]+(?:-[a-z_]+)*")
   text = re.sub("<!--.*?-->", "", (command.ROOT / path).read_text())
   assert set(options.findall(text)) <= set(options.findall(known))

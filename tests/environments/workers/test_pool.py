@@ -89,10 +89,10 @@ def test_needs_at_least_one():
 
 def test_cores_are_those_this_process_may_use():
   allowed = os.sched_getaffinity(0)
-  assert pool_lib.cores() == len(allowed)
+  assert pool_lib.num_cores() == len(allowed)
   os.sched_setaffinity(0, {min(allowed)})
   try:
-    assert pool_lib.cores() == 1
+    assert pool_lib.num_cores() == 1
   finally:
     os.sched_setaffinity(0, allowed)
 

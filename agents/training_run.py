@@ -1,0 +1,281 @@
+"""Trains one run on this machine.
+
+`train` is the function behind `python train.py`. Notebooks call it too:
+
+    from agents import configs
+    from agents import training_run
+
+    name, config = configs.load("pendulum")
+    outcome = training_run.train(training_run.Options(config, name))
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import shlex
+import sys
+import textwrap
+from collections.abc import Callable
+from collections.abc import Iterator
+from typing import Any
+from typing import NamedTuple
+
+from agents import config as config_lib
+from agents.commands import cli
+from agents.environments.blocks import backend
+from agents.environments.blocks import envpool_block
+from agents.environments.making import make
+from agents.environments.workers import pool
+from agents.environments.workers import start_workers
+from agents.training.faults import interrupts as interrupts_lib
+from agents.training.monitoring import quiet_imports
+from agents.training.run_folder import checkpoint
+from agents.training.run_folder import run_folder
+from agents.videos import render_pool
+
+# Builds a trainer from the settings and the worker processes.
+MakeTrainer = Callable[[config_lib.Config, pool.WorkerPool | None], Any]
+
+
+class Options(NamedTuple):
+  """Settings of a run, and of the process that trains it."""
+
+  # Settings of the run. Another machine provides them if this is None.
+  config: config_lib.Config | None
+  # Last part of the name of a new run folder.
+  name: str = "run"
+  # Parent folder of a new run folder.
+  logdir: str = "~/logdir"
+  # Existing run to resume; None starts a new run.
+  folder: run_folder.RunFolder | None = None
+  # False steps the environments in this process. Does not change the run.
+  env_processes: bool = True
+
+  def for_this_process(self, config: config_lib.Config) -> config_lib.Config:
+    """Returns the settings of the run as this process uses them."""
+    return config if self.env_processes else config.override(
+        {"env_processes": False})
+
+
+class TrainingOutcome(NamedTuple):
+  """State of a run when its training ends in this process."""
+
+  path: pathlib.Path  # Run folder.
+  step: int  # Environment steps of the run.
+  complete: bool  # Whether the budget is used up and the result evaluated.
+  exit_code: int  # 0 if complete, 128 + signal number after a signal, else 1.
+
+
+def train(options: Options, interrupts: interrupts_lib.Interrupts | None = None
+          ) -> TrainingOutcome:
+  """Trains a new run, or resumes one.
+
+  Args:
+    options: Settings and folder of the run.
+    interrupts: Requests to stop this process; by default Ctrl-C and SIGTERM.
+  Raises:
+    ConfigError: If the run cannot be trained with these settings.
+    RunError: If training fails for a reason outside of this package.
+  """
+  if interrupts is None:
+    with interrupts_lib.Interrupts() as interrupts:
+      return train(options, interrupts)
+  config, video_variables = prepare(options)
+  folder = options.folder or run_folder.create(
+      options.logdir, options.name, config)
+  run = TrainingRun(
+      folder, options.for_this_process(config), video_variables, interrupts)
+  with folder.locked():
+    return run.train()
+
+
+def check(config: config_lib.Config):
+  """Checks that environments and custom classes exist; prints notes on them.
+
+  Args:
+    config: Settings of the run.
+  Raises:
+    ConfigError: If the run cannot be trained with these settings.
+  """
+  notes = make.check(config.env, filmed=config.video_every is not None)
+  if config.env.backend == "envpool":
+    notes += envpool_block.check(config)
+  elif config.env.backend != "gymnasium":
+    with quiet_imports.quiet_imports():
+      custom_backend = backend.find(config.env.backend)
+    notes += backend.check(config, custom_backend)
+  if config.algorithm.update_every:
+    make.max_length(config.env)  # Whole episodes need a known time limit.
+  for note in notes:
+    print(f"Note: {note}", file=sys.stderr)
+  if config.has_custom_classes:
+    with quiet_imports.quiet_imports():  # Custom classes import TensorFlow.
+      from agents import build
+    build.check(config)
+
+
+def prepare(options: Options) -> tuple[config_lib.Config, dict[str, str]]:
+  """Checks the settings of a run, and whether its videos can be rendered.
+
+  A resumed run continues without videos if this machine cannot render them.
+
+  Args:
+    options: Settings and folder of the run.
+  Returns:
+    Settings of the run, and environment variables for the render processes.
+  Raises:
+    ConfigError: If the run cannot be trained with these settings.
+    RenderingFailed: If the videos of a new run cannot be rendered.
+  """
+  config = options.config
+  assert config
+  check(config)
+  if not config.video_every:
+    return config, {}
+  constructor = make.MakeEnv(config.env, render_mode="rgb_array")
+  try:
+    return config, render_pool.find_gl_backend(constructor)
+  except render_pool.RenderingFailed as error:
+    if not options.folder:
+      raise
+    print(f"Note: No videos: {error}", file=sys.stderr)
+    return config.override({"video_every": None}), {}
+
+
+def print_changes(folder: run_folder.RunFolder):
+  """Prints which packages and code have changed since a run began.
+
+  Args:
+    folder: Run folder.
+  """
+  if changes := folder.changes():
+    print("Packages or code have changed since this run began, so its results "
+          "may change in the last bits:", file=sys.stderr)
+    print(textwrap.fill(f"{', '.join(changes)}.", 100), file=sys.stderr)
+
+
+@contextlib.contextmanager
+def open_trainer(config: config_lib.Config,
+                 interrupts: interrupts_lib.Interrupts,
+                 make_trainer: MakeTrainer | None = None) -> Iterator[Any]:
+  """Context with a trainer and its worker processes.
+
+  Args:
+    config: Settings of the run as this process uses them.
+    interrupts: Requests to stop this process.
+    make_trainer: Builds the trainer; by default `build.trainer`.
+  Yields:
+    `trainer.Trainer` of the run.
+  Raises:
+    ConfigError: If the parts of the run do not fit each other.
+  """
+  workers = trainer = None
+  try:
+    # The worker processes start while this process imports TensorFlow.
+    workers = start_workers.start_workers(config, interrupts.give_up_fd)
+    with quiet_imports.quiet_imports():
+      from agents import build
+      build.setup(config)
+    trainer = (make_trainer or build.trainer)(config, workers)
+    yield trainer
+  finally:
+    if workers:
+      workers.close()
+    if trainer:
+      trainer.close()
+
+
+class TrainingRun:
+  """Trains a run in its folder until its budget is used up.
+
+  Training resumes from the newest checkpoint in the folder, if one exists.
+
+  Args:
+    folder: Run folder.
+    config: Settings of the run as this process uses them.
+    video_variables: Environment variables for the render processes.
+    interrupts: Requests to stop this process.
+  """
+
+  def __init__(self, folder: run_folder.RunFolder, config: config_lib.Config,
+               video_variables: dict[str, str],
+               interrupts: interrupts_lib.Interrupts):
+    self._folder = folder
+    self._config = folder.config = config
+    self._video_variables = video_variables
+    self._interrupts = interrupts
+    self._resumes = bool(checkpoint.paths(folder.checkpoints))
+    self._resume_hint = (f"To resume: {cli.command('train')} "
+                         f"--resume {shlex.quote(str(folder.path))}")
+    interrupts.farewell = self._resume_hint
+
+  def train(self, make_trainer: MakeTrainer | None = None) -> TrainingOutcome:
+    """Trains until the budget is used up or a request to stop arrives.
+
+    Args:
+      make_trainer: Builds the trainer; by default `build.trainer`.
+    Raises:
+      ConfigError: If the parts of the run do not fit each other.
+      RunError: If training fails for a reason outside of this package.
+    """
+    with contextlib.ExitStack() as stack:
+      try:
+        trainer = stack.enter_context(
+            open_trainer(self._config, self._interrupts, make_trainer))
+      except Exception:
+        if not self._resumes:
+          # Commands would take this empty run for the newest of its logdir.
+          self._folder.remove()
+        raise
+      loop = self.make_loop(trainer)
+      self._run(loop, trainer)
+    return self._report(loop)
+
+  def stop(self) -> bool:
+    """Returns whether training ends after this epoch."""
+    return self._interrupts()
+
+  def make_loop(self, trainer: Any) -> Any:
+    """Returns the `loop.Loop` of a trainer.
+
+    Args:
+      trainer: `trainer.Trainer` of the run.
+    """
+    from agents.training import loop as loop_lib
+    return loop_lib.Loop(
+        trainer, self._folder, self.stop, self._video_variables,
+        self._interrupts.save_on_timeout)
+
+  def _run(self, loop: Any, trainer: Any):
+    from agents.training.monitoring import summary
+    if self._resumes:
+      loop.resume()
+      self._folder.extend(self._config)
+    else:
+      loop.start()
+    print(summary.beginning(self._folder, trainer), flush=True)
+    try:
+      loop.run()
+    except Exception:
+      saved = checkpoint.paths(self._folder.checkpoints)
+      hint = self._resume_hint if saved else "No checkpoint was saved."
+      print(f"Failed after {loop.step:,} steps. {hint}", file=sys.stderr)
+      raise
+
+  def _report(self, loop: Any) -> TrainingOutcome:
+    """Prints the result and the commands that continue from it."""
+    from agents.training.monitoring import summary
+    folder = self._folder
+    if self.stop() and not loop.complete:
+      print(f"Stopped after {loop.step:,} steps. {self._resume_hint}")
+      exit_code = self._interrupts.exit_code if self._interrupts() else 1
+      return TrainingOutcome(folder.path, loop.step, False, exit_code)
+    print(f"Finished {loop.step:,} steps. {summary.end(folder)}")
+    path, logdir = (
+        shlex.quote(str(path)) for path in (folder.path, folder.path.parent))
+    print(f"To extend: {cli.command('train')} --resume {path} "
+          f"--steps {2 * self._config.steps}",
+          f"To watch: {cli.command('visualize')} --logdir {path}",
+          f"To compare: tensorboard --logdir {logdir}", sep="\n")
+    return TrainingOutcome(folder.path, loop.step, True, 0)

@@ -1,0 +1,62 @@
+"""Python code can train, resume and stop a run without the command line."""
+
+import signal
+
+import pytest
+
+from agents import config as config_lib
+from agents import configs
+from agents import training_run
+from agents.training.faults import interrupts as interrupts_lib
+from agents.training.run_folder import run_folder
+from tests import command
+
+pytestmark = pytest.mark.usefixtures("eagerly")
+
+
+@pytest.fixture
+def config():
+  """Pendulum with updates of 80 steps, which end four episodes."""
+  return configs.load("pendulum")[1].override({
+      "num_envs": 4, "env.max_length": 20, "eval_episodes": 1, "eager": True,
+      "stagger": False, "steps": 160, "algorithm.segment_length": 20,
+      "algorithm.minibatch_size": 40, "algorithm.update_epochs": 1})
+
+
+def _options(config, tmp_path, **kwargs):
+  return training_run.Options(
+      config, "small", str(tmp_path), env_processes=False, **kwargs)
+
+
+def test_outcome_of_a_complete_run_and_of_its_extension(
+    config, tmp_path, capsys):
+  outcome = training_run.train(_options(config, tmp_path))
+  assert (outcome.step, outcome.complete, outcome.exit_code) == (160, True, 0)
+  assert outcome.path == command.run_folder(tmp_path)
+  folder = run_folder.RunFolder(outcome.path)
+  assert folder.config == config  # Without the option of this process.
+  longer = config.override({"steps": 240, "extended_from": [160]})
+  extended = training_run.train(_options(longer, tmp_path, folder=folder))
+  assert extended == outcome._replace(step=240)
+  assert run_folder.RunFolder(outcome.path).config == longer
+  assert "Finished 240 steps." in capsys.readouterr().out
+
+
+def test_outcome_of_an_interrupted_run(config, tmp_path, capsys):
+  with interrupts_lib.Interrupts() as interrupts:
+    interrupts.signum = signal.SIGTERM
+    outcome = training_run.train(_options(config, tmp_path), interrupts)
+  assert not outcome.complete
+  assert outcome.exit_code == 128 + signal.SIGTERM
+  assert f"--resume {outcome.path}" in capsys.readouterr().out
+
+
+def test_error_while_building_the_trainer_leaves_no_run_folder(
+    config, tmp_path, monkeypatch):
+  from agents import build
+  def fail(*_):
+    raise config_lib.ConfigError("no trainer")
+  monkeypatch.setattr(build, "trainer", fail)
+  with pytest.raises(config_lib.ConfigError, match="no trainer"):
+    training_run.train(_options(config, tmp_path))
+  assert not list(tmp_path.iterdir())
