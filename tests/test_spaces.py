@@ -84,7 +84,7 @@ def test_leaves_say_where_each_part_lies():
           found[row], np.asarray(_part(value, leaf)).astype(leaf.dtype))
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_the_graph_finds_the_same_parts(prepare):
   _, array = _filled()
   leaves = spaces.leaves(_NESTED)
@@ -95,7 +95,7 @@ def test_the_graph_finds_the_same_parts(prepare):
     np.testing.assert_array_equal(part, column)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_packing_undoes_unpacking(prepare):
   space = gym.Dict({"a": _BOX, "b": gym.Discrete(3), "c": gym.MultiBinary(2)})
   kind, _ = spaces.dtype(space, acting=True)

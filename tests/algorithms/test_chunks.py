@@ -47,7 +47,7 @@ def test_chunks_are_as_large_as_they_may_be_and_in_order(rows):
       parts["matrix"][..., 1, 2], 10 * parts["number"])
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("rows", [3, 4, 9, 20])
 def test_filled_counts_the_chunks_that_hold_any(prepare, rows):
   rows = chunks.whole(rows)
@@ -65,7 +65,7 @@ def _data(amount=5, size=3):
               100 * number[..., None] + np.array([0, 1], np.float32))}
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_apply_fills_the_first_chunks_and_leaves_the_rest_zero(prepare):
   data = _data()
   function = prepare(lambda amount: chunks.apply(
@@ -79,7 +79,7 @@ def test_apply_fills_the_first_chunks_and_leaves_the_rest_zero(prepare):
     np.testing.assert_array_equal(result[amount:], 0)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_apply_needs_no_loop_for_a_single_chunk(prepare):
   data = _data(1)
   result = prepare(lambda amount: chunks.apply(
@@ -87,7 +87,7 @@ def test_apply_needs_no_loop_for_a_single_chunk(prepare):
   np.testing.assert_array_equal(result, data["number"] + 1)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("chunk_count", [1, 5])
 def test_total_sums_over_the_first_chunks_at_least_one(prepare, chunk_count):
   data = _data(chunk_count)
@@ -101,7 +101,7 @@ def test_total_sums_over_the_first_chunks_at_least_one(prepare, chunk_count):
         parts["by_row"], data["pair"].numpy()[:amount].sum(0))
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_chunks_that_hold_nothing_are_not_looked_at(prepare):
   data = _data()["number"].numpy()
   data[2:] = np.nan
@@ -110,7 +110,7 @@ def test_chunks_that_hold_nothing_are_not_looked_at(prepare):
   assert total(tf.constant(2)) == data[:2].sum()
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_take_returns_one_chunk(prepare):
   data = _data()
   taken = prepare(lambda index: chunks.take(data, index))(tf.constant(3))

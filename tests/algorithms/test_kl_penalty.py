@@ -8,7 +8,7 @@ from agents.algorithms import kl_penalty
 from tests import modes
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("kl, factor", [
     (0.0, 1 / 1.5), (0.0069, 1 / 1.5), (0.0071, 1), (0.01, 1), (0.0129, 1),
     (0.0131, 1.5), (10.0, 1.5)])
@@ -73,7 +73,7 @@ def _random_steps(seed, amount=24, sequences=9):
           rng.random(amount) < 0.7)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("seed", range(3))
 def test_the_cutoff_equals_its_naive_transcription(prepare, seed):
   kl, sequence, valid = _random_steps(seed)

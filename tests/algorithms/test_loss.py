@@ -61,7 +61,7 @@ def _gaussian(parameters):
   return tuple(np.split(np.asarray(parameters, np.float64), 2, -1))
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_the_loss_is_the_sum_of_its_terms(prepare):
   setup = _Setup(_ALL)
   loss, losses = prepare(setup.objective)(

@@ -28,7 +28,7 @@ def test_linear_falls_to_zero_over_the_budget_and_stays_there(
   np.testing.assert_allclose(_rate(schedule, progress), expected, rtol=1e-6)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("kl, factor", [
     (0.0, 1.5), (0.0049, 1.5), (0.0051, 1), (0.01, 1), (0.0199, 1),
     (0.0201, 1 / 1.5), (10.0, 1 / 1.5)])

@@ -41,7 +41,7 @@ def _dealer(rows, size, prepare=lambda function: function):
   return batches
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("size", [4, 5, 12, 50])
 def test_every_valid_row_is_dealt_once(prepare, size):
   deal = _dealer(12, size, prepare)
@@ -62,7 +62,7 @@ def test_every_valid_row_is_dealt_once(prepare, size):
     np.testing.assert_array_equal(np.sort(dealt), np.arange(count))
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_fields_of_a_row_stay_together(prepare):
   batches, _ = _dealer(24, 7, prepare)(20)
   for (number, matrix, flag), _, _ in batches:
@@ -88,7 +88,7 @@ def test_order_is_that_of_the_permutation():
   assert amount == 3
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_large_minibatches_are_chunks_of_which_the_first_are_filled(
     prepare, monkeypatch):
   monkeypatch.setattr(chunks, "_SIZE", 4)
@@ -106,7 +106,7 @@ def test_large_minibatches_are_chunks_of_which_the_first_are_filled(
       assert not batch.weight[batch.amount:].any()
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_without_a_size_there_is_one_batch_of_all(prepare, monkeypatch):
   monkeypatch.setattr(chunks, "_SIZE", 4)
   monkeypatch.setattr(chunks, "_SMALL", 4)

@@ -539,7 +539,7 @@ def test_exploring_leaves_the_action_space_where_the_noise_does():
   np.testing.assert_allclose(noise.std(), 3.0, rtol=0.1)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_acting_changes_no_variable(prepare):
   algorithm = _algorithm()
   before = _state(algorithm)

@@ -29,7 +29,7 @@ def _learn(scale, reward, returns, valid, prepare=lambda function: function):
   return [*stds, scale.std.numpy()]
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_rewards_are_noticed_before_learning(prepare):
   scale, seen, before = reward_scale.RewardScale("reward", None), [], 1.0
   for reward, returns, valid in _batches():
@@ -41,7 +41,7 @@ def test_rewards_are_noticed_before_learning(prepare):
     before = expected
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_returns_are_noticed_after_learning_and_unscaled(prepare):
   scale, seen, before = reward_scale.RewardScale("return", None), [], 1.0
   for reward, returns, valid in _batches():
@@ -61,7 +61,7 @@ def test_nothing_is_noticed_where_nothing_is_scaled():
   np.testing.assert_array_equal(scale(tf.constant([-7.0, 1e6])), [-7, 1e6])
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("by", ["reward", "return"])
 def test_rewards_are_divided_but_not_centered(prepare, by):
   scale = reward_scale.RewardScale(by, None)
@@ -74,7 +74,7 @@ def test_rewards_are_divided_but_not_centered(prepare, by):
       prepare(scale)(tf.constant(rewards)), rewards / std, rtol=1e-5)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("by", ["reward", "none"])
 def test_scaled_rewards_are_clipped(prepare, by):
   scale = reward_scale.RewardScale(by, 1.5)

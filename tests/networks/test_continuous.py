@@ -40,7 +40,7 @@ def test_gaussian_shapes(shape, actions):
     assert result.shape == (4,)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @_each_shape
 def test_gaussian_log_prob_is_the_closed_form(prepare, shape, actions):
   head = _gaussian(shape)
@@ -77,7 +77,7 @@ def test_gaussian_agrees_with_integrals():
       [(p * (log_p - log_q) * width).sum()], rtol=1e-4)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_gaussian_entropy_and_kl_are_the_closed_forms(prepare):
   head = _gaussian((2, 3))
   first, second = drawing.parameters(head, 0), drawing.parameters(head, 1)
@@ -232,7 +232,7 @@ def test_samples_are_distributed_as_the_density_says(kind, parameters):
 
 
 @pytest.mark.slow
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("kind", ["squashed_gaussian", "beta"])
 @pytest.mark.parametrize("size", [1.0, 30.0])
 def test_bounded_samples_stay_inside_where_all_is_finite(prepare, kind, size):

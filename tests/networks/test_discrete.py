@@ -19,7 +19,7 @@ def _softmax(logits):
   return exponential / exponential.sum(-1, keepdims=True)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("start", [0, 3])
 def test_categorical_shapes_count_from_zero(prepare, start):
   head = _categorical(3, start)
@@ -35,7 +35,7 @@ def test_categorical_shapes_count_from_zero(prepare, start):
     assert result.shape == (50,)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_categorical_log_prob_is_the_closed_form(prepare):
   head = _categorical(3)
   parameters = 3 * drawing.parameters(head, 0)
@@ -46,7 +46,7 @@ def test_categorical_log_prob_is_the_closed_form(prepare):
       log_softmax[np.arange(4), action], rtol=1e-5)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_categorical_entropy_and_kl_are_the_closed_forms(prepare):
   head = _categorical(5)
   first, second = (2 * drawing.parameters(head, seed) for seed in (0, 1))
@@ -60,7 +60,7 @@ def test_categorical_entropy_and_kl_are_the_closed_forms(prepare):
       kl, (p * np.log(p / q)).sum(-1), rtol=1e-4, atol=1e-6)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_categorical_samples_as_often_as_the_softmax_says(prepare):
   head = _categorical(4)
   amount = 50_000
@@ -107,7 +107,7 @@ def _split(parameters):
           for index, choices in enumerate(_NVEC.flatten())]
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_several_choices_are_independent_ones(prepare):
   head = _multi()
   first, second = drawing.parameters(head, 0), 2 * drawing.parameters(head, 1)
@@ -130,7 +130,7 @@ def test_several_choices_are_independent_ones(prepare):
     np.testing.assert_allclose(result, expected, rtol=1e-4)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_several_choices_are_drawn_as_often_as_the_softmax_says(prepare):
   head = _multi()
   amount = 20_000
@@ -152,7 +152,7 @@ def test_several_choices_are_drawn_as_often_as_the_softmax_says(prepare):
   assert abs(np.corrcoef(flat[:, 0], flat[:, 2])[0, 1]) < 5 / np.sqrt(amount)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("shape", [(3,), (2, 2)])
 def test_bits_are_independent_choices_of_two(prepare, shape):
   head = composite.make(gymnasium.spaces.MultiBinary(shape))
@@ -174,7 +174,7 @@ def test_bits_are_independent_choices_of_two(prepare, shape):
       head.mode(tf.constant(first)), (first > 0).reshape(4, *shape))
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_bits_are_drawn_as_often_as_the_sigmoid_says(prepare):
   head = composite.make(gymnasium.spaces.MultiBinary(5))
   amount = 20_000

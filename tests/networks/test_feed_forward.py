@@ -76,7 +76,7 @@ def _forward(weights, name, layers, hidden, activation="tanh"):
 _each_activation = pytest.mark.parametrize("activation", list(_ACTIVATIONS))
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("layers", [(), (5,), (5, 3)])
 def test_value_is_hidden_layers_and_a_linear_one(prepare, layers):
   network = _value(layers)
@@ -100,7 +100,7 @@ def test_hidden_layers_have_the_activation_and_outputs_none(
       network(tf.constant(_features())), expected, rtol=1e-4)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @_each_activation
 @pytest.mark.parametrize("mean_activation", ["linear", "tanh"])
 def test_gaussian_adds_log_stds_that_do_not_depend_on_the_state(

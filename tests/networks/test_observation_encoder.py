@@ -18,7 +18,7 @@ def _all(samples):
   return tf.constant(samples), tf.fill([len(samples)], True)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("shape, size", [((), 1), ((4,), 4), ((2, 3), 6)])
 def test_floats_are_flattened_and_normalized(prepare, shape, size):
   rng = np.random.default_rng(0)
@@ -59,7 +59,7 @@ def test_unnormalized_floats_are_only_flattened():
       function(tf.constant(observ)), observ.reshape(2, 6))
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_bytes_become_numbers_from_zero_to_one(prepare):
   space = gymnasium.spaces.Box(
       np.array([[0, 50], [2, 7]], np.uint8),
@@ -73,7 +73,7 @@ def test_bytes_become_numbers_from_zero_to_one(prepare):
   np.testing.assert_allclose(result, [[0.2, 0.5, 1, 0]], rtol=1e-6)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_bytes_are_normalized_whatever_their_range(prepare):
   function = observation_encoder.ObservationEncoder(
       _box((2,), np.uint8), normalized=True, clip=10.0)
@@ -94,7 +94,7 @@ def test_images_are_scaled_by_their_bounds(high):
   np.testing.assert_array_equal(image[0, ..., 0], observ[0] > 0)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("start", [0, -2, 2 ** 40])
 def test_choices_become_one_hot_counted_from_the_start(prepare, start):
   space = gymnasium.spaces.Discrete(3, start=start)

@@ -49,7 +49,7 @@ def _quiet_segment(steps=3):
   return [np.zeros_like(time), 10 + time, 100 + time, ends, ends.copy()]
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("discount, lambda_", [
     (0.99, 0.95), (1.0, 1.0), (0.9, 0.0), (0.0, 0.5)])
 def test_equals_the_naive_sum_of_td_errors(prepare, discount, lambda_):
@@ -63,7 +63,7 @@ def test_equals_the_naive_sum_of_td_errors(prepare, discount, lambda_):
         rtol=1e-5, atol=1e-5)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_sequences_one_after_the_other_equal_columns(prepare):
   columns = _random_segment(0)
   columns[4][-1] = True  # Nor does a sequence go on in the next column.
@@ -74,7 +74,7 @@ def test_sequences_one_after_the_other_equal_columns(prepare):
       row, _advantage(columns).T.reshape(-1), rtol=1e-5, atol=1e-6)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_double_precision_passes_through(prepare):
   segment = _random_segment(0)
   segment[:3] = [array.astype(np.float64) for array in segment[:3]]

@@ -25,7 +25,7 @@ def _weight(valid):
 _each_shape = pytest.mark.parametrize("shape", [(20,), (4, 6)])
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @_each_shape
 def test_equal_the_moments_of_what_counts(prepare, shape):
   for seed in range(3):
@@ -37,7 +37,7 @@ def test_equal_the_moments_of_what_counts(prepare, shape):
       np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @_each_shape
 def test_normalizing_gives_mean_zero_and_std_one(prepare, shape):
   values, valid, chosen = _values(shape)

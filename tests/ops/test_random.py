@@ -50,7 +50,7 @@ def test_repeats_for_the_same_seed_and_counter_whatever_was_drawn_before(
   np.testing.assert_array_equal(_draw(function, 3, 7), first)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @_each_draw
 def test_differs_for_every_counter_and_seed(function, prepare):
   def numbers(seed, counter):
@@ -92,7 +92,7 @@ def test_normal_has_the_moments_of_a_standard_normal():
   assert abs((numbers ** 4).mean() - 3) < 5 * np.sqrt(96) * error
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_permutation_holds_every_number_once(prepare):
   function = prepare(lambda key: random.permutation(
       257, key, first=tf.fill([257], True)))
@@ -102,7 +102,7 @@ def test_permutation_holds_every_number_once(prepare):
     assert (order != np.arange(257)).any()
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("first", [
     [1, 1, 1, 0, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 0]],
     ids=str)
