@@ -241,7 +241,7 @@ def learns_in_parts(config: config_lib.Config,
       config, observation_space, memory(config).rows) > 1
 
 
-def memory(config: config_lib.Config) -> rollout.Memory:
+def memory(config: config_lib.Config) -> rollout.RolloutSpec:
   """Return what one update learns from."""
   if length := config.algorithm.segment_length:
     return rollout.segments(

@@ -67,5 +67,5 @@ class Carry(NamedTuple):
   """What one step of the simulation hands to the next."""
 
   observ: tf.Tensor  # [B, ...], to act on.
-  clock: tf.Tensor  # [] int64, batched steps so far; counts random numbers.
+  step_counter: tf.Tensor  # [] int64, batched steps so far; seeds the noise.
   state: Any = NOTHING  # What the policy remembers of the running episodes.

@@ -41,7 +41,7 @@ def main():
   @tf.function
   def update(transitions):
     return algorithm.learn(
-        memory.arrange(transitions), tf.constant(0, tf.int64),
+        memory.flatten(transitions), tf.constant(0, tf.int64),
         tf.constant(0.0))[0]["kl"]
 
   def seconds(length: int) -> float:

@@ -157,7 +157,7 @@ class Ours:
         simulate.simulate, self._env, self._algorithm, steps=STEPS,
         explore=True), autograph=False)
     self._learn = tf.function(lambda transitions, clock: self._algorithm.learn(
-        trainer.memory.arrange(transitions, self._algorithm.initial_state(
+        trainer.memory.flatten(transitions, self._algorithm.initial_state(
             len(self._env))), clock, tf.constant(0.0)),
                               autograph=False)
     self._untrained = self._variables()

@@ -12,7 +12,7 @@ from agents.algorithms import chunks
 from agents.simulation import frame_stack
 
 
-class Memory(NamedTuple):
+class RolloutSpec(NamedTuple):
   """When to stop collecting, and room for what was collected.
 
   Shapes are static only up to here: compiled learning runs on arrays of this
@@ -26,7 +26,7 @@ class Memory(NamedTuple):
   in_place: bool = False  # Keep steps that are not valid, too.
   room: int = 0  # Most episodes that may be truncated, where steps are frames.
 
-  def arrange(self, transitions: types.Transition,
+  def flatten(self, transitions: types.Transition,
               state: types.PolicyState = types.NOTHING,
               following: tf.Tensor | None = None) -> types.Experience:
     """Line up the steps, one environment after the other.
@@ -85,7 +85,7 @@ class Memory(NamedTuple):
 
 
 def segments(num_envs: int, length: int, in_place: bool = False,
-             brief: bool = False) -> Memory:
+             brief: bool = False) -> RolloutSpec:
   """Memory of `length` steps of every environment.
 
   Args:
@@ -98,11 +98,11 @@ def segments(num_envs: int, length: int, in_place: bool = False,
   """
   steps = num_envs * length
   room = steps if brief else min(steps, num_envs * (length // 16 + 2))
-  return Memory(length, None, chunks.whole(steps), chunks.whole(steps),
+  return RolloutSpec(length, None, chunks.whole(steps), chunks.whole(steps),
                 in_place, room)
 
 
-def episodes(num_envs: int, amount: int, max_length: int) -> Memory:
+def episodes(num_envs: int, amount: int, max_length: int) -> RolloutSpec:
   """Memory of whole episodes.
 
   Every environment plays its share of them, so short ones are not preferred,
@@ -114,7 +114,7 @@ def episodes(num_envs: int, amount: int, max_length: int) -> Memory:
     max_length: Most steps of an episode.
   """
   quota = shares(amount, num_envs)
-  return Memory(quota[0] * max_length, quota,
+  return RolloutSpec(quota[0] * max_length, quota,
                 chunks.whole(amount * max_length), chunks.whole(amount))
 
 

@@ -94,7 +94,7 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
     # All at once: between the steps of environments, which leave nothing else
     # in the caches, the same operations take several times as long.
     noises = tf.map_fn(
-        noise_at, carry.clock + tf.range(steps, dtype=tf.int64),
+        noise_at, carry.step_counter + tf.range(steps, dtype=tf.int64),
         fn_output_signature=tf.float32, parallel_iterations=1)
 
   def body(step, clock, observ, states, left, memory, env_seconds):
@@ -141,7 +141,7 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
       for first in range(here.start, here.stop, size))
   taken, _, observ, states, left, memory, env_seconds = tf.while_loop(
       unfinished, body, (
-          0, carry.clock, carry.observ[here.start:here.start + size], states,
+          0, carry.step_counter, carry.observ[here.start:here.start + size], states,
           left, memory, tf.constant(0.0, tf.float64)),
       maximum_iterations=steps)
   with tf.control_dependencies([observ]):
@@ -167,7 +167,7 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
       env.latest_news(answers)))
   action, answers, final, state = _whole(
       told, quota is not None)[:4]
-  clock = carry.clock + tf.shape(action, tf.int64)[0]
+  clock = carry.step_counter + tf.shape(action, tf.int64)[0]
   observ = tf.concat([carry.observ[None], answers.observ], 0)
   transitions = types.Transition(
       observ[:-1], action, answers.reward, answers.terminated,

@@ -77,7 +77,7 @@ class Trainer:
   def __init__(self, algorithm: Algorithm,
                train_env: in_graph_batch_env.InGraphBatchEnv,
                eval_env: in_graph_batch_env.InGraphBatchEnv | None,
-               memory: rollout.Memory, in_parts: bool = False):
+               memory: rollout.RolloutSpec, in_parts: bool = False):
     self.algorithm = algorithm
     self.train_env = train_env
     self._eval_env = eval_env
@@ -184,7 +184,7 @@ class Trainer:
     with tf.device("CPU:0"):  # Where the environments are.
       collected, memory, start, middle = self._collect(carry)
       metrics, advantage = self.algorithm.learn(
-          memory, carry.clock, progress)
+          memory, carry.step_counter, progress)
       with tf.control_dependencies(list(metrics.values())):
         end = tf.timestamp()
       seconds = tf.stack([collected.env_seconds, collected.exchange_seconds,
@@ -199,7 +199,7 @@ class Trainer:
     assert self._carry is not None
     collected, memory, start, middle = self._collect_alone(self._carry)
     for learned in self.algorithm.learn_in_parts(
-        memory, self._carry.clock, progress):
+        memory, self._carry.step_counter, progress):
       if learned is None and stop() and self._machines.amount == 1:
         self.algorithm.assign(before)
         return None
@@ -234,7 +234,7 @@ class Trainer:
     with tf.control_dependencies([middle, *([some] if some is not None else [])]
                                  ):
       valid = tf.identity(transitions.valid)
-    memory = self.memory.arrange(
+    memory = self.memory.flatten(
         transitions._replace(valid=valid), carry.state, collected.carry.observ)
     return collected, memory, start, middle
 
@@ -277,8 +277,8 @@ class Trainer:
   def change_random_numbers(self, number: int):
     """Use others from here on than without this call, or another `number`."""
     assert self._carry is not None
-    clock = self._carry.clock + number * _MANY_STEPS
-    self._carry = self._carry._replace(clock=clock)
+    clock = self._carry.step_counter + number * _MANY_STEPS
+    self._carry = self._carry._replace(step_counter=clock)
 
   def state(self) -> dict[str, np.ndarray]:
     """Return everything of the last completed epoch, as arrays by name."""
@@ -292,7 +292,7 @@ class Trainer:
     def state():
       arrays = {f"variable/{name}": value.numpy()
                 for name, value in zip(names, values, strict=True)}
-      arrays["clock"] = carry.clock.numpy()
+      arrays["clock"] = carry.step_counter.numpy()
       for index, tensor in enumerate(tf.nest.flatten(carry.state)):
         arrays[f"state/{index}"] = tensor.numpy()
       for name, array in running.arrays().items():

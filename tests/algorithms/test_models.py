@@ -70,9 +70,9 @@ def _collections(algorithm, config, batch, amount=3):
       env, algorithm, carry, _STEPS, True), autograph=False)
   for _ in range(amount):
     played = collect(carry)
-    experience = memory.arrange(
+    experience = memory.flatten(
         played.transitions, carry.state, played.carry.observ)
-    noise = tf.stack([algorithm.noise(carry.clock + step, len(batch))
+    noise = tf.stack([algorithm.noise(carry.step_counter + step, len(batch))
                       for step in range(_STEPS)])
     yield played.transitions, experience, noise
     carry = played.carry

@@ -134,8 +134,8 @@ def _transitions(seed, action_space=_SPACES["gaussian"],
 def _experience(transitions, rows=_ROWS):
   """Line up transitions in a memory that has room for so many steps."""
   room = chunks.whole(rows)
-  memory = rollout.Memory(_STEPS, None, room, room)
-  return memory.arrange(types.Transition(*map(tf.constant, transitions)))
+  memory = rollout.RolloutSpec(_STEPS, None, room, room)
+  return memory.flatten(types.Transition(*map(tf.constant, transitions)))
 
 
 def _learn(algorithm, transitions, clock=0, progress=0.25, rows=_ROWS):

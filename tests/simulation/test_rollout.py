@@ -26,7 +26,7 @@ def _transitions(valid, terminated=None, truncated=None):
 
 
 def _arrange(memory, transitions, prepare=lambda function: function):
-  result = prepare(memory.arrange)(
+  result = prepare(memory.flatten)(
       tf.nest.map_structure(tf.constant, transitions))
   return tf.nest.map_structure(lambda field: field.numpy(), result)
 
@@ -85,7 +85,7 @@ def test_equals_a_loop_over_environments_and_time(prepare, seed):
   valid = rng.random(shape) < 0.8
   valid[:, 1] = False  # One that only waits.
   terminated, truncated = rng.random((2, *shape)) < 0.15
-  memory = rollout.Memory(9, None, chunks.whole(45), chunks.whole(45))
+  memory = rollout.RolloutSpec(9, None, chunks.whole(45), chunks.whole(45))
   _check(memory, _transitions(
       valid, valid & terminated, valid & truncated), prepare)
 
@@ -170,7 +170,7 @@ def test_every_sequence_ends_in_its_own_true_successor():
   valid = np.array([[1, 1], [1, 1], [1, 0], [1, 1], [1, 1]], bool)
   terminated, truncated = np.zeros((2, 5, 2), bool)
   terminated[1, 0] = truncated[3, 0] = True
-  memory = rollout.Memory(5, None, 12, 12)
+  memory = rollout.RolloutSpec(5, None, 12, 12)
   experience = _arrange(memory, _transitions(valid, terminated, truncated))
   np.testing.assert_array_equal(
       experience.observ[:9, 0], [0, 1, 2, 3, 4, 100, 101, 103, 104])
@@ -192,7 +192,7 @@ def test_shapes_are_known_although_the_number_of_steps_is_not(
   specs = types.Transition(
       spec(observ, np.uint8), spec(action, dtype), spec((), np.float32),
       spec((), bool), spec((), bool), spec(observ, np.uint8), spec((), bool))
-  arranged = tf.function(memory.arrange).get_concrete_function(specs)
+  arranged = tf.function(memory.flatten).get_concrete_function(specs)
   shapes = types.Experience(*[
       (tuple(field.shape), field.dtype)
       for field in arranged.structured_outputs[:-2]])
@@ -221,7 +221,7 @@ def test_a_rollout_of_pictures_takes_little_more_than_its_frames(stack):
       picture, zeros(tf.int64), zeros(tf.float32), never, never, picture,
       ~never, final_observ=picture[0, :0])
   recent = frame_stack.nothing(picture[0, :1], batch, stack)
-  memory = rollout.segments(batch, steps).arrange(
+  memory = rollout.segments(batch, steps).flatten(
       transitions, types.PolicyState(recent), picture[0])
   size = sum(tensor.numpy().nbytes for tensor in tf.nest.flatten(memory))
   assert size < 1.2 * picture.numpy().nbytes
