@@ -33,7 +33,7 @@ from agents.environments.workers import pool
 from agents.networks import composite
 from agents.networks import convolutional
 from agents.networks import feed_forward
-from agents.networks import torso
+from agents.networks import torso as torso_lib
 from agents.ops import random
 from agents.simulation import in_graph_batch_env
 from agents.simulation import rollout
@@ -43,8 +43,8 @@ from agents.training import trainer as trainer_lib
 _MOST_EVAL_ENVS = 10
 _MACHINE_TIMEOUT = 900.0  # Seconds to wait for another one that lives.
 _NOT_BRIEF = 16  # Steps of an episode, see `memory.segments`.
-_METHODS = ("initial_state", "noise", "act", "learn", "learn_in_parts",
-            "variables", "assign")  # Of `trainer.Algorithm`.
+_METHODS = ("initial_state", "noise", "act", "learn", "variables",
+            "assign")  # Of `trainer.Algorithm`.
 
 
 def setup(config: config_lib.Config):
@@ -129,7 +129,7 @@ def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
       random.stream(config.seed, "policy"))
   value = feed_forward.feed_forward_value(
       config.network, random.stream(config.seed, "value"))
-  cores = [core(config, observation_space, name) for name in (
+  torsos = [torso(config, observation_space, name) for name in (
       ["core"] if config.network.share_core else ["policy", "value"])]
   algorithm_type = algorithm_class(config.algorithm)
   if config.data_parallel and machines.amount > 1:
@@ -137,24 +137,34 @@ def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
         shared_updates.SharedUpdatesPPO, machines=machines)
   return algorithm_type(
       config.algorithm, observation_space,
-      models.Networks(policy, value, cores[0], cores[-1]), config.seed,
+      models.Networks(policy, value, torsos[0], torsos[-1]), config.seed,
       config.network.frame_stack)
 
 
-def core(config: config_lib.Config, observation_space: gymnasium.Space,
-         name: str) -> torso.Torso:
-  """Build what stands between observations and a network's layers."""
-  network, cell = config.network, None
-  encoders = [convolutional.make(
+def torso(config: config_lib.Config, observation_space: gymnasium.Space,
+          name: str) -> torso_lib.Torso | None:
+  """Builds the layers between observations and a network's hidden layers.
+
+  Args:
+    config: Configuration of the run.
+    observation_space: Observation space.
+    name: Prefix of the variables' names.
+  Returns:
+    The layers, or None if plain vectors need none.
+  """
+  network = config.network
+  convolutions = [convolutional.make(
       network.conv, network, random.stream(config.seed, f"{name} {index}"),
       f"{name}_image_{index}")
-              for index, leaf in enumerate(spaces.leaves(observation_space))
-              if leaf.is_image]
+                  for index, leaf in enumerate(spaces.leaves(observation_space))
+                  if leaf.is_image]
   if network.recurrent:
-    cell = torso.cell(
+    return torso_lib.RecurrentTorso(convolutions, torso_lib.cell(
         network.recurrent, network.recurrent_units,
-        random.stream(config.seed, f"{name} cell"), f"{name}_cell")
-  return torso.Torso(encoders, cell)
+        random.stream(config.seed, f"{name} cell"), f"{name}_cell"))
+  if convolutions or network.frame_stack > 1:
+    return torso_lib.Torso(convolutions)
+  return None
 
 
 def learner(config: config_lib.Config, observation_space: gymnasium.Space,
@@ -218,7 +228,7 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None,
       learner(config, train_env.observation_space, train_env.action_space,
               device, machines),
       in_graph_batch_env.InGraphBatchEnv(train_env, machines), eval_env,
-      memory(config), learns_in_parts(config, train_env.observation_space))
+      memory(config))
 
 
 def groups(config: config_lib.Config,

@@ -153,7 +153,7 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
       for name, tensor in by_name(algorithm.initial_state(1)).items()}
   inputs.update(fields)
   if sampled:
-    kinds = getattr(getattr(algorithm, "head", None), "noise_kinds", None)
+    kinds = getattr(getattr(algorithm, "distribution", None), "noise_kinds", None)
     if kinds is None:
       raise config_lib.ConfigError(
           f"--actions sampled: {config.algorithm.type} has no head that says "

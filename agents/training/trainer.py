@@ -53,14 +53,8 @@ class Algorithm(simulate.Actor, Protocol):
       "finite_steps", and the advantages, of shape [N].
     """
 
-  def learn_in_parts(self, memory: types.Experience, clock: tf.Tensor,
-                     progress: tf.Tensor) -> Iterator[
-                         tuple[dict[str, tf.Tensor], tf.Tensor] | None]:
-    """Yield None between graph calls of an update that takes long, and at last
-    what `learn` returns."""
-
-  def features(self, observ: tf.Tensor) -> tf.Tensor:
-    """Return what the networks see of observations, [N, ...] to [N, D]."""
+  def encode(self, observ: tf.Tensor) -> tf.Tensor:
+    """Returns normalized vectors, [N, D], for observations [N, ...]."""
 
 
 class Trainer:
@@ -241,7 +235,7 @@ class Trainer:
   def histograms(self, samples: epoch_result.Samples) -> dict[str, np.ndarray]:
     """Return numbers whose distribution is worth seeing, by name."""
     observ, action, valid, _, advantage, learned = samples
-    seen = self.algorithm.features(tf.boolean_mask(observ, valid)).numpy()
+    seen = self.algorithm.encode(tf.boolean_mask(observ, valid)).numpy()
     found = {"observations": seen,
              "advantages": advantage.numpy()[learned.numpy()]}
     if not spaces.composite(self.train_env.batch_env.action_space):

@@ -61,7 +61,7 @@ def _naive_cutoff(kl, sequence, valid, threshold, coef):
 def _cutoff(kl, sequence, valid, sequences=9, threshold=1.0, coef=30.0):
   """Return the loss and its slope at each step that counts."""
   loss, slope = kl_penalty.cutoff(
-      *kl_penalty.sums(kl, sequence, valid, sequences), threshold, coef)
+      *kl_penalty.sum_by_sequence(kl, sequence, valid, sequences), threshold, coef)
   return loss, tf.where(valid, tf.gather(slope, sequence), 0.0)
 
 
@@ -96,7 +96,7 @@ def test_the_slope_is_the_gradient_of_the_loss(seed):
 
 
 def test_sums_go_over_the_valid_steps_of_each_sequence():
-  kl, length = kl_penalty.sums(
+  kl, length = kl_penalty.sum_by_sequence(
       tf.constant([1.0, 10.0, 100.0, 1000.0]), tf.constant([0, 2, 2, 0]),
       tf.constant([True, True, True, False]), 4)
   np.testing.assert_array_equal(kl, [1, 0, 110, 0])
@@ -105,8 +105,8 @@ def test_sums_go_over_the_valid_steps_of_each_sequence():
 
 def test_sums_of_parts_are_those_of_the_whole():
   steps = _random_steps(0)
-  whole = kl_penalty.sums(*map(tf.constant, steps), 9)
-  parts = [kl_penalty.sums(*[tf.constant(x[rows]) for x in steps], 9)
+  whole = kl_penalty.sum_by_sequence(*map(tf.constant, steps), 9)
+  parts = [kl_penalty.sum_by_sequence(*[tf.constant(x[rows]) for x in steps], 9)
            for rows in (slice(0, 7), slice(7, 24))]
   for total, *summands in zip(whole, *parts, strict=True):
     np.testing.assert_allclose(sum(summands), total, rtol=1e-6)

@@ -8,7 +8,9 @@ import pytest
 import tensorflow as tf
 
 from agents import config as config_lib
+from agents.algorithms import kl_penalty
 from agents.algorithms import loss as loss_lib
+from agents.algorithms import minibatches
 from agents.algorithms import models
 from agents.networks import composite
 from agents.networks import feed_forward
@@ -25,36 +27,43 @@ _ALL = dataclasses.replace(
 
 
 class _Setup:
-  """An objective, its networks and some steps to apply it to."""
+  """A loss, its networks and some steps."""
 
   def __init__(self, config):
     rows = 6
     space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
     self.value = feed_forward.feed_forward_value(_NETWORK, 1)
-    self.head = composite.make(space, _NETWORK)
-    self.policy = feed_forward.Policy(self.head, _NETWORK, 0)
-    self.objective = loss_lib.PPOLoss(
-        config, self.head, models.make(
-            observation_encoder.ObservationEncoder(space, False, 10.0),
-            models.Networks(self.policy, self.value)))
+    self.distribution = composite.make(space, _NETWORK)
+    self.policy = feed_forward.Policy(self.distribution, _NETWORK, 0)
+    model = models.FeedForward(
+        observation_encoder.ObservationEncoder(space, False, 10.0),
+        models.Networks(self.policy, self.value))
+    self.penalty = kl_penalty.Penalty(config.kl_penalty, 1.5, 0.01)
+    self.loss = (
+        kl_penalty.PenalizedLoss(
+            config, self.distribution, model, self.penalty)
+        if config.kl_penalty else
+        loss_lib.PPOLoss(config, self.distribution, model))
     rng = np.random.default_rng(2)
     def normal(*shape):
       return tf.constant(rng.normal(size=shape), tf.float32)
     observ, action = normal(rows, 2), normal(rows, 2)
     self.parameters = self.policy(observ)
     old = self.parameters + 0.3 * normal(rows, 4)
-    self.log_prob = self.head.log_prob(self.parameters, action)
+    self.log_prob = self.distribution.log_prob(self.parameters, action)
     self.samples = loss_lib.Samples(
-        observ, action, old, self.head.log_prob(old, action), normal(rows),
+        observ, action, old, self.distribution.log_prob(old, action), normal(rows),
         normal(rows), normal(rows), tf.constant([0, 0, 2, 2, 2, 3]))
     self.weight = tf.fill([rows], 1 / rows)
-    # Of four sequences, for those objectives that have a cutoff.
-    self.slope = tf.abs(normal(4)) if config.kl_cutoff_coef else None
+    # One for each of four sequences.
+    self.kl_gradient = tf.abs(normal(4)) if config.kl_cutoff_coef else None
 
   def __call__(self, samples=None, weight=None):
-    return self.objective(
+    kwargs = ({} if self.kl_gradient is None else
+              {"kl_gradient": self.kl_gradient})
+    return self.loss(
         self.samples if samples is None else samples,
-        self.weight if weight is None else weight, self.slope)
+        self.weight if weight is None else weight, **kwargs)
 
 
 def _gaussian(parameters):
@@ -64,8 +73,8 @@ def _gaussian(parameters):
 @modes.eager_and_compiled
 def test_the_loss_is_the_sum_of_its_terms(prepare):
   setup = _Setup(_ALL)
-  loss, losses = prepare(setup.objective)(
-      setup.samples, setup.weight, setup.slope)
+  loss, losses = prepare(setup.loss.__call__)(
+      setup.samples, setup.weight, setup.kl_gradient)
   kl = reference.Gaussian.kl(
       _gaussian(setup.samples.policy), _gaussian(setup.parameters))
   np.testing.assert_allclose(
@@ -75,17 +84,42 @@ def test_the_loss_is_the_sum_of_its_terms(prepare):
   np.testing.assert_allclose(
       loss, losses["policy_loss"] + 0.7 * losses["value_loss"]
       - 0.3 * losses["entropy"] + 2.0 * kl.mean()
-      + (setup.slope.numpy()[setup.samples.sequence] * kl).sum(), rtol=1e-5)
+      + (setup.kl_gradient.numpy()[setup.samples.sequence] * kl).sum(),
+      rtol=1e-5)
+
+
+def test_cutoff_of_a_minibatch_equals_that_of_its_divergences():
+  setup = _Setup(dataclasses.replace(_ALL, kl_target=1e-3))
+  bound, losses = setup.loss.bind(
+      minibatches.Minibatch(setup.samples, setup.weight), 4)
+  kl = reference.Gaussian.kl(
+      _gaussian(setup.samples.policy), _gaussian(setup.parameters))
+  expected = kl_penalty.cutoff(
+      *kl_penalty.sum_by_sequence(
+          tf.constant(kl, tf.float32), setup.samples.sequence,
+          tf.fill([6], True), 4),
+      _ALL.kl_cutoff_factor * 1e-3, _ALL.kl_cutoff_coef)
+  assert list(losses) == setup.loss.minibatch_names
+  np.testing.assert_allclose(losses["kl_cutoff"], expected.loss, rtol=1e-4)
   np.testing.assert_allclose(
-      prepare(setup.objective.kl)(setup.samples), kl, rtol=1e-4, atol=1e-6)
+      bound(setup.samples, setup.weight)[0],
+      setup.loss(setup.samples, setup.weight,
+                 kl_gradient=expected.kl_gradient)[0], rtol=1e-4)
+
+
+def test_loss_without_penalties_is_bound_to_no_minibatch():
+  setup = _Setup(_PLAIN)
+  assert setup.loss.bind(None, 4) == (setup.loss, {})
+  assert setup.loss.minibatch_names == []
+  assert setup.loss.finish(tf.constant(1.0)) == {}
 
 
 def test_the_penalty_is_weighted_by_what_its_weight_is_by_now():
   setup = _Setup(_ALL)
   before, _ = setup()
-  setup.objective.penalty.weight.assign(5.0)
+  setup.penalty.weight.assign(5.0)
   after, _ = setup()
-  kl = setup.head.kl(setup.samples.policy, setup.parameters)
+  kl = setup.distribution.kl(setup.samples.policy, setup.parameters)
   np.testing.assert_allclose(
       after - before, 3 * tf.reduce_mean(kl), rtol=1e-4)
 
@@ -96,7 +130,7 @@ def test_the_penalty_is_weighted_by_what_its_weight_is_by_now():
 def test_names_are_those_of_the_losses(config):
   setup = _Setup(config)
   _, losses = setup()
-  assert list(losses) == setup.objective.names
+  assert list(losses) == setup.loss.names
   assert ("clip_fraction" in losses) == (config.clip_ratio is not None)
 
 

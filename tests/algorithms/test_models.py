@@ -92,8 +92,8 @@ def test_learning_finds_the_policy_that_acted(kind, setting):
   with _batch(2 if setting == "groups" else 1, setting == "broken") as batch:
     algorithm = _algorithm(config, batch)
     for transitions, memory, noise in _collections(algorithm, config, batch):
-      parameters = algorithm.model.policy(memory, algorithm.head.size)
-      found = algorithm.head.sample(
+      parameters = algorithm.model.policy(memory)
+      found = algorithm.distribution.sample(
           parameters[:len(batch) * _STEPS], _by_environment(noise))
       acted = _by_environment(transitions.action)
       valid = tf.reshape(tf.transpose(transitions.valid), [-1])
@@ -112,8 +112,7 @@ def test_values_of_true_successors_follow_from_what_is_remembered(kind):
     model = algorithm.model
     for transitions, memory, _ in _collections(algorithm, config, batch):
       values, finals = model.values(memory)
-      _, expected = model.policy_and_value(_seen(algorithm, memory.observ, memory),
-                               memory.segments)
+      _, expected = model.policy_and_value(memory.observ, memory.segments)
       np.testing.assert_allclose(values, expected, atol=1e-5)
       # A sequence with its true successor as one more step.
       goes_on = ~(transitions.terminated | transitions.truncated).numpy()
@@ -129,15 +128,15 @@ def test_values_of_true_successors_follow_from_what_is_remembered(kind):
                             if not goes_on[t, env])])
           rows = range(env * _STEPS + begin, env * _STEPS + step + 1)
           observ = tf.concat([
-              tf.gather(memory.observ, list(rows)),
-              memory.final_observ[number][None]], 0)
+              _observ(memory.observ, list(rows)),
+              _observ(memory.final_observ, [number])], 0)
           context = ()
           if config.network.recurrent:
             state = memory.segments.state[env][None]
             context = types.Segments(
                 tf.zeros([1, len(rows) + 1], tf.bool),
                 state if begin == 0 else tf.zeros_like(state))
-          _, expected = model.policy_and_value(_seen(algorithm, observ, memory), context)
+          _, expected = model.policy_and_value(observ, context)
           np.testing.assert_allclose(finals[number], expected[-1], atol=1e-5)
           row += 1
       assert row > 3
@@ -158,7 +157,9 @@ def test_minibatches_hold_each_step_once(kind):
     assert transitions.valid.numpy().sum() < len(batch) * _STEPS
 
 
-def _seen(algorithm, rows, memory):
-  if not algorithm.features.stack:
-    return rows
-  return tf.gather(memory.frames, rows)
+def _observ(observ, rows):
+  """Returns some observations, with the frames if these are stored once."""
+  observ = tf.gather(observ, rows)
+  if isinstance(observ, types.FrameIndices):
+    return observ.gather_frames()
+  return observ

@@ -100,8 +100,8 @@ def _shared(settings="modern", policy="gaussian"):
 @pytest.fixture(autouse=True)
 def _few_rows_a_chunk(monkeypatch):
   """Work through small memories in several chunks, as if they were large."""
-  monkeypatch.setattr(chunks, "_SIZE", _FEW)
-  monkeypatch.setattr(chunks, "_SMALL", _FEW)
+  monkeypatch.setattr(chunks, "_CHUNK_ROWS", _FEW)
+  monkeypatch.setattr(chunks, "MAX_ROWS", _FEW)
 
 
 def _draw(rng, space, shape):
@@ -133,7 +133,7 @@ def _transitions(seed, action_space=_SPACES["gaussian"],
 
 def _experience(transitions, rows=_ROWS):
   """Line up transitions in a memory that has room for so many steps."""
-  room = chunks.whole(rows)
+  room = chunks.padded_rows(rows)
   memory = rollout.RolloutSpec(_STEPS, None, room, room)
   return memory.flatten(types.Transition(*map(tf.constant, transitions)))
 
@@ -154,7 +154,7 @@ def _orders(config, valid, clock, seed=11):
   amount = valid.sum()
   if config.minibatch_size is None:
     return [[np.arange(amount)]] * config.update_epochs
-  rows = chunks.whole(_ROWS)
+  rows = chunks.padded_rows(_ROWS)
   def order(epoch):
     key = random.key(random.stream(seed, "shuffle"),
                      tf.constant(clock * config.update_epochs + epoch))
@@ -260,7 +260,7 @@ def _finally(config, network):
                "entropy_coef": 0.1})], ids=str)
 def test_every_switch_does_what_its_transcription_does(
     settings, changes, monkeypatch):
-  monkeypatch.setattr(chunks, "_SIZE", 512)  # One chunk takes less time.
+  monkeypatch.setattr(chunks, "_CHUNK_ROWS", 512)  # One chunk takes less time.
   base, network = _SETTINGS[settings]
   config = dataclasses.replace(base, **changes)
   with modes.functions_run_eagerly():
@@ -337,10 +337,10 @@ def test_one_chunk_or_many_give_the_same_update(size, monkeypatch):
   config = dataclasses.replace(
       _PAPER, update_epochs=2, recompute_advantages=True, gae_lambda=0.9)
   transitions = _transitions(0, lengths=(6, 6, 4))
-  monkeypatch.setattr(chunks, "_SIZE", 512)
+  monkeypatch.setattr(chunks, "_CHUNK_ROWS", 512)
   whole = _learned(config, transitions)
-  monkeypatch.setattr(chunks, "_SIZE", size)
-  monkeypatch.setattr(chunks, "_SMALL", size)
+  monkeypatch.setattr(chunks, "_CHUNK_ROWS", size)
+  monkeypatch.setattr(chunks, "MAX_ROWS", size)
   _assert_close(_learned(config, transitions), whole, rtol=1e-5, atol=1e-6)
 
 
@@ -543,7 +543,7 @@ def test_exploring_leaves_the_action_space_where_the_noise_does():
 def test_acting_changes_no_variable(prepare):
   algorithm = _algorithm()
   before = _state(algorithm)
-  noise = prepare(functools.partial(algorithm.noise, amount=5))(
+  noise = prepare(functools.partial(algorithm.noise, num_envs=5))(
       tf.constant(0, tf.int64))
   for chance in (noise, None):
     act = prepare(functools.partial(

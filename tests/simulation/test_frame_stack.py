@@ -61,7 +61,7 @@ def _remember(transitions, recent):
   """Go through a collection as acting does; return all stacks."""
   stacks = []
   for t in range(_STEPS):
-    stacked, recent = frame_stack.stack(transitions.observ[t], recent)
+    stacked, recent = frame_stack.stack_frames(transitions.observ[t], recent)
     stacks.append(stacked.numpy())
     ended = (transitions.terminated | transitions.truncated
              | ~transitions.valid)[t].numpy()
@@ -77,9 +77,9 @@ def _remember(transitions, recent):
     1, 2, pytest.param(4, marks=pytest.mark.slow)])
 def test_acting_and_learning_see_the_last_frames_of_each_episode(
     prepare, amount):
-  recent = frame_stack.nothing(tf.zeros([1, 2]), _BATCH, amount)
+  recent = frame_stack.initial_recent(tf.zeros([1, 2]), _BATCH, amount)
   for transitions, following, seen in _play(amount):
-    film = prepare(lambda *arguments: frame_stack.film(*arguments, room=30))(
+    film = prepare(lambda *arguments: frame_stack.index_frames(*arguments, room=30))(
         transitions, recent, following)
     stacks, recent = _remember(transitions, recent)
     for t in range(_STEPS):
@@ -100,13 +100,13 @@ def test_acting_and_learning_see_the_last_frames_of_each_episode(
 
 def test_frames_are_stored_once():
   transitions, following, _ = next(_play(0))
-  recent = frame_stack.nothing(tf.zeros([1, 2]), _BATCH, 4)
-  film = frame_stack.film(transitions, recent, following, room=30)
+  recent = frame_stack.initial_recent(tf.zeros([1, 2]), _BATCH, 4)
+  film = frame_stack.index_frames(transitions, recent, following, room=30)
   assert len(film.frames) == (3 + _STEPS + 1) * _BATCH + 30
 
 
 def test_more_truncations_than_there_is_room_for_are_an_error():
   transitions, following, _ = next(_play(0))
-  recent = frame_stack.nothing(tf.zeros([1, 2]), _BATCH, 4)
+  recent = frame_stack.initial_recent(tf.zeros([1, 2]), _BATCH, 4)
   with pytest.raises(tf.errors.InvalidArgumentError, match="frame_stack"):
-    frame_stack.film(transitions, recent, following, room=1)
+    frame_stack.index_frames(transitions, recent, following, room=1)

@@ -34,7 +34,7 @@ def _arrange(memory, transitions, prepare=lambda function: function):
 def _naive(transitions):
   """Lists of the rows, and of the final observations."""
   rows = {name: [] for name in types.Experience._fields
-          if name not in ("final_observ", "segments", "frames")}
+          if name not in ("final_observ", "segments")}
   finals = []
   steps, batch = transitions.valid.shape
   for env in range(batch):
@@ -85,7 +85,7 @@ def test_equals_a_loop_over_environments_and_time(prepare, seed):
   valid = rng.random(shape) < 0.8
   valid[:, 1] = False  # One that only waits.
   terminated, truncated = rng.random((2, *shape)) < 0.15
-  memory = rollout.RolloutSpec(9, None, chunks.whole(45), chunks.whole(45))
+  memory = rollout.RolloutSpec(9, None, chunks.padded_rows(45), chunks.padded_rows(45))
   _check(memory, _transitions(
       valid, valid & terminated, valid & truncated), prepare)
 
@@ -132,7 +132,7 @@ def test_large_memories_have_room_for_whole_chunks():
   memory = rollout.segments(num_envs=7, length=293)
   assert memory.steps == 293 and memory.rows == memory.sequences == 2055
   _check(memory, _transitions(np.ones((293, 7), bool)))
-  memory = rollout.episodes(num_envs=7, amount=2051, max_length=1)
+  memory = rollout.episodes(num_envs=7, num_episodes=2051, max_length=1)
   assert memory.steps == 293 and memory.rows == memory.sequences == 2055
 
 
@@ -142,8 +142,8 @@ def test_episodes_fit_whatever_their_lengths(num_envs, amount, max_length):
   memory = rollout.episodes(num_envs, amount, max_length)
   assert sum(memory.quota) == amount
   assert memory.steps == -(-amount // num_envs) * max_length
-  assert memory.rows == chunks.whole(amount * max_length)
-  assert memory.sequences == chunks.whole(amount)
+  assert memory.rows == chunks.padded_rows(amount * max_length)
+  assert memory.sequences == chunks.padded_rows(amount)
   for seed in range(3):
     transitions = _play(memory.quota, max_length, np.random.default_rng(seed))
     _check(memory, transitions)
@@ -152,7 +152,7 @@ def test_episodes_fit_whatever_their_lengths(num_envs, amount, max_length):
 
 
 def test_the_longest_episodes_fill_the_memory():
-  memory = rollout.episodes(num_envs=2, amount=5, max_length=3)
+  memory = rollout.episodes(num_envs=2, num_episodes=5, max_length=3)
   class Longest:
     integers = staticmethod(lambda low, high: high - 1)
   experience = _arrange(memory, _play(memory.quota, 3, Longest))
@@ -186,7 +186,7 @@ def test_every_sequence_ends_in_its_own_true_successor():
     ((), (), np.int64), ((2, 2), (3,), np.float32)])
 def test_shapes_are_known_although_the_number_of_steps_is_not(
     observ, action, dtype):
-  memory = rollout.episodes(num_envs=3, amount=4, max_length=5)
+  memory = rollout.episodes(num_envs=3, num_episodes=4, max_length=5)
   def spec(shape, dtype):
     return tf.TensorSpec([None, 3, *shape], dtype)
   specs = types.Transition(
@@ -195,7 +195,7 @@ def test_shapes_are_known_although_the_number_of_steps_is_not(
   arranged = tf.function(memory.flatten).get_concrete_function(specs)
   shapes = types.Experience(*[
       (tuple(field.shape), field.dtype)
-      for field in arranged.structured_outputs[:-2]])
+      for field in arranged.structured_outputs[:-1]])
   rows = memory.rows
   assert shapes == types.Experience(
       ((rows, *observ), tf.uint8), ((rows, *action), tf.as_dtype(dtype)),
@@ -220,8 +220,11 @@ def test_a_rollout_of_pictures_takes_little_more_than_its_frames(stack):
   transitions = types.Transition(
       picture, zeros(tf.int64), zeros(tf.float32), never, never, picture,
       ~never, final_observ=picture[0, :0])
-  recent = frame_stack.nothing(picture[0, :1], batch, stack)
+  recent = frame_stack.initial_recent(picture[0, :1], batch, stack)
   memory = rollout.segments(batch, steps).flatten(
       transitions, types.PolicyState(recent), picture[0])
-  size = sum(tensor.numpy().nbytes for tensor in tf.nest.flatten(memory))
+  assert memory.final_observ.frames is memory.observ.frames
+  size = sum(tensor.numpy().nbytes for tensor in tf.nest.flatten(
+      memory._replace(final_observ=memory.final_observ.index),
+      expand_composites=True))
   assert size < 1.2 * picture.numpy().nbytes
