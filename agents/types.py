@@ -25,8 +25,7 @@ class Transition(NamedTuple):
 class FrameIndices(tf.experimental.ExtensionType):
   """Observations that consist of several frames, each of them stored once.
 
-  `tf.nest` treats it as one tensor of shape [N, stack, ...]; `tf.gather`
-  selects rows without copying any frame.
+  `tf.nest` treats it as one tensor of shape [N, stack, ...].
   """
 
   frames: tf.Tensor  # [F, ...]
@@ -37,26 +36,23 @@ class FrameIndices(tf.experimental.ExtensionType):
     """Shape of the observations, [N, stack, ...]."""
     return self.index.shape + self.frames.shape[1:]
 
-  def __getitem__(self, rows: Any) -> FrameIndices:
-    return self.map_index(lambda index: index[rows])
-
-  def map_index(self, function: Callable[[tf.Tensor], tf.Tensor]
-                ) -> FrameIndices:
-    """Replaces the index by the result of a function of it."""
-    return FrameIndices(self.frames, function(self.index))
-
   def gather_frames(self) -> tf.Tensor:
     """Returns the observations as one tensor of shape [N, stack, ...]."""
     return tf.gather(self.frames, self.index)
 
 
-@tf.experimental.dispatch_for_api(tf.gather, {"params": FrameIndices})
-def _gather(params: FrameIndices, indices: Any, validate_indices: Any = None,
-            axis: Any = None, batch_dims: Any = 0, name: Any = None
-            ) -> FrameIndices:
-  """Implements `tf.gather` for rows of `FrameIndices`."""
-  return params.map_index(lambda index: tf.gather(
-      index, indices, validate_indices, axis, batch_dims, name))
+def map_tensors(function: Callable[[tf.Tensor], tf.Tensor], data: Any) -> Any:
+  """Selects or reshapes the rows of all tensors of a structure.
+
+  Args:
+    function: Maps a tensor of shape [N, ...] to another one.
+    data: Structure of tensors and `FrameIndices`; the frames of the latter stay
+      the same.
+  """
+  return tf.nest.map_structure(
+      lambda leaf: (FrameIndices(leaf.frames, function(leaf.index))
+                    if isinstance(leaf, FrameIndices) else function(leaf)),
+      data)
 
 
 class Segments(NamedTuple):

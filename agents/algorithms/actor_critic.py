@@ -22,7 +22,7 @@ from agents.ops import random
 from agents.simulation import frame_stack as frame_stack_lib
 
 
-class ActorCritic(deprecated.AlgorithmNames):
+class ActorCritic(deprecated.EarlierNames):
   """Acts, and keeps networks and normalization; subclasses define `learn`.
 
   docs/extending.md contains an example.
@@ -131,7 +131,8 @@ class ActorCritic(deprecated.AlgorithmNames):
     encoder = self.observation_encoder
     if not encoder.moments:
       return {}
-    observations = minibatches.full_batch(batch.observ, batch.valid)
+    observations = minibatches.minibatch(
+        batch.observ, masked.weight(batch.valid))
     clipped = observations.sum(lambda observ, weight: masked.mean(
         encoder.clipped(observ), weight))
     def update(observ, weight):

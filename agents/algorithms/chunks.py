@@ -48,7 +48,7 @@ def split_minibatch(samples: Any, weight: tf.Tensor) -> ChunkedMinibatch:
   padding = padded_rows(rows) - rows
   if padding:
     indices = tf.pad(tf.range(rows), [[0, padding]])
-    samples = tf.nest.map_structure(
+    samples = types.map_tensors(
         lambda tensor: tf.gather(tensor, indices), samples)
     weight = tf.pad(weight, [[0, padding]])
   return ChunkedMinibatch(
@@ -58,7 +58,7 @@ def split_minibatch(samples: Any, weight: tf.Tensor) -> ChunkedMinibatch:
 
 def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
              num_rows: tf.Tensor) -> tf.Tensor:
-  """Applies a function to the chunks of the first rows.
+  """Applies a function to the chunks of the first rows, at least one chunk.
 
   Args:
     function: Maps a chunk of shape [C, ...] to a float32 tensor [C, ...].
@@ -67,10 +67,31 @@ def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
   Returns:
     Tensor of shape [N, ...]; rows of unprocessed chunks are zero.
   """
-  rows, parts = data.shape[0], split(data)
-  shape = function(take(parts, 0)).shape[1:]  # XLA removes this computation.
-  outputs = map_chunks(function, parts, num_filled(num_rows, rows), shape)
-  return tf.reshape(outputs, [rows, *shape])
+  rows, chunks = data.shape[0], split(data)
+  shape = function(take(chunks, 0)).shape  # XLA removes this computation.
+  outputs = tf.TensorArray(
+      tf.float32, _num_chunks(rows), element_shape=shape)
+  outputs = loops.repeat(
+      num_filled(num_rows, rows),
+      lambda index, outputs: outputs.write(
+          index, function(take(chunks, index))), outputs)
+  return tf.reshape(outputs.stack(), [rows, *shape[1:]])
+
+
+def sum_chunks(function: Callable[[Any], Any], data: Any,
+               num_chunks: tf.Tensor) -> Any:
+  """Sums the results of a function over the first chunks, at least one.
+
+  Args:
+    function: Maps a chunk of shape [C, ...] to a structure of tensors.
+    data: Structure of tensors of shape [K, C, ...].
+    num_chunks: Number of chunks to process, up to K.
+  """
+  return loops.repeat(
+      num_chunks - 1,
+      lambda index, result: tf.nest.map_structure(
+          tf.add, result, function(take(data, index + 1))),
+      function(take(data, 0)))
 
 
 def padded_rows(rows: int) -> int:
@@ -85,12 +106,8 @@ def split(data: Any) -> Any:
   Args:
     data: Structure of tensors; N is a result of `padded_rows`.
   """
-  def reshape(tensor):
-    if isinstance(tensor, types.FrameIndices):
-      return tensor.map_index(reshape)
-    return tf.reshape(
-        tensor, [_num_chunks(tensor.shape[0]), -1, *tensor.shape[1:]])
-  return tf.nest.map_structure(reshape, data)
+  return types.map_tensors(lambda tensor: tf.reshape(
+      tensor, [_num_chunks(tensor.shape[0]), -1, *tensor.shape[1:]]), data)
 
 
 def num_filled(num_rows: tf.Tensor, rows: int) -> tf.Tensor:
@@ -104,48 +121,6 @@ def num_filled(num_rows: tf.Tensor, rows: int) -> tf.Tensor:
   return (num_rows + size - 1) // size
 
 
-def map_chunks(function: Callable[[Any], tf.Tensor], data: Any,
-               num_chunks: tf.Tensor, shape: tuple[int, ...] = ()
-               ) -> tf.Tensor:
-  """Applies a function to the first chunks, at least one.
-
-  Args:
-    function: Maps a chunk of shape [C, ...] to a float32 tensor of shape
-      [C, *shape].
-    data: Structure of tensors of shape [K, C, ...].
-    num_chunks: Number of chunks to process, up to K.
-    shape: Shape of the function's result for one row.
-  Returns:
-    Tensor of shape [K, C, *shape]; unprocessed chunks are zero.
-  """
-  max_chunks, size = tf.nest.flatten(data)[0].shape[:2]
-  if max_chunks == 1:
-    return function(take(data, 0))[None]
-  results = loops.repeat(
-      num_chunks,
-      lambda index, results: results.write(index, function(take(data, index))),
-      tf.TensorArray(tf.float32, max_chunks, element_shape=[size, *shape]))
-  return tf.ensure_shape(results.stack(), [max_chunks, size, *shape])
-
-
-def sum_chunks(function: Callable[[Any], Any], data: Any,
-               num_chunks: tf.Tensor) -> Any:
-  """Sums the results of a function over the first chunks, at least one.
-
-  Args:
-    function: Maps a chunk of shape [C, ...] to a structure of tensors.
-    data: Structure of tensors of shape [K, C, ...].
-    num_chunks: Number of chunks to process, up to K.
-  """
-  first = function(take(data, 0))
-  if tf.nest.flatten(data)[0].shape[0] == 1:
-    return first
-  return loops.repeat(
-      num_chunks - 1,
-      lambda index, result: tf.nest.map_structure(
-          tf.add, result, function(take(data, index + 1))), first)
-
-
 def take(data: Any, index: tf.Tensor | int) -> Any:
   """Returns one chunk.
 
@@ -153,7 +128,7 @@ def take(data: Any, index: tf.Tensor | int) -> Any:
     data: Structure of tensors of shape [K, C, ...].
     index: Number of the chunk, below K.
   """
-  return tf.nest.map_structure(lambda tensor: tensor[index], data)
+  return types.map_tensors(lambda tensor: tensor[index], data)
 
 
 def _num_chunks(rows: int) -> int:

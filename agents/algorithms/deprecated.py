@@ -1,4 +1,4 @@
-"""Names of earlier versions that users' algorithms may still use.
+"""Names of the previous release that users' algorithms may still use.
 
 They remain for one release; docs/extending.md has the present names.
 """
@@ -12,47 +12,29 @@ import tensorflow as tf
 
 from agents import types
 
-
-class AlgorithmNames:
-  """Earlier names of attributes of `actor_critic.ActorCritic`."""
-
-  @property
-  def head(self) -> Any:
-    """Use `distribution`."""
-    return self.distribution  # type: ignore[attr-defined]
-
-  @property
-  def features(self) -> Any:
-    """Use `encode`, or `observation_encoder`."""
-    return self.observation_encoder  # type: ignore[attr-defined]
-
-  @property
-  def others(self) -> list[Any]:
-    """Use `extra_variables`."""
-    return self.extra_variables
-
-  @others.setter
-  def others(self, variables: list[Any]):
-    self.extra_variables = variables
-
-  def update_features(self, batch: types.Experience) -> dict[str, tf.Tensor]:
-    """Use `update_normalization`."""
-    return self.update_normalization(batch)  # type: ignore[attr-defined]
+_NEW_NAMES = {
+    "both": "policy_and_value",
+    "features": "observation_encoder",
+    "head": "distribution",
+    "others": "extra_variables",
+    "update_features": "update_normalization"}
 
 
-class ModelNames:
-  """Earlier names of methods of models."""
+class EarlierNames:
+  """Maps earlier names of attributes and methods to the present ones."""
 
-  def both(self, observ: Any, context: Any = ()
-           ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Use `policy_and_value`."""
-    return self.policy_and_value(  # type: ignore[attr-defined]
-        observ, context)
+  def __getattr__(self, name: str) -> Any:
+    if name not in _NEW_NAMES:
+      raise AttributeError(
+          f"'{type(self).__name__}' object has no attribute '{name}'.")
+    return getattr(self, _NEW_NAMES[name])
+
+  def __setattr__(self, name: str, value: Any):
+    super().__setattr__(_NEW_NAMES.get(name, name), value)
 
   def deal(self, *args) -> Minibatches:
-    """Use `shuffle_split`, and `sum` of a minibatch."""
-    return Minibatches(self.shuffle_split(  # type: ignore[attr-defined]
-        *args))
+    """Calls `shuffle_split` of a model; minibatches come in chunks."""
+    return Minibatches(self.shuffle_split(*args))
 
 
 class Batch(NamedTuple):
@@ -68,16 +50,11 @@ class Minibatches(NamedTuple):
 
   minibatches: Any
 
-  @property
-  def amount(self) -> Any:
-    """Number of minibatches."""
-    return self.minibatches.num_minibatches
-
   def take(self, index: tf.Tensor | int) -> Batch:
     """Returns one minibatch in chunks."""
     minibatch = self.minibatches.take(index)
     if hasattr(minibatch, "num_chunks"):
       return Batch(*minibatch)
-    samples, weight = tf.nest.map_structure(
+    data, weight = types.map_tensors(
         lambda tensor: tensor[None], tuple(minibatch))
-    return Batch(samples, weight, tf.constant(1))
+    return Batch(data, weight, tf.constant(1))

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from agents import config as config_lib
-from agents.algorithms import chunks
 from agents.algorithms import loss as loss_lib
 from agents.algorithms import minibatches
 from agents.networks import composite
@@ -73,7 +72,7 @@ class PenalizedLoss(loss_lib.PPOLoss):
     if config.kl_cutoff_coef:
       self.minibatch_names = ["kl_cutoff"]
 
-  def bind(self, minibatch: minibatches.Minibatch | chunks.ChunkedMinibatch,
+  def bind(self, minibatch: minibatches.AnyMinibatch,
            num_sequences: int
            ) -> tuple[Callable[..., Any], loss_lib.Losses]:
     """See `PPOLoss.bind`; the cutoff depends on whole sequences."""

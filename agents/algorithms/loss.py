@@ -10,7 +10,6 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from agents import config as config_lib
-from agents.algorithms import chunks
 from agents.algorithms import minibatches
 from agents.networks import composite
 from agents.ops import masked
@@ -54,7 +53,7 @@ class PPOLoss:
         ["clip_fraction"] if clipped else [])
     self.minibatch_names: list[str] = []
 
-  def bind(self, minibatch: minibatches.Minibatch | chunks.ChunkedMinibatch,
+  def bind(self, minibatch: minibatches.AnyMinibatch,
            num_sequences: int) -> tuple[Callable[..., Any], Losses]:
     """Returns the loss function for one minibatch.
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from agents import types
 from agents.algorithms import chunks
 from agents.ops import masked
 from agents.ops import random
@@ -29,6 +30,9 @@ class Minibatch(NamedTuple):
     return function(self.samples, self.weight)
 
 
+AnyMinibatch = Minibatch | chunks.ChunkedMinibatch
+
+
 class Minibatches(NamedTuple):
   """Minibatches that contain every valid row exactly once."""
 
@@ -37,21 +41,21 @@ class Minibatches(NamedTuple):
   weight: tf.Tensor  # [minibatches, M] float32, of these rows.
   num_minibatches: tf.Tensor  # Minibatches with valid rows; the first ones.
 
-  def take(self, index: tf.Tensor) -> Minibatch | chunks.ChunkedMinibatch:
+  def take(self, index: tf.Tensor) -> AnyMinibatch:
     """Returns one minibatch."""
     # XLA compiles `rows[index]` once for each value of an argument `index`.
     rows, weight = tf.gather(self.rows, index), tf.gather(self.weight, index)
-    return _minibatch(tf.nest.map_structure(
+    return minibatch(types.map_tensors(
         lambda tensor: tf.gather(tensor, rows), self.samples), weight)
 
 
 class FullBatch(NamedTuple):
   """All rows as the only minibatch."""
 
-  minibatch: Minibatch | chunks.ChunkedMinibatch
+  minibatch: AnyMinibatch
   num_minibatches: int = 1
 
-  def take(self, index: tf.Tensor) -> Minibatch | chunks.ChunkedMinibatch:
+  def take(self, index: tf.Tensor) -> AnyMinibatch:
     """Returns the minibatch, for every index."""
     return self.minibatch
 
@@ -67,25 +71,26 @@ def shuffle_split(samples: Any, valid: tf.Tensor, size: int | None,
     key: Random key of shape [2].
   """
   if size is None:
-    return FullBatch(full_batch(samples, valid))
+    return FullBatch(minibatch(samples, masked.weight(valid)))
   rows = random.permutation(valid.shape[0], key, first=valid)
   rows = tf.where(valid, rows, rows[0])  # Padding repeats a valid row.
   rows, counts = (
       tf.reshape(tf.pad(tensor, [[0, -valid.shape[0] % size]]), [-1, size])
       for tensor in (rows, valid))
   return Minibatches(samples, rows, masked.weight(counts, axis=1),
-                     (masked.count(valid) + size - 1) // size)
+                     (masked.valid_length(valid) + size - 1) // size)
 
 
-def full_batch(samples: Any, valid: tf.Tensor
-               ) -> Minibatch | chunks.ChunkedMinibatch:
-  """Returns all rows as one minibatch.
+def minibatch(samples: Any, weight: tf.Tensor) -> AnyMinibatch:
+  """Returns rows as one minibatch, in chunks if they are too many.
 
   Args:
-    samples: Structure of tensors of shape [N, ...].
-    valid: Bool tensor of shape [N].
+    samples: Structure of tensors of shape [M, ...].
+    weight: Result of `masked.weight`, [M]; zero in the padding at the end.
   """
-  return _minibatch(samples, masked.weight(valid))
+  if weight.shape[0] > chunks.MAX_ROWS:
+    return chunks.split_minibatch(samples, weight)
+  return Minibatch(samples, weight)
 
 
 def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
@@ -102,11 +107,3 @@ def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
   if data.shape[0] > chunks.MAX_ROWS:
     return chunks.map_rows(function, data, num_rows)
   return function(data)
-
-
-def _minibatch(samples: Any, weight: tf.Tensor
-               ) -> Minibatch | chunks.ChunkedMinibatch:
-  """Returns a minibatch, in chunks if it has too many rows."""
-  if weight.shape[0] > chunks.MAX_ROWS:
-    return chunks.split_minibatch(samples, weight)
-  return Minibatch(samples, weight)

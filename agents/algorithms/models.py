@@ -32,7 +32,7 @@ class Networks(NamedTuple):
             if network is not None for weight in network.trainable_variables]
 
 
-class FeedForward(deprecated.ModelNames):
+class FeedForward(deprecated.EarlierNames):
   """Applies policy and value to encoded observations.
 
   Args:

@@ -15,7 +15,8 @@ class OnDevice:
   """Keeps two copies of an algorithm: one learns, the other one acts.
 
   The CPU steps the environments. Transferring single batches of observations
-  to a GPU would take longer than computing their actions on the CPU.
+  to a GPU would take longer than computing their actions on the CPU. Methods
+  are those of `trainer.Algorithm`.
 
   Args:
     make: Builds the algorithm; both copies have the same initial weights.
@@ -30,46 +31,30 @@ class OnDevice:
       self._actor = make()
     # Initial weights of two devices can differ in their last bits.
     self._copy_variables()
-
-  @property
-  def weights(self) -> list[Any]:
-    """See `trainer.Algorithm.weights`."""
-    return self._learner.weights
-
-  def noise(self, step_counter: tf.Tensor, num_envs: int) -> tf.Tensor:
-    """See `trainer.Algorithm.noise`."""
-    return self._actor.noise(step_counter, num_envs)
-
-  def initial_state(self, num_envs: int) -> Any:
-    """See `trainer.Algorithm.initial_state`."""
-    return self._actor.initial_state(num_envs)
-
-  def act(self, observ: tf.Tensor, state: Any, noise: tf.Tensor | None
-          ) -> tuple[tf.Tensor, Any]:
-    """See `trainer.Algorithm.act`."""
-    return self._actor.act(observ, state, noise)
+    self.weights = self._learner.weights
+    self.variables = self._learner.variables
+    self.initial_state = self._actor.initial_state
+    self.noise = self._actor.noise
+    self.act = self._actor.act
+    self.encode = self._actor.encode
 
   def learn(self, batch: types.Experience, step_counter: tf.Tensor,
             progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-    """See `trainer.Algorithm.learn`."""
+    """Learns on the device, and copies all variables to the CPU.
+
+    Args:
+      batch, step_counter, progress: See `ppo.BatchPPO.learn`.
+    Returns:
+      See `ppo.BatchPPO.learn`.
+    """
     with tf.device(self._device):
       metrics, advantage = self._learner.learn(batch, step_counter, progress)
     with tf.control_dependencies(list(metrics.values())):
       self._copy_variables()
     return metrics, advantage
 
-  def encode(self, observ: tf.Tensor) -> tf.Tensor:
-    """See `trainer.Algorithm.encode`."""
-    return self._actor.encode(observ)
-
-  features = encode  # The earlier name, for one release.
-
-  def variables(self) -> dict[str, Any]:
-    """Returns all variables of a checkpoint, by name."""
-    return self._learner.variables()
-
   def assign(self, values: dict[str, np.ndarray]):
-    """Sets all variables.
+    """Sets all variables of both copies.
 
     Args:
       values: Arrays by the names of `variables`.

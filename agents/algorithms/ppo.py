@@ -13,7 +13,6 @@ import tensorflow as tf
 from agents import config as config_lib
 from agents import types
 from agents.algorithms import actor_critic
-from agents.algorithms import chunks
 from agents.algorithms import kl_penalty
 from agents.algorithms import loss as loss_lib
 from agents.algorithms import lr_schedule
@@ -21,7 +20,6 @@ from agents.algorithms import minibatches
 from agents.algorithms import models
 from agents.algorithms import reward_scale
 from agents.ops import gae
-from agents.ops import loops
 from agents.ops import masked
 from agents.ops import random
 
@@ -93,9 +91,12 @@ class BatchPPO(actor_critic.ActorCritic):
       [N] in units of scaled reward.
     """
     update = self.prepare(batch, progress)
-    state = loops.repeat(
-        self.config.update_epochs, lambda epoch, state: self.epoch(
-            batch, update.samples, step_counter, epoch, state), update.state)
+    _, state = tf.while_loop(
+        lambda epoch, _: epoch < self.config.update_epochs,
+        lambda epoch, state: (epoch + 1, self.epoch(
+            batch, update.samples, step_counter, epoch, state)),
+        (tf.constant(0), update.state),
+        maximum_iterations=self.config.update_epochs)
     return self.finish(batch, update, state)
 
   def prepare(self, batch: types.Experience, progress: tf.Tensor) -> Update:
@@ -140,10 +141,11 @@ class BatchPPO(actor_critic.ActorCritic):
     """
     advantage, value, split = self._shuffle_split(
         batch, samples, step_counter, epoch, state)
-    def update(index, sums):
-      metrics = self._gradient_step(batch, split.take(index))
-      return tf.nest.map_structure(tf.add, sums, metrics)
-    sums = loops.repeat(split.num_minibatches, update, state.sums)
+    _, sums = tf.while_loop(
+        lambda index, _: index < split.num_minibatches,
+        lambda index, sums: (index + 1, tf.nest.map_structure(
+            tf.add, sums, self._gradient_step(batch, split.take(index)))),
+        (tf.constant(0), state.sums))
     return EpochState(advantage, value, sums)
 
   def finish(self, batch: types.Experience, update: Update, state: EpochState
@@ -196,19 +198,17 @@ class BatchPPO(actor_critic.ActorCritic):
         samples._replace(advantage=advantage, value_target=value + advantage),
         batch, config.minibatch_size, key)
 
-  def _gradient_step(
-      self, batch: types.Experience,
-      minibatch: minibatches.Minibatch | chunks.ChunkedMinibatch
-      ) -> dict[str, tf.Tensor]:
+  def _gradient_step(self, batch: types.Experience,
+                     minibatch: minibatches.AnyMinibatch
+                     ) -> dict[str, tf.Tensor]:
     """Takes one gradient step and returns its metrics."""
     minibatch, loss, losses = self._bind_loss(batch, minibatch)
     gradients, terms = self._gradients(loss, minibatch)
     return {**losses, **terms, **self._apply(gradients)}
 
-  def _bind_loss(
-      self, batch: types.Experience,
-      minibatch: minibatches.Minibatch | chunks.ChunkedMinibatch
-      ) -> tuple[Any, Callable[..., Any], dict[str, tf.Tensor]]:
+  def _bind_loss(self, batch: types.Experience,
+                 minibatch: minibatches.AnyMinibatch
+                 ) -> tuple[Any, Callable[..., Any], dict[str, tf.Tensor]]:
     """Returns the normalized minibatch, its loss function, and metrics."""
     if self.config.normalize_advantage:
       advantage = masked.normalize(
@@ -217,10 +217,9 @@ class BatchPPO(actor_critic.ActorCritic):
           samples=minibatch.samples._replace(advantage=advantage))
     return minibatch, *self._loss.bind(minibatch, batch.final_observ.shape[0])
 
-  def _gradients(
-      self, loss: Callable[..., Any],
-      minibatch: minibatches.Minibatch | chunks.ChunkedMinibatch
-      ) -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
+  def _gradients(self, loss: Callable[..., Any],
+                 minibatch: minibatches.AnyMinibatch
+                 ) -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
     """Returns gradients and terms of the loss."""
     def gradients(samples, weight):
       with tf.GradientTape() as tape:

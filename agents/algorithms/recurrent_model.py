@@ -15,7 +15,7 @@ from agents.networks import torso
 from agents.ops import masked
 
 
-class RecurrentModel(deprecated.ModelNames):
+class RecurrentModel(deprecated.EarlierNames):
   """Learns from the segment of each environment as one sequence.
 
   The recurrent state at the first step of a segment is the state with which
@@ -115,8 +115,10 @@ class RecurrentModel(deprecated.ModelNames):
       key: Random key of shape [2].
     """
     num_segments, length = batch.segments.first.shape
-    steps = tf.nest.map_structure(
-        lambda tensor: _by_segment(tensor, num_segments, length),
+    steps = types.map_tensors(
+        lambda tensor: tf.reshape(
+            tensor[:num_segments * length],
+            [num_segments, length, *tensor.shape[1:]]),
         (samples._replace(context=()), batch.valid))
     return SegmentMinibatches(*minibatches.shuffle_split(
         (*steps, batch.segments), tf.ones([num_segments], tf.bool),
@@ -151,26 +153,15 @@ class SegmentMinibatches(minibatches.Minibatches):
   def take(self, index: tf.Tensor) -> minibatches.Minibatch:
     """Returns one minibatch, of steps in order of segments."""
     rows, weight = tf.gather(self.rows, index), tf.gather(self.weight, index)
-    samples, valid, context = tf.nest.map_structure(
+    samples, valid, context = types.map_tensors(
         lambda tensor: tf.gather(tensor, rows), self.samples)
     valid &= (weight > 0)[:, None]
-    samples, valid = tf.nest.map_structure(
-        _concat_segments, (samples, valid))
+    samples, valid = _concat_segments((samples, valid))
     return minibatches.Minibatch(
         samples._replace(context=context), masked.weight(valid))
 
 
-def _by_segment(tensor: Any, num_segments: int, length: int) -> Any:
-  """Reshapes [N, ...] to [segments, length, ...] without the padding."""
-  if isinstance(tensor, types.FrameIndices):
-    return tensor.map_index(
-        lambda index: _by_segment(index, num_segments, length))
-  return tf.reshape(tensor[:num_segments * length],
-                    [num_segments, length, *tensor.shape[1:]])
-
-
-def _concat_segments(tensor: Any) -> Any:
-  """Reshapes [segments, length, ...] to [steps, ...]."""
-  if isinstance(tensor, types.FrameIndices):
-    return tensor.map_index(_concat_segments)
-  return tf.reshape(tensor, [-1, *tensor.shape[2:]])
+def _concat_segments(data: Any) -> Any:
+  """Reshapes tensors of shape [segments, length, ...] to [steps, ...]."""
+  return types.map_tensors(
+      lambda tensor: tf.reshape(tensor, [-1, *tensor.shape[2:]]), data)

@@ -105,14 +105,12 @@ def share(minibatch: Any, index: int, amount: int) -> Any:
       segments, types.Segments) else minibatch.weight.shape[axis]
   places = tf.range(-(-units // amount)) * amount + index
   def take(tensor):
-    if isinstance(tensor, types.FrameIndices):
-      return tensor.map_index(take)
     chunks, rows = tensor.shape[:axis], tensor.shape[axis]
     split = tf.reshape(tensor, [*chunks, units, rows // units,
                                 *tensor.shape[axis + 1:]])
     taken = tf.gather(split, tf.minimum(places, units - 1), axis=axis)
     return tf.reshape(taken, [*chunks, -1, *tensor.shape[axis + 1:]])
-  samples, weight = tf.nest.map_structure(
+  samples, weight = types.map_tensors(
       take, (minibatch.samples, minibatch.weight))
   mine = tf.repeat(
       places < units, minibatch.weight.shape[axis] // units)

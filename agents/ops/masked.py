@@ -5,15 +5,6 @@ from __future__ import annotations
 import tensorflow as tf
 
 
-def count(valid: tf.Tensor) -> tf.Tensor:
-  """Returns the number of true elements, int32.
-
-  Args:
-    valid: Bool tensor of any shape.
-  """
-  return tf.reduce_sum(tf.cast(valid, tf.int32))
-
-
 def valid_length(valid: tf.Tensor) -> tf.Tensor:
   """Returns the number of rows up to and including the last true one, int32.
 

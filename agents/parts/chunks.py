@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from agents.algorithms.chunks import map_chunks as apply
 from agents.algorithms.chunks import num_filled as filled
 from agents.algorithms.chunks import padded_rows as whole
 from agents.algorithms.chunks import split
 from agents.algorithms.chunks import sum_chunks as total
 from agents.algorithms.chunks import take
 
-__all__ = ["apply", "filled", "split", "take", "total", "whole"]
+__all__ = ["filled", "split", "take", "total", "whole"]

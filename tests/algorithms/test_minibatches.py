@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from agents.algorithms import chunks
 from agents.algorithms import minibatches
+from agents.ops import masked
 from agents.ops import random
 from tests import modes
 
@@ -130,7 +131,8 @@ def test_sum_is_the_same_in_chunks_and_as_a_whole(
   monkeypatch.setattr(chunks, "_CHUNK_ROWS", 4)
   monkeypatch.setattr(chunks, "MAX_ROWS", max_rows)
   def sums(count):
-    minibatch = minibatches.full_batch(_rows(12), tf.range(12) < count)
+    minibatch = minibatches.minibatch(
+        _rows(12), masked.weight(tf.range(12) < count))
     return minibatch.sum(lambda samples, weight: (
         tf.reduce_sum(tf.cast(samples.number, tf.float32) * weight),
         tf.reduce_sum(tf.cast(weight > 0, tf.int32))))
@@ -158,9 +160,9 @@ def test_map_rows_computes_the_first_rows(prepare, max_rows, monkeypatch):
 
 def test_small_minibatches_run_no_function_of_chunks(monkeypatch):
   for name in ("split_minibatch", "map_rows", "split", "take", "num_filled",
-               "padded_rows", "sum_chunks", "map_chunks"):
+               "padded_rows", "sum_chunks"):
     monkeypatch.delattr(chunks, name)
   result, _ = _splitter(2048, 1024)(2000)
   assert [minibatch.weight.shape for minibatch in result] == 2 * [(1024,)]
-  assert minibatches.full_batch(
-      _rows(2048), tf.range(2048) < 5).weight.shape == (2048,)
+  assert minibatches.minibatch(
+      _rows(2048), tf.zeros([2048])).weight.shape == (2048,)

@@ -159,7 +159,7 @@ def test_minibatches_hold_each_step_once(kind):
 
 def _observ(observ, rows):
   """Returns some observations, with the frames if these are stored once."""
-  observ = tf.gather(observ, rows)
+  observ = types.map_tensors(lambda tensor: tf.gather(tensor, rows), observ)
   if isinstance(observ, types.FrameIndices):
     return observ.gather_frames()
   return observ

@@ -54,28 +54,28 @@ def test_weights_are_equal_and_sum_to_one(shape):
   np.testing.assert_allclose(_weight(valid), valid / len(chosen), rtol=1e-6)
 
 
-def test_weights_sum_to_one_along_an_axis_unless_nothing_counts():
+def test_weights_sum_to_one_along_an_axis_with_valid_elements():
   valid = np.array([[True, True], [True, False], [False, False]])
   np.testing.assert_allclose(
       masked.weight(tf.constant(valid), axis=1), [[0.5, 0.5], [1, 0], [0, 0]])
 
 
-@_each_shape
-def test_count_is_a_whole_number(shape):
-  _, valid, chosen = _values(shape)
-  count = masked.count(tf.constant(valid))
-  assert count == len(chosen) and count.dtype == tf.int32
+@pytest.mark.parametrize("valid, expected", [
+    ([], 0), ([0], 1), ([0, 1, 2], 3), ([1, 4], 5), ([7], 8)])
+def test_valid_length_ends_with_the_last_valid_row(valid, expected):
+  length = masked.valid_length(tf.constant(np.isin(np.arange(8), valid)))
+  assert length == expected and length.dtype == tf.int32
 
 
 @pytest.mark.parametrize("values", [[5.0, 5.0, 9.0], [0.0, 0.0, 1e6]])
-def test_what_is_all_alike_becomes_zero(values):
+def test_equal_values_are_normalized_to_zero(values):
   weight = _weight([True, True, False])
   result = masked.normalize(tf.constant(values), weight)
   np.testing.assert_array_equal(result[:2], 0)
   assert masked.variance(tf.constant(values), weight) == 0
 
 
-def test_rewriting_what_does_not_count_changes_nothing():
+def test_rewriting_invalid_elements_changes_nothing():
   values, valid, _ = _values((20,))
   other = np.where(valid, values, -77.0).astype(np.float32)
   for function in (masked.mean, masked.variance):
