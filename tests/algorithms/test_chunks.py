@@ -16,10 +16,10 @@ def _few_rows_a_chunk(monkeypatch):
 
 def test_padded_rows_is_the_next_multiple_of_the_number_of_chunks():
   for rows in range(1, 60):
-    num_chunks = -(-rows // 4)  # Chunks of up to four.
+    num_chunks = -(-rows // 4)  # Chunks have up to four rows.
     sufficient = [n for n in range(rows, rows + 60) if n % num_chunks == 0]
     assert chunks.padded_rows(rows) == sufficient[0]
-    assert chunks.padded_rows(chunks.padded_rows(rows)) == chunks.padded_rows(rows)
+    assert chunks.padded_rows(sufficient[0]) == sufficient[0]
 
 
 def test_small_arrays_are_one_chunk(monkeypatch):
@@ -59,7 +59,8 @@ def test_num_filled_counts_chunks_with_valid_rows(prepare, rows):
 
 
 def _data(num_chunks=5, size=3):
-  number = np.arange(num_chunks * size, dtype=np.float32).reshape(num_chunks, size)
+  number = np.arange(num_chunks * size, dtype=np.float32)
+  number = number.reshape(num_chunks, size)
   return {"number": tf.constant(number),
           "pair": tf.constant(
               100 * number[..., None] + np.array([0, 1], np.float32))}

@@ -52,8 +52,9 @@ class _Setup:
     old = self.parameters + 0.3 * normal(rows, 4)
     self.log_prob = self.distribution.log_prob(self.parameters, action)
     self.samples = loss_lib.Samples(
-        observ, action, old, self.distribution.log_prob(old, action), normal(rows),
-        normal(rows), normal(rows), tf.constant([0, 0, 2, 2, 2, 3]))
+        observ, action, old, self.distribution.log_prob(old, action),
+        normal(rows), normal(rows), normal(rows),
+        tf.constant([0, 0, 2, 2, 2, 3]))
     self.weight = tf.fill([rows], 1 / rows)
     # One for each of four sequences.
     self.kl_gradient = tf.abs(normal(4)) if config.kl_cutoff_coef else None
@@ -71,7 +72,7 @@ def _gaussian(parameters):
 
 
 @modes.eager_and_compiled
-def test_the_loss_is_the_sum_of_its_terms(prepare):
+def test_loss_is_the_sum_of_its_terms(prepare):
   setup = _Setup(_ALL)
   loss, losses = prepare(setup.loss.__call__)(
       setup.samples, setup.weight, setup.kl_gradient)
@@ -88,7 +89,7 @@ def test_the_loss_is_the_sum_of_its_terms(prepare):
       rtol=1e-5)
 
 
-def test_cutoff_of_a_minibatch_equals_that_of_its_divergences():
+def test_bound_loss_contains_the_cutoff_of_its_minibatch():
   setup = _Setup(dataclasses.replace(_ALL, kl_target=1e-3))
   bound, losses = setup.loss.bind(
       minibatches.Minibatch(setup.samples, setup.weight), 4)
@@ -107,14 +108,14 @@ def test_cutoff_of_a_minibatch_equals_that_of_its_divergences():
                  kl_gradient=expected.kl_gradient)[0], rtol=1e-4)
 
 
-def test_loss_without_penalties_is_bound_to_no_minibatch():
+def test_loss_without_penalties_is_independent_of_the_minibatch():
   setup = _Setup(_PLAIN)
   assert setup.loss.bind(None, 4) == (setup.loss, {})
   assert setup.loss.minibatch_names == []
   assert setup.loss.finish(tf.constant(1.0)) == {}
 
 
-def test_the_penalty_is_weighted_by_what_its_weight_is_by_now():
+def test_penalty_uses_the_present_weight():
   setup = _Setup(_ALL)
   before, _ = setup()
   setup.penalty.weight.assign(5.0)
@@ -127,7 +128,7 @@ def test_the_penalty_is_weighted_by_what_its_weight_is_by_now():
 @pytest.mark.parametrize("config", [
     _PLAIN, _ALL, dataclasses.replace(_PLAIN, clip_ratio=0.2)],
     ids=["plain", "all", "clipped"])
-def test_names_are_those_of_the_losses(config):
+def test_names_equal_the_keys_of_the_losses(config):
   setup = _Setup(config)
   _, losses = setup()
   assert list(losses) == setup.loss.names
@@ -135,7 +136,7 @@ def test_names_are_those_of_the_losses(config):
 
 
 @pytest.mark.parametrize("config", [_PLAIN, _ALL], ids=["plain", "all"])
-def test_parts_sum_to_the_whole(config):
+def test_losses_of_chunks_add_up(config):
   setup = _Setup(config)
   def part(rows):
     return setup(loss_lib.Samples(*[x[rows] for x in setup.samples]),
@@ -148,7 +149,7 @@ def test_parts_sum_to_the_whole(config):
 
 
 @pytest.mark.parametrize("config", [_PLAIN, _ALL], ids=["plain", "all"])
-def test_steps_without_weight_do_not_count(config):
+def test_steps_of_weight_zero_change_nothing(config):
   setup = _Setup(config)
   chosen = np.array([1, 0, 1, 1, 0, 1], np.float32)
   rows = np.flatnonzero(chosen)
@@ -163,9 +164,9 @@ def test_steps_without_weight_do_not_count(config):
 @pytest.mark.parametrize("ratio, advantage, surrogate, moves", [
     (1.0, 3.0, 3.0, True), (1.0, -3.0, -3.0, True),
     (1.05, 3.0, 3.15, True), (0.95, -3.0, -2.85, True),
-    (1.5, 3.0, 3.3, False), (0.5, -3.0, -2.7, False),  # Far enough already.
-    (1.5, -3.0, -4.5, True), (0.5, 3.0, 1.5, True)])  # The wrong way.
-def test_the_ratio_is_clipped_only_where_it_would_gain(
+    (1.5, 3.0, 3.3, False), (0.5, -3.0, -2.7, False),  # Clipped.
+    (1.5, -3.0, -4.5, True), (0.5, 3.0, 1.5, True)])  # Not clipped.
+def test_ratio_is_clipped_only_if_the_surrogate_would_gain(
     ratio, advantage, surrogate, moves):
   setup = _Setup(dataclasses.replace(_PLAIN, clip_ratio=0.1, value_coef=0.0))
   samples = setup.samples._replace(
@@ -180,7 +181,7 @@ def test_the_ratio_is_clipped_only_where_it_would_gain(
   assert bool(tf.linalg.global_norm(gradients) > 0) == moves
 
 
-def test_without_a_clip_the_surrogate_has_no_bound():
+def test_surrogate_without_clipping_has_no_bound():
   setup = _Setup(_PLAIN)
   samples = setup.samples._replace(
       log_prob=setup.log_prob - float(np.log(7.0)), advantage=tf.fill([6], 2.0))
@@ -188,11 +189,11 @@ def test_without_a_clip_the_surrogate_has_no_bound():
 
 
 @pytest.mark.parametrize("moved, error, loss, moves", [
-    # How far the value has moved, and what the target is beyond the value.
+    # Change of the value, and distance from the old value to its target.
     (0.1, 3.0, 9.0, True), (-0.1, 3.0, 9.0, True),
     (0.5, 3.0, 3.3 ** 2, False), (-0.5, -3.0, 3.3 ** 2, False),
     (0.5, -3.0, 9.0, True), (-0.5, 3.0, 9.0, True)])
-def test_a_value_gains_nothing_by_moving_far(moved, error, loss, moves):
+def test_value_gains_nothing_beyond_its_clip_range(moved, error, loss, moves):
   setup = _Setup(dataclasses.replace(_PLAIN, value_clip=0.2))
   value = setup.value(setup.samples.observ)[:, 0]
   samples = setup.samples._replace(
@@ -205,7 +206,7 @@ def test_a_value_gains_nothing_by_moving_far(moved, error, loss, moves):
   assert bool(tf.linalg.global_norm(gradients) > 0) == moves
 
 
-def test_without_a_clip_the_value_may_move_as_far_as_it_likes():
+def test_value_without_clipping_has_no_bound():
   setup = _Setup(_PLAIN)
   value = setup.value(setup.samples.observ)[:, 0]
   samples = setup.samples._replace(value=value - 9, value_target=value + 3)

@@ -1,4 +1,4 @@
-"""What is learned from a sequence is what acted, step by step."""
+"""Learning from sequences uses the policy that acted step by step."""
 
 import functools
 
@@ -26,7 +26,7 @@ _KINDS = {
 
 
 class _Breaks(toy.Counter):
-  """Fails in the third step of every other episode."""
+  """Raises an error in the third step of every other episode."""
 
   def step(self, action):
     if self._step == 2 and self._seed % 2:
@@ -55,14 +55,14 @@ def _batch(groups=1, broken=False):
 def _algorithm(config, batch):
   algorithm = build.algorithm(
       config, batch.observation_space, batch.action_space)
-  rng = np.random.default_rng(0)  # Last layers are almost zero at first.
+  rng = np.random.default_rng(0)  # Initial last layers are almost zero.
   for variable in algorithm.weights:
     variable.assign(0.5 * rng.normal(size=variable.shape))
   return algorithm
 
 
 def _collections(algorithm, config, batch, amount=3):
-  """Yield transitions and memories, the carry they begin with, and noises."""
+  """Yields transitions, batches and noise of several rollouts."""
   env, memory = in_graph_batch_env.InGraphBatchEnv(batch), build.memory(config)
   carry = simulate.initial_carry(
       batch.reset(), state=algorithm.initial_state(len(batch)))
@@ -79,7 +79,7 @@ def _collections(algorithm, config, batch, amount=3):
 
 
 def _by_environment(tensor):
-  """Turn [T, B, D] into [B * T, D]."""
+  """Reshapes [T, B, D] to [B * T, D]."""
   return tf.reshape(tf.transpose(tensor, [1, 0, 2]), [-1, tensor.shape[-1]])
 
 
@@ -87,7 +87,7 @@ def _by_environment(tensor):
     ("gru", "groups"), ("lstm, two cells", "plain"), ("frames", "broken"),
     *(pytest.param(*case, marks=pytest.mark.slow) for case in (
         ("gru", "broken"), ("frames", "groups"), ("gru, frames", "plain")))])
-def test_learning_finds_the_policy_that_acted(kind, setting):
+def test_learner_recomputes_the_policy_that_acted(kind, setting):
   config = _config(kind)
   with _batch(2 if setting == "groups" else 1, setting == "broken") as batch:
     algorithm = _algorithm(config, batch)
@@ -104,8 +104,8 @@ def test_learning_finds_the_policy_that_acted(kind, setting):
 
 
 @pytest.mark.parametrize("kind", ["lstm, two cells", "gru, frames"])
-def test_values_of_true_successors_follow_from_what_is_remembered(kind):
-  """Values from one long sequence, against a step at a time by `both`."""
+def test_values_of_true_successors_continue_the_recurrent_state(kind):
+  """Compares `values` with `policy_and_value` of each single sequence."""
   config = _config(kind)
   with _batch() as batch:
     algorithm = _algorithm(config, batch)
@@ -114,7 +114,7 @@ def test_values_of_true_successors_follow_from_what_is_remembered(kind):
       values, finals = model.values(memory)
       _, expected = model.policy_and_value(memory.observ, memory.segments)
       np.testing.assert_allclose(values, expected, atol=1e-5)
-      # A sequence with its true successor as one more step.
+      # The true successor is an additional step of the sequence.
       goes_on = ~(transitions.terminated | transitions.truncated).numpy()
       row = 0
       for env in range(len(batch)):
@@ -123,7 +123,7 @@ def test_values_of_true_successors_follow_from_what_is_remembered(kind):
             continue
           number = int(memory.sequence[env * _STEPS + step])
           if transitions.terminated[step, env]:
-            continue  # Never asked for.
+            continue  # Its value is not used.
           begin = max([0, *(t + 1 for t in range(step)
                             if not goes_on[t, env])])
           rows = range(env * _STEPS + begin, env * _STEPS + step + 1)
@@ -144,7 +144,7 @@ def test_values_of_true_successors_follow_from_what_is_remembered(kind):
 
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("kind", ["gru", "frames"])
-def test_minibatches_hold_each_step_once(kind):
+def test_minibatches_contain_each_step_once(kind):
   config = _config(kind, **{
       "algorithm.minibatch_size": 12, "algorithm.update_epochs": 2})
   with _batch(broken=True) as batch:

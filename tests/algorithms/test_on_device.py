@@ -46,7 +46,7 @@ def run(device):
   devices = {tf.convert_to_tensor(v).device[-5:]
              for v in algorithm.variables().values()}
   assert devices == {device}, devices
-  # What was saved can be loaded, for acting as for learning.
+  # A saved state can be loaded for acting and for learning.
   after = trained.epoch(0.2).metrics
   trained.load(state)
   assert trained.evaluate(2, lambda: False) == score
@@ -59,7 +59,7 @@ print("the same")
 
 
 @pytest.mark.slow
-def test_another_device_learns_the_same():
+def test_other_device_learns_the_same_bits():
   output = subprocess.run(
       [sys.executable, "-c", _SCRIPT], cwd=command.ROOT, check=True,
       stdout=subprocess.PIPE, text=True).stdout
@@ -68,7 +68,7 @@ def test_another_device_learns_the_same():
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("nvidia-smi"), reason="needs a GPU")
-def test_a_gpu_solves_cartpole(tmp_path, monkeypatch):
+def test_gpu_solves_cartpole(tmp_path, monkeypatch):
   monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
   done = command.run(
       "train.py", "--config", "cartpole", "--device", "gpu", "--logdir",

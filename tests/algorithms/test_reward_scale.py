@@ -1,4 +1,4 @@
-"""Scaling of rewards, against NumPy over everything that was seen."""
+"""Scaling of rewards, against NumPy over all samples."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from tests import modes
 
 
 def _batches(amount=3):
-  """Rewards and returns of several sizes, with padding that is far off."""
+  """Returns rewards and returns of several sizes, with extreme padding."""
   rng = np.random.default_rng(0)
   for size in (20, 7, 31)[:amount]:
     reward = rng.normal(3, 5, size).astype(np.float32)
@@ -20,7 +20,7 @@ def _batches(amount=3):
 
 
 def _learn(scale, reward, returns, valid, prepare=lambda function: function):
-  """Return the std before the rewards, after them and after the returns."""
+  """Returns the std before the rewards, after them and after the returns."""
   stds = [scale.std.numpy()]
   prepare(scale.before_learning)(tf.constant(reward), tf.constant(valid))
   stds.append(scale.std.numpy())
@@ -30,7 +30,7 @@ def _learn(scale, reward, returns, valid, prepare=lambda function: function):
 
 
 @modes.eager_and_compiled
-def test_rewards_are_noticed_before_learning(prepare):
+def test_rewards_join_the_moments_before_learning(prepare):
   scale, seen, before = reward_scale.RewardScale("reward", None), [], 1.0
   for reward, returns, valid in _batches():
     seen.extend(reward[valid].astype(np.float64))
@@ -42,7 +42,7 @@ def test_rewards_are_noticed_before_learning(prepare):
 
 
 @modes.eager_and_compiled
-def test_returns_are_noticed_after_learning_and_unscaled(prepare):
+def test_unscaled_returns_join_the_moments_after_learning(prepare):
   scale, seen, before = reward_scale.RewardScale("return", None), [], 1.0
   for reward, returns, valid in _batches():
     seen.extend(returns[valid].astype(np.float64))
@@ -53,7 +53,7 @@ def test_returns_are_noticed_after_learning_and_unscaled(prepare):
     before = expected
 
 
-def test_nothing_is_noticed_where_nothing_is_scaled():
+def test_unscaled_rewards_have_no_moments():
   scale = reward_scale.RewardScale("none", None)
   for batch in _batches():
     assert _learn(scale, *batch) == [1, 1, 1]
@@ -86,7 +86,7 @@ def test_scaled_rewards_are_clipped(prepare, by):
 
 
 @pytest.mark.parametrize("by", ["reward", "return"])
-def test_variables_are_all_there_is(by):
+def test_variables_contain_the_complete_state(by):
   scale, copy = (reward_scale.RewardScale(by, None) for _ in range(2))
   batches = list(_batches())
   _learn(scale, *batches[0])

@@ -78,7 +78,7 @@ def test_bytes_become_numbers_from_zero_to_one(prepare):
 
 
 @modes.eager_and_compiled
-def test_bytes_are_normalized_whatever_their_range(prepare):
+def test_bytes_of_any_range_are_normalized(prepare):
   encoder = _encoder(_box((2,), np.uint8))
   observ = np.array([[0, 100], [1, 200]], np.uint8)
   encoder.update(*_all(observ))
@@ -100,7 +100,7 @@ def test_choices_become_one_hot_counted_from_the_start(prepare, start):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int32])
-def test_other_boxes_arrive_as_floats_and_are_normalized_too(dtype):
+def test_other_boxes_become_floats_and_are_normalized(dtype):
   space = gymnasium.spaces.Box(-100, 100, (2,), dtype)
   encoder = _encoder(space)
   observ = tf.constant([[1.0, 10.0], [3.0, 30.0]])

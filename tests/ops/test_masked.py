@@ -1,4 +1,4 @@
-"""Means over what counts, against NumPy on only that."""
+"""Means over valid elements, against NumPy on only these."""
 
 import numpy as np
 import pytest
@@ -9,12 +9,12 @@ from tests import modes
 
 
 def _values(shape, seed=0):
-  """Numbers, which of them count, and those alone in float64."""
+  """Returns numbers, a mask, and the valid numbers in float64."""
   rng = np.random.default_rng(seed)
   valid = rng.random(shape) < 0.6
   values = (3 + 2 * rng.normal(size=shape)).astype(np.float32)
   assert 1 < valid.sum() < valid.size
-  values[~valid] = 1e6  # Never to be seen in a result.
+  values[~valid] = 1e6  # Results must not contain them.
   return values, valid, values[valid].astype(np.float64)
 
 
@@ -27,7 +27,7 @@ _each_shape = pytest.mark.parametrize("shape", [(20,), (4, 6)])
 
 @modes.eager_and_compiled
 @_each_shape
-def test_equal_the_moments_of_what_counts(prepare, shape):
+def test_moments_equal_those_of_the_valid_elements(prepare, shape):
   for seed in range(3):
     values, valid, chosen = _values(shape, seed)
     for function, expected in (

@@ -1,4 +1,4 @@
-"""Frames found again by their numbers, against lists of each episode's own."""
+"""Indexed frames, against lists of each episode's observations."""
 
 import numpy as np
 import pytest
@@ -12,10 +12,10 @@ _BATCH, _STEPS = 3, 7
 
 
 def _play(seed, collections=3):
-  """Random episodes, in which every observation has a number of its own.
+  """Plays random episodes in which every observation is another number.
 
-  Yields for each collection: transitions, the next observations, and for each
-  [t][b] all observations of the episode up to then, with the true successor.
+  Yields transitions, next observations, and for each [t][b] the observations of
+  the episode so far and the true successor.
   """
   rng = np.random.default_rng(seed)
   count = iter(range(1, 10 ** 6))
@@ -58,7 +58,7 @@ def _last(episode, amount):
 
 
 def _remember(transitions, recent):
-  """Go through a collection as acting does; return all stacks."""
+  """Returns the stacks that acting computes, and the last state."""
   stacks = []
   for t in range(_STEPS):
     stacked, recent = frame_stack.stack_frames(transitions.observ[t], recent)
@@ -79,21 +79,21 @@ def test_acting_and_learning_see_the_last_frames_of_each_episode(
     prepare, amount):
   recent = frame_stack.initial_recent(tf.zeros([1, 2]), _BATCH, amount)
   for transitions, following, seen in _play(amount):
-    film = prepare(lambda *arguments: frame_stack.index_frames(*arguments, room=30))(
-        transitions, recent, following)
+    table = prepare(lambda *arguments: frame_stack.index_frames(
+        *arguments, room=30))(transitions, recent, following)
     stacks, recent = _remember(transitions, recent)
     for t in range(_STEPS):
       for b in range(_BATCH):
         episode, successor = seen[t][b]
         expected = _last(episode, amount)
         assert stacks[t, b, :, 0].tolist() == expected
-        found = tf.gather(film.frames, film.step[t, b])
+        found = tf.gather(table.frames, table.step[t, b])
         assert found[:, 0].numpy().tolist() == expected
         np.testing.assert_array_equal(found[:, 1], -found[:, 0])
         valid, terminated = transitions.valid[t, b], transitions.terminated[
             t, b]
         if valid and not terminated:
-          found = tf.gather(film.frames, film.successor[t, b])
+          found = tf.gather(table.frames, table.successor[t, b])
           assert found[:, 0].numpy().tolist() == _last(
               [*episode, successor], amount)
 
@@ -101,11 +101,11 @@ def test_acting_and_learning_see_the_last_frames_of_each_episode(
 def test_frames_are_stored_once():
   transitions, following, _ = next(_play(0))
   recent = frame_stack.initial_recent(tf.zeros([1, 2]), _BATCH, 4)
-  film = frame_stack.index_frames(transitions, recent, following, room=30)
-  assert len(film.frames) == (3 + _STEPS + 1) * _BATCH + 30
+  table = frame_stack.index_frames(transitions, recent, following, room=30)
+  assert len(table.frames) == (3 + _STEPS + 1) * _BATCH + 30
 
 
-def test_more_truncations_than_there_is_room_for_are_an_error():
+def test_too_many_truncated_episodes_are_an_error():
   transitions, following, _ = next(_play(0))
   recent = frame_stack.initial_recent(tf.zeros([1, 2]), _BATCH, 4)
   with pytest.raises(tf.errors.InvalidArgumentError, match="frame_stack"):
