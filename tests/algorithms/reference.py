@@ -337,8 +337,7 @@ class _Batch(NamedTuple):
   sequence: np.ndarray
 
 
-def _loss_gradients(state, batch, config, network,
-          distribution):
+def _loss_gradients(state, batch, config, network, distribution):
   """Returns gradients of the loss, its parts, and how often bounds held."""
   amount, part, bounds = len(batch.inputs), {}, {}
   policy = forward(state, "policy", network, batch.inputs)
