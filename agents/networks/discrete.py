@@ -43,8 +43,8 @@ class Categorical(action_distribution.ActionDistribution):
     return _gumbel([num_actions, self.noise_size], key)
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-    # The argmax of logits plus Gumbel noise is a sample (Gumbel 1954).
     """See `ActionDistribution.sample`."""
+    # The argmax of logits plus Gumbel noise is a sample (Gumbel 1954).
     return tf.argmax(parameters + noise, -1)
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:

@@ -81,11 +81,8 @@ def feed_forward_value(config: config_lib.Network, seed: int) -> keras.Model:
     config: Layers, activation and initializer.
     seed: Seed of the initial weights.
   """
-  output_seed = seed + len(config.value_layers)
-  if config.initializer == "glorot":
-    output = keras.initializers.GlorotUniform(output_seed)
-  else:
-    output = keras.initializers.Orthogonal(1.0, seed=output_seed)
+  output = hidden(
+      config.initializer, seed + len(config.value_layers), gain=1.0)
   return FeedForward(
       config.value_layers, config, output, np.zeros(1), seed, "value")
 
@@ -103,17 +100,19 @@ def own_hidden(config: config_lib.Network) -> type[keras.Model]:
       arguments=["seed", "name", *config.hidden_kwargs])
 
 
-def hidden(initializer: str, seed: int) -> keras.initializers.Initializer:
+def hidden(initializer: str, seed: int, gain: float = 2 ** 0.5
+           ) -> keras.initializers.Initializer:
   """Returns the initializer of hidden layers.
 
   Args:
     initializer: "orthogonal" (Saxe et al. 2014) or "glorot" (Glorot and Bengio
       2010).
     seed: Seed of the initial weights.
+    gain: Scale of orthogonal weights.
   """
   if initializer == "glorot":
     return keras.initializers.GlorotUniform(seed)
-  return keras.initializers.Orthogonal(2 ** 0.5, seed=seed)
+  return keras.initializers.Orthogonal(gain, seed=seed)
 
 
 def policy_output(config: config_lib.Network, seed: int
