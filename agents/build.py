@@ -42,7 +42,7 @@ from agents.training import trainer as trainer_lib
 
 _MOST_EVAL_ENVS = 10
 _MACHINE_TIMEOUT = 900.0  # Seconds to wait for another one that lives.
-_NOT_BRIEF = 16  # Steps of an episode, see `memory.segments`.
+_NOT_BRIEF = 16  # Steps of an episode, see `rollout.segments`.
 _METHODS = ("initial_state", "noise", "act", "learn", "variables",
             "assign")  # Of `trainer.Algorithm`.
 

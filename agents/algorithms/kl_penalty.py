@@ -72,13 +72,14 @@ class PenalizedLoss(loss_lib.PPOLoss):
     if config.kl_cutoff_coef:
       self.minibatch_names = ["kl_cutoff"]
 
-  def bind(self, minibatch: minibatches.AnyMinibatch,
-           num_sequences: int
-           ) -> tuple[Callable[..., Any], loss_lib.Losses]:
+  def bind(self, minibatch: minibatches.AnyMinibatch, num_sequences: int
+           ) -> tuple[minibatches.AnyMinibatch, Callable[..., Any],
+                      loss_lib.Losses]:
     """See `PPOLoss.bind`; the cutoff depends on whole sequences."""
     config = self._config
+    minibatch, loss, losses = super().bind(minibatch, num_sequences)
     if not config.kl_cutoff_coef:
-      return self, {}
+      return minibatch, loss, losses
     def sums(samples, weight):
       parameters, _ = self._model.policy_and_value(
           samples.observ, samples.context)
@@ -86,11 +87,11 @@ class PenalizedLoss(loss_lib.PPOLoss):
       return sum_by_sequence(
           kl, samples.sequence, weight > 0, num_sequences)
     kl_sum, length = minibatch.sum(sums)
-    loss, kl_gradient = cutoff(
+    kl_cutoff, kl_gradient = cutoff(
         kl_sum, length, config.kl_cutoff_factor * config.kl_target,
         config.kl_cutoff_coef)
-    return (functools.partial(self, kl_gradient=kl_gradient),
-            {"kl_cutoff": loss})
+    return (minibatch, functools.partial(loss, kl_gradient=kl_gradient),
+            {"kl_cutoff": kl_cutoff})
 
   def __call__(self, samples: loss_lib.Samples, weight: tf.Tensor,
                kl_gradient: tf.Tensor | None = None

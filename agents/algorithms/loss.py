@@ -53,18 +53,23 @@ class PPOLoss:
         ["clip_fraction"] if clipped else [])
     self.minibatch_names: list[str] = []
 
-  def bind(self, minibatch: minibatches.AnyMinibatch,
-           num_sequences: int) -> tuple[Callable[..., Any], Losses]:
-    """Returns the loss function for one minibatch.
+  def bind(self, minibatch: minibatches.AnyMinibatch, num_sequences: int
+           ) -> tuple[minibatches.AnyMinibatch, Callable[..., Any], Losses]:
+    """Computes everything that depends on a minibatch as a whole.
 
     Args:
       minibatch: Its samples are `Samples`.
       num_sequences: Exclusive upper bound of the numbers of sequences.
     Returns:
-      A function with the arguments and results of `__call__`, and losses that
-      depend on the minibatch as a whole.
+      The minibatch with normalized advantages, the loss function for its rows
+      (see `__call__`), and losses of the whole minibatch.
     """
-    return self, {}
+    if self._config.normalize_advantage:
+      advantage = masked.normalize(
+          minibatch.samples.advantage, minibatch.weight)
+      minibatch = minibatch._replace(
+          samples=minibatch.samples._replace(advantage=advantage))
+    return minibatch, self, {}
 
   def __call__(self, samples: Samples, weight: tf.Tensor
                ) -> tuple[tf.Tensor, Losses]:

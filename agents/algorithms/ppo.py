@@ -202,20 +202,10 @@ class BatchPPO(actor_critic.ActorCritic):
                      minibatch: minibatches.AnyMinibatch
                      ) -> dict[str, tf.Tensor]:
     """Takes one gradient step and returns its metrics."""
-    minibatch, loss, losses = self._bind_loss(batch, minibatch)
+    minibatch, loss, losses = self._loss.bind(
+        minibatch, batch.final_observ.shape[0])
     gradients, terms = self._gradients(loss, minibatch)
     return {**losses, **terms, **self._apply(gradients)}
-
-  def _bind_loss(self, batch: types.Experience,
-                 minibatch: minibatches.AnyMinibatch
-                 ) -> tuple[Any, Callable[..., Any], dict[str, tf.Tensor]]:
-    """Returns the normalized minibatch, its loss function, and metrics."""
-    if self.config.normalize_advantage:
-      advantage = masked.normalize(
-          minibatch.samples.advantage, minibatch.weight)
-      minibatch = minibatch._replace(
-          samples=minibatch.samples._replace(advantage=advantage))
-    return minibatch, *self._loss.bind(minibatch, batch.final_observ.shape[0])
 
   def _gradients(self, loss: Callable[..., Any],
                  minibatch: minibatches.AnyMinibatch

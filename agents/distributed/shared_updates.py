@@ -68,7 +68,8 @@ class SharedUpdatesPPO(ppo.BatchPPO):
                      ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
     """Returns gradients and loss terms of this machine's share as one vector,
     and losses of the whole minibatch."""
-    minibatch, loss, losses = self._bind_loss(batch, split.take(index))
+    minibatch, loss, losses = self._loss.bind(
+        split.take(index), batch.final_observ.shape[0])
     gradients, terms = self._gradients(loss, share(
         minibatch, self._machines.index, self._machines.amount))
     return tf.concat([tf.reshape(tensor, [-1]) for tensor in (

@@ -91,8 +91,12 @@ def test_loss_is_the_sum_of_its_terms(prepare):
 
 def test_bound_loss_contains_the_cutoff_of_its_minibatch():
   setup = _Setup(dataclasses.replace(_ALL, kl_target=1e-3))
-  bound, losses = setup.loss.bind(
+  minibatch, bound, losses = setup.loss.bind(
       minibatches.Minibatch(setup.samples, setup.weight), 4)
+  advantage = setup.samples.advantage.numpy()
+  np.testing.assert_allclose(
+      minibatch.samples.advantage,
+      (advantage - advantage.mean()) / advantage.std(), rtol=1e-4, atol=1e-6)
   kl = reference.Gaussian.kl(
       _gaussian(setup.samples.policy), _gaussian(setup.parameters))
   expected = kl_penalty.cutoff(
@@ -109,8 +113,8 @@ def test_bound_loss_contains_the_cutoff_of_its_minibatch():
 
 
 def test_loss_without_penalties_is_independent_of_the_minibatch():
-  setup = _Setup(_PLAIN)
-  assert setup.loss.bind(None, 4) == (setup.loss, {})
+  setup = _Setup(dataclasses.replace(_PLAIN, normalize_advantage=False))
+  assert setup.loss.bind(None, 4) == (None, setup.loss, {})
   assert setup.loss.minibatch_names == []
   assert setup.loss.finish(tf.constant(1.0)) == {}
 

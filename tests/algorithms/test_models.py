@@ -63,14 +63,14 @@ def _algorithm(config, batch):
 
 def _collections(algorithm, config, batch, amount=3):
   """Yields transitions, batches and noise of several rollouts."""
-  env, memory = in_graph_batch_env.InGraphBatchEnv(batch), build.memory(config)
+  env, spec = in_graph_batch_env.InGraphBatchEnv(batch), build.memory(config)
   carry = simulate.initial_carry(
       batch.reset(), state=algorithm.initial_state(len(batch)))
   collect = tf.function(lambda carry: simulate.simulate(
       env, algorithm, carry, _STEPS, True), autograph=False)
   for _ in range(amount):
     played = collect(carry)
-    experience = memory.flatten(
+    experience = spec.flatten(
         played.transitions, carry.state, played.carry.observ)
     noise = tf.stack([algorithm.noise(carry.step_counter + step, len(batch))
                       for step in range(_STEPS)])
@@ -91,8 +91,9 @@ def test_learner_recomputes_the_policy_that_acted(kind, setting):
   config = _config(kind)
   with _batch(2 if setting == "groups" else 1, setting == "broken") as batch:
     algorithm = _algorithm(config, batch)
-    for transitions, memory, noise in _collections(algorithm, config, batch):
-      parameters = algorithm.model.policy(memory)
+    for transitions, experience, noise in _collections(
+        algorithm, config, batch):
+      parameters = algorithm.model.policy(experience)
       found = algorithm.distribution.sample(
           parameters[:len(batch) * _STEPS], _by_environment(noise))
       acted = _by_environment(transitions.action)
@@ -110,9 +111,10 @@ def test_values_of_true_successors_continue_the_recurrent_state(kind):
   with _batch() as batch:
     algorithm = _algorithm(config, batch)
     model = algorithm.model
-    for transitions, memory, _ in _collections(algorithm, config, batch):
-      values, finals = model.values(memory)
-      _, expected = model.policy_and_value(memory.observ, memory.segments)
+    for transitions, experience, _ in _collections(algorithm, config, batch):
+      values, finals = model.values(experience)
+      _, expected = model.policy_and_value(
+          experience.observ, experience.segments)
       np.testing.assert_allclose(values, expected, atol=1e-5)
       # The true successor is an additional step of the sequence.
       goes_on = ~(transitions.terminated | transitions.truncated).numpy()
@@ -121,18 +123,18 @@ def test_values_of_true_successors_continue_the_recurrent_state(kind):
         for step in range(_STEPS):
           if step < _STEPS - 1 and goes_on[step, env]:
             continue
-          number = int(memory.sequence[env * _STEPS + step])
+          number = int(experience.sequence[env * _STEPS + step])
           if transitions.terminated[step, env]:
             continue  # Its value is not used.
           begin = max([0, *(t + 1 for t in range(step)
                             if not goes_on[t, env])])
           rows = range(env * _STEPS + begin, env * _STEPS + step + 1)
           observ = tf.concat([
-              _observ(memory.observ, list(rows)),
-              _observ(memory.final_observ, [number])], 0)
+              _observ(experience.observ, list(rows)),
+              _observ(experience.final_observ, [number])], 0)
           context = ()
           if config.network.recurrent:
-            state = memory.segments.state[env][None]
+            state = experience.segments.state[env][None]
             context = types.Segments(
                 tf.zeros([1, len(rows) + 1], tf.bool),
                 state if begin == 0 else tf.zeros_like(state))
@@ -149,9 +151,9 @@ def test_minibatches_contain_each_step_once(kind):
       "algorithm.minibatch_size": 12, "algorithm.update_epochs": 2})
   with _batch(broken=True) as batch:
     algorithm = _algorithm(config, batch)
-    transitions, memory, _ = list(_collections(algorithm, config, batch))[-1]
+    *_, (transitions, experience, _) = _collections(algorithm, config, batch)
     metrics, _ = algorithm.learn(
-        memory, tf.constant(0, tf.int64), tf.constant(0.0))
+        experience, tf.constant(0, tf.int64), tf.constant(0.0))
     assert metrics["gradient_steps"] == 3 * config.algorithm.update_epochs
     assert metrics["finite_steps"] == metrics["gradient_steps"]
     assert transitions.valid.numpy().sum() < len(batch) * _STEPS

@@ -58,7 +58,8 @@ def test_shares_add_up(name, amount):
     *_, split = whole._shuffle_split(
         memory, update.samples, clock, tf.constant(0), update.state)
     index = tf.constant(int(split.num_minibatches) - 1)
-    minibatch, loss, losses = whole._bind_loss(memory, split.take(index))
+    minibatch, loss, losses = whole._loss.bind(
+        split.take(index), memory.final_observ.shape[0])
     gradients, terms = whole._gradients(loss, minibatch)
     expected = np.concatenate([np.ravel(tensor) for tensor in (
         *gradients, *(terms[name] for name in whole._loss.names))])
