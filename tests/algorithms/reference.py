@@ -162,7 +162,7 @@ class Learned(NamedTuple):
   effects: dict[str, float]  # How often each bound was in effect, in [0, 1].
 
 
-def learn(state: dict[str, np.ndarray], memory: list[Sequence],
+def learn(state: dict[str, np.ndarray], collected: list[Sequence],
           orders: list[list[np.ndarray]], progress: float,
           config: config_lib.Algorithm, network: config_lib.Network,
           distribution) -> Learned:
@@ -170,7 +170,7 @@ def learn(state: dict[str, np.ndarray], memory: list[Sequence],
 
   Args:
     state: All variables by name.
-    memory: Sequences of steps; rows are numbered in this order.
+    collected: Sequences of steps; rows are numbered in this order.
     orders: The rows of every gradient step, for every epoch.
     progress: Share of the step budget that is used.
     config: Hyper-parameters.
@@ -178,12 +178,13 @@ def learn(state: dict[str, np.ndarray], memory: list[Sequence],
     distribution: `Gaussian` or `Categorical`.
   """
   state = {name: np.array(value, np.float64) for name, value in state.items()}
-  reward = np.concatenate([part.reward for part in memory]).astype(np.float64)
-  action = np.concatenate([part.action for part in memory])
-  observ = np.concatenate([part.observ for part in memory]).astype(np.float64)
-  final_observ = np.stack([part.final_observ for part in memory])
+  reward, action, observ = (
+      np.concatenate([getattr(part, name) for part in collected])
+      for name in ("reward", "action", "observ"))
+  reward, observ = reward.astype(np.float64), observ.astype(np.float64)
+  final_observ = np.stack([part.final_observ for part in collected])
   sequence = np.repeat(
-      np.arange(len(memory)), [len(part.reward) for part in memory])
+      np.arange(len(collected)), [len(part.reward) for part in collected])
 
   effects = {}
   def features(observ):
@@ -212,7 +213,7 @@ def learn(state: dict[str, np.ndarray], memory: list[Sequence],
     advantage = np.concatenate([
         _advantage(part, scaled[sequence == index], value[sequence == index],
                    final_value[index], config)
-        for index, part in enumerate(memory)])
+        for index, part in enumerate(collected)])
     return value, advantage
 
   final_inputs, inputs = features(final_observ), features(observ)
@@ -295,12 +296,12 @@ _DERIVATIVES = {
 
 def _layers(name, network, state):
   """Returns names and activations of a network's layers."""
-  amount = len(getattr(network, f"{name}_layers"))
+  num_hidden = len(getattr(network, f"{name}_layers"))
   # Only a Gaussian's outputs are means.
   gaussian = name == "policy" and "policy/log_std" in state
   output = network.mean_activation if gaussian else "linear"
   return [(f"{name}/hidden_{index}", network.activation)
-          for index in range(amount)] + [(f"{name}/output", output)]
+          for index in range(num_hidden)] + [(f"{name}/output", output)]
 
 
 def forward(state, name, network, inputs):
@@ -339,7 +340,7 @@ class _Batch(NamedTuple):
 
 def _loss_gradients(state, batch, config, network, distribution):
   """Returns gradients of the loss, its parts, and how often bounds held."""
-  amount, part, bounds = len(batch.inputs), {}, {}
+  num_rows, part, bounds = len(batch.inputs), {}, {}
   policy = forward(state, "policy", network, batch.inputs)
   values = forward(state, "value", network, batch.inputs)
   parameters = distribution.parameters(state, policy[-1])
@@ -349,7 +350,7 @@ def _loss_gradients(state, batch, config, network, distribution):
 
   log_prob = distribution.log_prob(parameters, batch.action)
   ratio = np.exp(log_prob - batch.old_log_prob)
-  gain, by_log_prob = ratio * advantage, -ratio * advantage / amount
+  gain, by_log_prob = ratio * advantage, -ratio * advantage / num_rows
   if config.clip_ratio is not None:
     low, high = 1 - config.clip_ratio, 1 + config.clip_ratio
     # The gradient of a clipped ratio is zero.
@@ -373,9 +374,9 @@ def _loss_gradients(state, batch, config, network, distribution):
     bounds["value_clip"] = bound.mean()
 
   kl = distribution.kl(batch.old, parameters)
-  by_kl = np.zeros(amount)
+  by_kl = np.zeros(num_rows)
   if config.kl_penalty:
-    by_kl += state["penalty/weight:0"] / amount
+    by_kl += state["penalty/weight:0"] / num_rows
   if config.kl_cutoff_coef:
     free = config.kl_cutoff_factor * config.kl_target
     numbers, lengths = np.unique(batch.sequence, return_counts=True)
@@ -391,11 +392,11 @@ def _loss_gradients(state, batch, config, network, distribution):
 
   by_output, gradients = distribution.gradients(
       parameters, batch.old, batch.action, by_log_prob,
-      np.full(amount, -config.entropy_coef / amount), by_kl)
+      np.full(num_rows, -config.entropy_coef / num_rows), by_kl)
   gradients |= _backward(state, "policy", network, policy, by_output)
   gradients |= _backward(
       state, "value", network, values,
-      config.value_coef * by_value[:, None] / amount)
+      config.value_coef * by_value[:, None] / num_rows)
   part.update(policy_loss=-gain.mean(), value_loss=(error ** 2).mean(),
               entropy=distribution.entropy(parameters).mean())
   return gradients, part, bounds

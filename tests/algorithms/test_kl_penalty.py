@@ -65,12 +65,12 @@ def _cutoff(kl, sequence, valid, sequences=9, threshold=1.0, coef=30.0):
   return loss, tf.where(valid, tf.gather(kl_gradient, sequence), 0.0)
 
 
-def _random_steps(seed, amount=24, sequences=9):
+def _random_steps(seed, num_steps=24, sequences=9):
   """Returns steps of sequences of any lengths, including zero."""
   rng = np.random.default_rng(seed)
-  return (rng.exponential(size=amount).astype(np.float32),
-          rng.integers(0, sequences - 2, amount).astype(np.int32),
-          rng.random(amount) < 0.7)
+  return (rng.exponential(size=num_steps).astype(np.float32),
+          rng.integers(0, sequences - 2, num_steps).astype(np.int32),
+          rng.random(num_steps) < 0.7)
 
 
 @modes.eager_and_compiled
@@ -105,10 +105,10 @@ def test_sums_cover_the_valid_steps_of_each_sequence():
 
 def test_sums_of_chunks_add_up():
   steps = _random_steps(0)
-  whole = kl_penalty.sum_by_sequence(*map(tf.constant, steps), 9)
+  expected = kl_penalty.sum_by_sequence(*map(tf.constant, steps), 9)
   parts = [kl_penalty.sum_by_sequence(*[tf.constant(x[rows]) for x in steps], 9)
            for rows in (slice(0, 7), slice(7, 24))]
-  for total, *summands in zip(whole, *parts, strict=True):
+  for total, *summands in zip(expected, *parts, strict=True):
     np.testing.assert_allclose(sum(summands), total, rtol=1e-6)
 
 

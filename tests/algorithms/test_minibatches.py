@@ -19,8 +19,8 @@ class _Rows(NamedTuple):
   flag: tf.Tensor  # [N], whether number is odd.
 
 
-def _rows(amount):
-  number = np.arange(amount)
+def _rows(num_rows):
+  number = np.arange(num_rows)
   matrix = 100.0 * number[:, None, None] + np.arange(6).reshape(2, 3)
   return _Rows(tf.constant(number), tf.constant(matrix),
                tf.constant(number % 2 == 1))

@@ -28,9 +28,9 @@ _, config = configs.load("pendulum")
 config = config.override({"num_envs": 4})
 build.setup(config)
 
-def make_envs(amount, seed):
+def make_envs(num_envs, seed):
   return in_graph_batch_env.InGraphBatchEnv(batch_env.BatchEnv(
-      [make.MakeEnv(config.env)] * amount, seed=seed))
+      [make.MakeEnv(config.env)] * num_envs, seed=seed))
 
 def run(device):
   envs = make_envs(4, 0), make_envs(2, 1)

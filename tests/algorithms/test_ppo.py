@@ -133,37 +133,37 @@ def _transitions(seed, action_space=_SPACES["gaussian"],
       valid=np.arange(_STEPS)[:, None] < np.array(lengths))
 
 
-def _experience(transitions, rows=_ROWS):
+def _batch_of(transitions, rows=_ROWS):
   """Returns a batch with room for a number of steps."""
   room = chunks.padded_rows(rows)
-  memory = rollout.RolloutSpec(_STEPS, None, room, room)
-  return memory.flatten(types.Transition(*map(tf.constant, transitions)))
+  spec = rollout.RolloutSpec(_STEPS, None, room, room)
+  return spec.flatten(types.Transition(*map(tf.constant, transitions)))
 
 
-def _learn(algorithm, transitions, clock=0, progress=0.25, rows=_ROWS):
+def _learn(algorithm, transitions, step_counter=0, progress=0.25, rows=_ROWS):
   return _learn_from(
-      algorithm, _experience(transitions, rows), clock, progress)
+      algorithm, _batch_of(transitions, rows), step_counter, progress)
 
 
-def _learn_from(algorithm, experience, clock=0, progress=0.25):
+def _learn_from(algorithm, experience, step_counter=0, progress=0.25):
   metrics, _ = algorithm.learn(
-      experience, tf.constant(clock, tf.int64), tf.constant(progress))
+      experience, tf.constant(step_counter, tf.int64), tf.constant(progress))
   return {name: value.numpy() for name, value in metrics.items()}
 
 
-def _orders(config, valid, clock, seed=11):
+def _orders(config, valid, step_counter, seed=11):
   """Returns the rows of every gradient step."""
-  amount = valid.sum()
+  num_valid = valid.sum()
   if config.minibatch_size is None:
-    return [[np.arange(amount)]] * config.update_epochs
+    return [[np.arange(num_valid)]] * config.update_epochs
   rows = chunks.padded_rows(_ROWS)
   def order(epoch):
     key = random.key(random.stream(seed, "shuffle"),
-                     tf.constant(clock * config.update_epochs + epoch))
-    order = random.permutation(rows, key, first=tf.range(rows) < amount)
-    return order.numpy()[:amount]
+                     tf.constant(step_counter * config.update_epochs + epoch))
+    order = random.permutation(rows, key, first=tf.range(rows) < num_valid)
+    return order.numpy()[:num_valid]
   return [np.split(order(epoch), range(
-      config.minibatch_size, amount, config.minibatch_size))
+      config.minibatch_size, num_valid, config.minibatch_size))
       for epoch in range(config.update_epochs)]
 
 
@@ -291,7 +291,7 @@ def test_update_equals_its_transcription_with_other_activations(
 
 @_each_shared
 def test_rewriting_the_padding_changes_nothing(settings, policy):
-  experience = _experience(_transitions(0, _SPACES[policy]))
+  experience = _batch_of(_transitions(0, _SPACES[policy]))
   valid = experience.valid.numpy()
   padding, rng = ~valid, np.random.default_rng(1)
   assert 0 < padding.sum() < _ROWS
@@ -502,8 +502,8 @@ def test_steps_of_long_and_short_episodes_have_equal_weight():
       transitions.observ[transitions.valid].mean(), rtol=1e-4)
 
 
-def _act(algorithm, observ, clock=0, explore=True):
-  noise = algorithm.noise(tf.constant(clock, tf.int64), len(observ))
+def _act(algorithm, observ, step_counter=0, explore=True):
+  noise = algorithm.noise(tf.constant(step_counter, tf.int64), len(observ))
   action, _ = algorithm.act(
       tf.constant(observ), types.NOTHING, noise if explore else None)
   return action.numpy()
@@ -524,7 +524,8 @@ def test_action_without_noise_is_the_mode(policy):
 def test_sampled_actions_repeat_by_seed_and_step_counter(policy):
   observ = np.zeros((50, 2), np.float32)
   algorithm = _algorithm(action_space=_SPACES[policy])
-  first, again, later = (_act(algorithm, observ, clock) for clock in (3, 3, 4))
+  first, again, later = (
+      _act(algorithm, observ, step_counter) for step_counter in (3, 3, 4))
   np.testing.assert_array_equal(first, again)
   assert (first != later).any()
   other = _algorithm(action_space=_SPACES[policy], seed=12)
@@ -583,7 +584,7 @@ def test_learning_is_compiled_once(settings, policy):
   programs = set()
   for phase, lengths in enumerate(_PHASES):
     arguments = (
-        _experience(_transitions(phase, _SPACES[policy], lengths=lengths)),
+        _batch_of(_transitions(phase, _SPACES[policy], lengths=lengths)),
         tf.constant(phase, tf.int64), tf.constant(phase / 3))
     program = algorithm.learn.experimental_get_compiler_ir(*arguments)("hlo")
     main = program[program.index("ENTRY"):]
@@ -608,7 +609,7 @@ def test_variables_contain_the_complete_state(config, policy):
     for name, value in _state(first).items():
       targets[name].assign(value)
     for algorithm in (first, second):
-      _learn(algorithm, _transitions(1, _SPACES[policy]), clock=_STEPS)
+      _learn(algorithm, _transitions(1, _SPACES[policy]), step_counter=_STEPS)
   state = _state(second)
   for name, value in _state(first).items():
     np.testing.assert_array_equal(state[name], value, err_msg=name)

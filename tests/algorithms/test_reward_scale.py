@@ -8,10 +8,10 @@ from agents.algorithms import reward_scale
 from tests import modes
 
 
-def _batches(amount=3):
+def _batches(num_batches=3):
   """Returns rewards and returns of several sizes, with extreme padding."""
   rng = np.random.default_rng(0)
-  for size in (20, 7, 31)[:amount]:
+  for size in (20, 7, 31)[:num_batches]:
     reward = rng.normal(3, 5, size).astype(np.float32)
     returns = rng.normal(-2, 9, size).astype(np.float32)
     valid = np.arange(size) < size - 4

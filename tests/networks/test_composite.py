@@ -28,7 +28,7 @@ _SPACES = {
     "tuple": gym.Tuple([_BOX, gym.Dict(_PARTS), _BOX])}
 
 
-def _head(name, kind="gaussian", **changes):
+def _distribution(name, kind="gaussian", **changes):
   return composite.make(_SPACES[name], config_lib.Network(
       action_distribution=kind, **changes))
 
@@ -42,7 +42,7 @@ _each_kind = pytest.mark.parametrize("name, kind", [
 @pytest.mark.parametrize("name, kind", [
     (name, kind) for name, kind in _each_kind.args[1] if name != "tuple"])
 def test_actions_have_type_and_shape_of_the_space(name, kind):
-  dist = _head(name, kind)
+  dist = _distribution(name, kind)
   first, second = (
       tf.constant(drawing.parameters(dist, seed)) for seed in (0, 1))
   noise = dist.noise(4, tf.constant([3, 4], tf.int64))
@@ -74,7 +74,7 @@ def test_actions_have_type_and_shape_of_the_space(name, kind):
 
 @_each_kind
 def test_samples_repeat_by_key_and_kl_to_itself_is_zero(name, kind):
-  dist = _head(name, kind)
+  dist = _distribution(name, kind)
   parameters = tf.constant(drawing.parameters(dist, 0, rows=20))
   first, again, other = (drawing.sample(
       dist, parameters, counter).numpy() for counter in (0, 0, 1))
@@ -86,18 +86,18 @@ def test_samples_repeat_by_key_and_kl_to_itself_is_zero(name, kind):
 
 @_each_kind
 def test_entropy_and_kl_equal_means_over_samples(name, kind):
-  dist = _head(name, kind)
+  dist = _distribution(name, kind)
   first, second = (
       tf.constant(drawing.parameters(dist, seed, 1)) for seed in (0, 1))
-  amount = 20_000
-  rows = tf.repeat(first, amount, 0)
+  num_samples = 20_000
+  rows = tf.repeat(first, num_samples, 0)
   action = drawing.sample(dist, rows)
   log_prob = dist.log_prob(rows, action).numpy().astype(np.float64)
   ratio = log_prob - dist.log_prob(
-      tf.repeat(second, amount, 0), action).numpy()
+      tf.repeat(second, num_samples, 0), action).numpy()
   for values, expected in ((-log_prob, dist.entropy(first)),
                            (ratio, dist.kl(first, second))):
-    error = values.std() / np.sqrt(amount)
+    error = values.std() / np.sqrt(num_samples)
     assert abs(values.mean() - expected.numpy()[0]) < 5 * error + 2e-3
 
 
@@ -106,7 +106,7 @@ def test_entropy_and_kl_equal_means_over_samples(name, kind):
     *((name, "gaussian", 1e4) for name in ("choice", "choices", "bits"))])
 def test_gradients_of_extreme_parameters_are_finite(name, kind, size):
   # A log std of 4 is a std of 55; logits of 1e4 are decisions.
-  dist = _head(name, kind)
+  dist = _distribution(name, kind)
   parameters = tf.constant(
       size * np.sign(drawing.parameters(dist, 0, rows=50)))
   action = drawing.sample(dist, parameters)
@@ -134,7 +134,7 @@ def _parts_of(name, parameters, kind):
     ("dict", "gaussian"), ("dict", "squashed_gaussian"), ("dict", "beta"),
     ("tuple", "gaussian")])
 def test_product_adds_up_its_factors(name, kind):
-  dist = _head(name, kind)
+  dist = _distribution(name, kind)
   first, second = (drawing.parameters(dist, seed) for seed in (0, 1))
   parts, firsts = _parts_of(name, first, kind)
   _, seconds = _parts_of(name, second, kind)
@@ -161,7 +161,7 @@ def test_product_adds_up_its_factors(name, kind):
 
 
 def test_equal_factors_are_sampled_independently():
-  dist = _head("tuple")
+  dist = _distribution("tuple")
   action = drawing.sample(dist, tf.zeros([5000, dist.size]))
   parts = packing.unpack(action, spaces.leaves(_SPACES["tuple"], acting=True))
   correlation = np.corrcoef(parts[0][:, 0], parts[-1][:, 0])[0, 1]
@@ -205,7 +205,7 @@ def test_unbounded_spaces_accept_only_gaussians(space, kind):
     ("choices", "gaussian"), ("bits", "gaussian"), ("dict", "gaussian")])
 def test_rewarded_actions_become_probable(name, kind):
   # REINFORCE (Williams 1992) rewards numbers of 0.5, choices 1 and bits 1.
-  dist = _head(name, kind)
+  dist = _distribution(name, kind)
   leaves = spaces.leaves(_SPACES[name], acting=True)
   def rewards(action):
     parts = (packing.unpack(action, leaves)
@@ -216,12 +216,12 @@ def test_rewarded_actions_become_probable(name, kind):
       return tf.reduce_mean(tf.reshape(
           tf.exp(-4 * tf.square(errors)), [part.shape[0], -1]), -1)
     return tf.add_n([near(part) for part in parts]) / len(parts)
-  amount = 200
+  num_samples = 200
   def step(index, parameters):
-    noise = dist.noise(amount, random.key(0, index))
+    noise = dist.noise(num_samples, random.key(0, index))
     with tf.GradientTape() as tape:
       tape.watch(parameters)
-      rows = tf.zeros([amount, 1]) + parameters
+      rows = tf.zeros([num_samples, 1]) + parameters
       action = dist.sample(tf.stop_gradient(rows), noise)
       reward = rewards(action)
       advantage = reward - tf.reduce_mean(reward)

@@ -14,13 +14,13 @@ from tests import modes
 from tests.networks import drawing
 
 
-def _head(kind, shape=(1,), **changes):
+def _distribution(kind, shape=(1,), **changes):
   return composite.make(
       gymnasium.spaces.Box(-1, 1, shape, np.float32),
       config_lib.Network(action_distribution=kind, **changes))
 
 
-_gaussian = functools.partial(_head, "gaussian")
+_gaussian = functools.partial(_distribution, "gaussian")
 
 
 _each_shape = pytest.mark.parametrize(
@@ -97,15 +97,15 @@ def test_gaussian_entropy_and_kl_equal_the_closed_forms(prepare):
 
 def test_gaussian_samples_have_mean_and_std_of_the_parameters():
   dist = _gaussian((2,))
-  amount = 50_000
+  num_samples = 50_000
   mean, std = np.array([0.5, -3.0]), np.array([0.1, 2.0])
   parameters = tf.constant(np.tile(
-      np.concatenate([mean, np.log(std)]), (amount, 1)), tf.float32)
+      np.concatenate([mean, np.log(std)]), (num_samples, 1)), tf.float32)
   samples = drawing.sample(dist, parameters).numpy()
-  error = std / np.sqrt(amount)
+  error = std / np.sqrt(num_samples)
   assert (np.abs(samples.mean(0) - mean) < 5 * error).all()
   assert (np.abs(samples.std(0) - std) < 5 * error / np.sqrt(2)).all()
-  assert abs(np.corrcoef(samples.T)[0, 1]) < 5 / np.sqrt(amount)
+  assert abs(np.corrcoef(samples.T)[0, 1]) < 5 / np.sqrt(num_samples)
 
 
 def test_gaussian_mode_and_std_equal_the_parameters():
@@ -173,7 +173,7 @@ def test_densities_equal_their_definitions(kind, parameters):
   log_density, limit = _oracle(kind, parameters)
   points = limit * np.float32([-0.999, -0.5, -0.26, 0.0, 0.2, 0.7, 0.999])
   np.testing.assert_allclose(
-      _log_density(_head(kind), parameters, points),
+      _log_density(_distribution(kind), parameters, points),
       log_density(points.astype(np.float64)), rtol=1e-3, atol=1e-3)
 
 
@@ -184,7 +184,7 @@ def test_gradients_equal_those_of_the_definitions(kind, parameters):
   row = tf.constant([parameters], tf.float32)
   with tf.GradientTape() as tape:
     tape.watch(row)
-    log_prob = _head(kind).log_prob(row, tf.constant([[0.25]]))
+    log_prob = _distribution(kind).log_prob(row, tf.constant([[0.25]]))
   expected = [(log_density(parameters + step) - log_density(parameters - step))
               / 2e-5 for step in 1e-5 * np.eye(2)]
   np.testing.assert_allclose(
@@ -194,7 +194,7 @@ def test_gradients_equal_those_of_the_definitions(kind, parameters):
 @_each_density
 def test_densities_integrate_to_one_and_have_the_std_and_entropy(
     kind, parameters):
-  dist = _head(kind)
+  dist = _distribution(kind)
   points, width = _grid(_oracle(kind, parameters)[1])
   log_density = _log_density(dist, parameters, points)
   density = np.exp(log_density)
@@ -209,7 +209,7 @@ def test_densities_integrate_to_one_and_have_the_std_and_entropy(
 
 @pytest.mark.parametrize("kind", list(_PARAMETERS))
 def test_divergences_equal_integrals(kind):
-  dist = _head(kind)
+  dist = _distribution(kind)
   first, second = _PARAMETERS[kind][1:3]
   points, width = _grid(_oracle(kind, first)[1])
   log_p, log_q = (_log_density(dist, row, points) for row in (first, second))
@@ -220,15 +220,15 @@ def test_divergences_equal_integrals(kind):
 
 @_each_density
 def test_samples_follow_the_density(kind, parameters):
-  amount = 20_000
-  samples = np.sort(drawing.sample(_head(kind), tf.constant(
-      [parameters] * amount, tf.float32)).numpy()[:, 0])
+  num_samples = 20_000
+  samples = np.sort(drawing.sample(_distribution(kind), tf.constant(
+      [parameters] * num_samples, tf.float32)).numpy()[:, 0])
   log_density, limit = _oracle(kind, parameters)
   points, width = _grid(limit)
   cdf = np.interp(samples, points + width / 2, np.cumsum(
       np.exp(log_density(points)) * width))
-  distance = np.abs(cdf - (np.arange(amount) + 0.5) / amount).max()
-  assert distance < 1.95 / np.sqrt(amount)  # Kolmogorov-Smirnov, at 0.1 %.
+  distance = np.abs(cdf - (np.arange(num_samples) + 0.5) / num_samples).max()
+  assert distance < 1.95 / np.sqrt(num_samples)  # Kolmogorov-Smirnov, at 0.1 %.
 
 
 @pytest.mark.slow
@@ -236,7 +236,7 @@ def test_samples_follow_the_density(kind, parameters):
 @pytest.mark.parametrize("kind", ["squashed_gaussian", "beta"])
 @pytest.mark.parametrize("size", [1.0, 30.0])
 def test_bounded_samples_have_finite_densities(prepare, kind, size):
-  dist = _head(kind, (3,))
+  dist = _distribution(kind, (3,))
   parameters = tf.constant(size * drawing.parameters(dist, 0, rows=2000))
   if kind == "squashed_gaussian":  # The second half contains logarithms.
     mean, log_std = tf.split(parameters, 2, -1)
@@ -257,13 +257,14 @@ def test_bounded_samples_have_finite_densities(prepare, kind, size):
 def test_mode_maximizes_the_density():
   points, _ = _grid(1)
   for parameters in _PARAMETERS["beta"][1:]:
-    best = points[_log_density(_head("beta"), parameters, points).argmax()]
-    mode = _head("beta").mode(tf.constant([parameters], tf.float32))
+    dist = _distribution("beta")
+    best = points[_log_density(dist, parameters, points).argmax()]
+    mode = dist.mode(tf.constant([parameters], tf.float32))
     np.testing.assert_allclose(mode, [[best]], atol=2e-3)
 
 
 def test_mode_of_the_squashed_gaussian_is_its_median():
-  dist = _head("squashed_gaussian", (2,))
+  dist = _distribution("squashed_gaussian", (2,))
   parameters = tf.constant(np.tile(drawing.parameters(dist, 0, 1), (5001, 1)))
   samples = drawing.sample(dist, parameters).numpy()
   np.testing.assert_allclose(
@@ -284,7 +285,7 @@ def _initial_std(dist):
 def test_new_policies_have_the_configured_std(kind, init_std, std, dependent):
   # Squashing reduces 0.6 to the std of tanh(0.6 x), here by integration. Beta
   # distributions of this std would have their modes at the bounds.
-  dist = _head(
+  dist = _distribution(
       kind, (2,), init_std=init_std, state_dependent_std=dependent)
   np.testing.assert_allclose(_initial_std(dist), std, rtol=2e-3)
   free = 2 if kind != "beta" and not dependent else 0
@@ -297,7 +298,7 @@ def test_new_policies_have_the_configured_std(kind, init_std, std, dependent):
 @pytest.mark.parametrize("dependent", [False, True])
 def test_only_the_clipped_gaussian_has_a_mean_activation(
     kind, activation, dependent):
-  dist = _head(
+  dist = _distribution(
       kind, (2,), mean_activation="tanh", state_dependent_std=dependent)
   outputs = np.float32([[0.5, 2.0, 3.0, 4.0]])
   free = np.float32([] if dependent else [3.0, 4.0])

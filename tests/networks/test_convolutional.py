@@ -41,11 +41,11 @@ def _windows(images, size, stride):
 
 def _pad(images, size, stride, value):
   """Pads like TensorFlow for an output of ceil(input / stride)."""
-  amounts = []
+  paddings = []
   for length in images.shape[1:3]:
     total = max((-(-length // stride) - 1) * stride + size - length, 0)
-    amounts.append((total // 2, total - total // 2))
-  return np.pad(images, [(0, 0), *amounts, (0, 0)], constant_values=value)
+    paddings.append((total // 2, total - total // 2))
+  return np.pad(images, [(0, 0), *paddings, (0, 0)], constant_values=value)
 
 
 class _Layers:
@@ -103,15 +103,15 @@ def test_networks_equal_those_of_the_papers(prepare, kind, shape):
   np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind, amount", [
+@pytest.mark.parametrize("kind, num_parameters", [
     # Kernels and biases for frames of 84 x 84 x 4.
     ("nature", 8 * 8 * 4 * 32 + 4 * 4 * 32 * 64 + 3 * 3 * 64 * 64
      + 7 * 7 * 64 * 512 + 32 + 64 + 64 + 512),
     ("impala", 9 * (4 * 16 + 4 * 16 * 16 + 16 * 32 + 9 * 32 * 32)
      + 11 * 11 * 32 * 256 + 5 * 16 + 10 * 32 + 256)])
-def test_number_of_parameters_for_atari_frames(kind, amount):
-  weights = _weights(_network(kind), (84, 84, 4))
-  assert sum(weight.numpy().size for weight in weights.values()) == amount
+def test_number_of_parameters_for_atari_frames(kind, num_parameters):
+  weights = _weights(_network(kind), (84, 84, 4)).values()
+  assert sum(weight.numpy().size for weight in weights) == num_parameters
 
 
 @pytest.mark.parametrize("kind, shape, initializer", [

@@ -63,14 +63,14 @@ def test_categorical_entropy_and_kl_equal_the_closed_forms(prepare):
 @modes.eager_and_compiled
 def test_categorical_samples_follow_the_softmax(prepare):
   dist = _categorical(4)
-  amount = 50_000
+  num_samples = 50_000
   logits = np.array([1.0, -2.0, 101.0, 102.0]) - [0, 0, 100, 100]
   samples = drawing.sample(
-      dist, tf.constant(np.tile(logits, (amount, 1)), tf.float32),
+      dist, tf.constant(np.tile(logits, (num_samples, 1)), tf.float32),
       prepare=prepare).numpy()
   probability = _softmax(logits)
-  error = np.sqrt(probability * (1 - probability) / amount)
-  frequency = np.bincount(samples, minlength=4) / amount
+  error = np.sqrt(probability * (1 - probability) / num_samples)
+  frequency = np.bincount(samples, minlength=4) / num_samples
   assert (np.abs(frequency - probability) < 5 * error).all()
 
 
@@ -133,23 +133,24 @@ def test_several_choices_are_independent(prepare):
 @modes.eager_and_compiled
 def test_several_choices_follow_the_softmax(prepare):
   dist = _multi()
-  amount = 20_000
+  num_samples = 20_000
   parameters = drawing.parameters(dist, 0, 1)
   # Logits beyond the size of a choice have no effect.
   parameters[0, [2, 3, 11, 13, 14, 15]] = 100
   samples = drawing.sample(
-      dist, tf.constant(np.tile(parameters, (amount, 1))), prepare=prepare)
-  assert samples.shape == (amount, 2, 2) and samples.dtype == tf.int64
-  flat = samples.numpy().reshape(amount, 4)
+      dist, tf.constant(np.tile(parameters, (num_samples, 1))), prepare=prepare)
+  assert samples.shape == (num_samples, 2, 2) and samples.dtype == tf.int64
+  flat = samples.numpy().reshape(num_samples, 4)
   mode = dist.mode(tf.constant(parameters)).numpy().flatten()
   for index, logits in enumerate(_split(parameters)):
     probability = _softmax(logits)[0]
-    error = np.sqrt(probability * (1 - probability) / amount)
+    error = np.sqrt(probability * (1 - probability) / num_samples)
     frequency = np.bincount(
-        flat[:, index], minlength=len(probability)) / amount
+        flat[:, index], minlength=len(probability)) / num_samples
     assert (np.abs(frequency - probability) <= 5 * error).all()
     assert mode[index] == probability.argmax()
-  assert abs(np.corrcoef(flat[:, 0], flat[:, 2])[0, 1]) < 5 / np.sqrt(amount)
+  correlation = np.corrcoef(flat[:, 0], flat[:, 2])[0, 1]
+  assert abs(correlation) < 5 / np.sqrt(num_samples)
 
 
 @modes.eager_and_compiled
@@ -177,12 +178,12 @@ def test_bits_equal_independent_choices_of_two(prepare, shape):
 @modes.eager_and_compiled
 def test_bits_follow_the_sigmoid(prepare):
   dist = composite.make(gymnasium.spaces.MultiBinary(5))
-  amount = 20_000
+  num_samples = 20_000
   logits = np.array([0.0, -1.0, 2.0, -1e4, 1e4])
   samples = drawing.sample(
-      dist, tf.constant(np.tile(logits, (amount, 1)), tf.float32),
+      dist, tf.constant(np.tile(logits, (num_samples, 1)), tf.float32),
       prepare=prepare)
   assert samples.dtype == tf.int64
   probability = [0.5, 1 / (1 + np.e), 1 / (1 + np.exp(-2)), 0, 1]
   assert (np.abs(samples.numpy().mean(0) - probability)
-          <= 5 * samples.numpy().std(0) / np.sqrt(amount)).all()
+          <= 5 * samples.numpy().std(0) / np.sqrt(num_samples)).all()

@@ -140,9 +140,9 @@ def test_only_valid_samples_count(prepare, shape):
   moments = normalization.RunningMoments(shape, "test")
   update = prepare(moments.update)
   seen = []
-  for amount in (20, 1, 13):
+  for num_valid in (20, 1, 13):
     samples = rng.normal(3, 5, (20, *shape)).astype(np.float32)
-    valid = np.isin(np.arange(20), rng.permutation(20)[:amount])
+    valid = np.isin(np.arange(20), rng.permutation(20)[:num_valid])
     samples[~valid] = 1e6
     update(tf.constant(samples), tf.constant(valid))
     seen.extend(samples[valid].astype(np.float64))

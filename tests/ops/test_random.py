@@ -124,8 +124,8 @@ def test_permutation_begins_with_the_first_numbers(prepare, first):
 
 def test_order_of_the_first_numbers_is_independent_of_the_others():
   key = random.key(0, tf.constant(0))
-  few, many = (random.permutation(50, key, first=tf.range(50) < amount).numpy()
-               for amount in (10, 40))
+  few, many = (random.permutation(50, key, first=tf.range(50) < count).numpy()
+               for count in (10, 40))
   np.testing.assert_array_equal(many[many < 10], few[:10])
 
 
@@ -133,9 +133,9 @@ def test_all_orders_are_equally_probable():
   # Orders of three numbers; the fourth one stays at the end.
   draw = tf.function(lambda counter: random.permutation(
       4, random.key(0, counter), first=tf.range(4) < 3)[:3])
-  amount = 1200
+  count = 1200
   orders = collections.Counter(
-      tuple(draw(tf.constant(counter)).numpy()) for counter in range(amount))
+      tuple(draw(tf.constant(counter)).numpy()) for counter in range(count))
   assert len(orders) == 6
-  error = np.sqrt(amount * 1 / 6 * 5 / 6)
-  assert max(abs(n - amount / 6) for n in orders.values()) < 5 * error
+  error = np.sqrt(count * 1 / 6 * 5 / 6)
+  assert max(abs(n - count / 6) for n in orders.values()) < 5 * error

@@ -57,19 +57,19 @@ def _naive(transitions):
 def _check(spec, transitions, prepare=lambda function: function):
   experience = _flatten(spec, transitions, prepare)
   rows, finals = _naive(transitions)
-  amount = len(rows["valid"])
+  num_rows = len(rows["valid"])
   for name, expected in rows.items():
     field = getattr(experience, name)
     assert len(field) == spec.rows, name
-    np.testing.assert_array_equal(field[:amount], expected, err_msg=name)
-  assert not experience.valid[amount:].any()
+    np.testing.assert_array_equal(field[:num_rows], expected, err_msg=name)
+  assert not experience.valid[num_rows:].any()
   assert len(experience.final_observ) == spec.sequences
   np.testing.assert_array_equal(experience.final_observ[:len(finals)], finals)
   # Padding repeats the first step.
   for name in ("observ", "action", "reward", "sequence"):
     field = getattr(experience, name)
     np.testing.assert_array_equal(
-        field[amount:], np.broadcast_to(field[0], field[amount:].shape))
+        field[num_rows:], np.broadcast_to(field[0], field[num_rows:].shape))
   np.testing.assert_array_equal(
       experience.final_observ[len(finals):],
       np.broadcast_to(finals[0], experience.final_observ[len(finals):].shape))
@@ -137,19 +137,19 @@ def test_large_batches_have_room_for_whole_chunks():
   assert spec.steps == 293 and spec.rows == spec.sequences == 2055
 
 
-@pytest.mark.parametrize("num_envs, amount, max_length", [
+@pytest.mark.parametrize("num_envs, num_episodes, max_length", [
     (3, 3, 4), (3, 7, 5), (1, 4, 1), (4, 5, 205)])
-def test_episodes_of_all_lengths_fit(num_envs, amount, max_length):
-  spec = rollout.episodes(num_envs, amount, max_length)
-  assert sum(spec.quota) == amount
-  assert spec.steps == -(-amount // num_envs) * max_length
-  assert spec.rows == chunks.padded_rows(amount * max_length)
-  assert spec.sequences == chunks.padded_rows(amount)
+def test_episodes_of_all_lengths_fit(num_envs, num_episodes, max_length):
+  spec = rollout.episodes(num_envs, num_episodes, max_length)
+  assert sum(spec.quota) == num_episodes
+  assert spec.steps == -(-num_episodes // num_envs) * max_length
+  assert spec.rows == chunks.padded_rows(num_episodes * max_length)
+  assert spec.sequences == chunks.padded_rows(num_episodes)
   for seed in range(3):
     transitions = _play(spec.quota, max_length, np.random.default_rng(seed))
     _check(spec, transitions)
     experience = _flatten(spec, transitions)
-    assert experience.last[experience.valid].sum() == amount
+    assert experience.last[experience.valid].sum() == num_episodes
 
 
 def test_longest_episodes_fill_the_batch():
@@ -160,11 +160,12 @@ def test_longest_episodes_fill_the_batch():
   assert experience.valid.sum() == spec.rows == 15
 
 
-@pytest.mark.parametrize("amount, num_envs, expected", [
+@pytest.mark.parametrize("num_episodes, num_envs, expected", [
     (3, 3, (1, 1, 1)), (7, 3, (3, 2, 2)), (8, 3, (3, 3, 2)), (5, 1, (5,)),
     (2, 3, (1, 1, 0))])
-def test_shares_of_episodes_differ_by_one_at_most(amount, num_envs, expected):
-  assert rollout.shares(amount, num_envs) == expected
+def test_shares_of_episodes_differ_by_one_at_most(
+    num_episodes, num_envs, expected):
+  assert rollout.shares(num_episodes, num_envs) == expected
 
 
 def test_every_sequence_ends_with_its_own_true_successor():
