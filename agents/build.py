@@ -25,7 +25,7 @@ from agents.environments.workers import pool
 from agents.networks import composite
 from agents.networks import convolutional
 from agents.networks import feed_forward
-from agents.networks import torso
+from agents.networks import torso as torso_lib
 from agents.ops import random
 from agents.simulation import evaluator
 from agents.simulation import in_graph_batch_env
@@ -198,35 +198,39 @@ def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
       random.stream(config.seed, "policy"))
   value = feed_forward.feed_forward_value(
       config.network, random.stream(config.seed, "value"))
-  cores = [core(config, observation_space, name) for name in (
+  torsos = [torso(config, observation_space, name) for name in (
       ["core"] if config.network.share_core else ["policy", "value"])]
   algorithm_type = algorithm_type or algorithm_class(config.algorithm)
   return algorithm_type(
       config.algorithm, observation_space,
-      models.Networks(policy, value, cores[0], cores[-1]), config.seed,
+      models.Networks(policy, value, torsos[0], torsos[-1]), config.seed,
       config.network.frame_stack)
 
 
-def core(config: config_lib.Config, observation_space: gymnasium.Space,
-         name: str) -> torso.Torso:
+def torso(config: config_lib.Config, observation_space: gymnasium.Space,
+          name: str) -> torso_lib.Torso | None:
   """Builds the layers between observations and a network's hidden layers.
 
   Args:
     config: Configuration of the run.
-    observation_space: Space of the observations.
+    observation_space: Observation space.
     name: Prefix of the variables' names.
+  Returns:
+    The layers, or None if plain vectors need none.
   """
-  network, cell = config.network, None
-  encoders = [convolutional.make(
+  network = config.network
+  convolutions = [convolutional.make(
       network.conv, network, random.stream(config.seed, f"{name} {index}"),
       f"{name}_image_{index}")
-              for index, leaf in enumerate(spaces.leaves(observation_space))
-              if leaf.is_image]
+                  for index, leaf in enumerate(spaces.leaves(observation_space))
+                  if leaf.is_image]
   if network.recurrent:
-    cell = torso.cell(
+    return torso_lib.RecurrentTorso(convolutions, torso_lib.cell(
         network.recurrent, network.recurrent_units,
-        random.stream(config.seed, f"{name} cell"), f"{name}_cell")
-  return torso.Torso(encoders, cell)
+        random.stream(config.seed, f"{name} cell"), f"{name}_cell"))
+  if convolutions or network.frame_stack > 1:
+    return torso_lib.Torso(convolutions)
+  return None
 
 
 def learner(config: config_lib.Config, env: batch_env.BatchEnv
@@ -263,7 +267,7 @@ def learning_device(config: config_lib.Config,
   if config.device == "cpu" or not gpus:
     return "CPU:0"
   if config.device == "gpu" or cost_model.gpu_pays(
-      config, observation_space, memory(config).rows):
+      config, observation_space, rollout_spec(config).rows):
     return "GPU:0"
   return "CPU:0"
 
@@ -281,10 +285,10 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None
   return trainer_lib.Trainer(
       algorithm, in_graph_batch_env.InGraphBatchEnv(env), evaluator.Evaluator(
           in_graph_batch_env.InGraphBatchEnv(eval_env(config, workers)),
-          algorithm, explore=False), memory(config))
+          algorithm, explore=False), rollout_spec(config))
 
 
-def memory(config: config_lib.Config) -> rollout.Memory:
+def rollout_spec(config: config_lib.Config) -> rollout.RolloutSpec:
   """Returns size and layout of the batch that one update learns from.
 
   Args:

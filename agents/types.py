@@ -1,7 +1,8 @@
-"""The shapes that travel through the graph. T: steps, B: environments."""
+"""Tuples of tensors that modules exchange. T: steps, B: environments."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from typing import NamedTuple
 
@@ -13,59 +14,88 @@ class Transition(NamedTuple):
 
   observ: tf.Tensor  # [B, ...], before the action.
   action: tf.Tensor  # [B, ...] float32 or int64, as sampled (not clipped).
-  reward: tf.Tensor  # [B] float32, as the environment gave it.
+  reward: tf.Tensor  # [B] float32, unnormalized.
   terminated: tf.Tensor  # [B] bool, no future reward exists.
-  truncated: tf.Tensor  # [B] bool, time limit: reward would go on.
+  truncated: tf.Tensor  # [B] bool, time limit: future reward exists.
   next_observ: tf.Tensor  # [B, ...], true successor, never a reset.
-  valid: tf.Tensor  # [B] bool, false where the environment waited or failed.
-  # [E, ...], of T steps: those of `next_observ` where an episode ended.
-  final_observ: Any = ()
+  valid: tf.Tensor  # [B] bool, false if the environment waited or failed.
+  final_observ: Any = ()  # [E, ...], rows of `next_observ` that end episodes.
+
+
+class FrameIndices(tf.experimental.ExtensionType):
+  """Observations that consist of several frames, each of them stored once.
+
+  `tf.nest` treats it as one tensor of shape [N, stack, ...].
+  """
+
+  frames: tf.Tensor  # [F, ...]
+  index: tf.Tensor  # [N, stack] int32, positions in `frames`, the latest last.
+
+  @property
+  def shape(self) -> tf.TensorShape:
+    """Shape of the observations, [N, stack, ...]."""
+    return self.index.shape + self.frames.shape[1:]
+
+  def gather_frames(self) -> tf.Tensor:
+    """Returns the observations as one tensor of shape [N, stack, ...]."""
+    return tf.gather(self.frames, self.index)
+
+
+def map_tensors(function: Callable[[tf.Tensor], tf.Tensor], data: Any) -> Any:
+  """Selects or reshapes the rows of all tensors of a structure.
+
+  Args:
+    function: Maps a tensor of shape [N, ...] to another one.
+    data: Structure of tensors and `FrameIndices`; the frames of the latter stay
+      the same.
+  """
+  return tf.nest.map_structure(
+      lambda leaf: (FrameIndices(leaf.frames, function(leaf.index))
+                    if isinstance(leaf, FrameIndices) else function(leaf)),
+      data)
 
 
 class Segments(NamedTuple):
-  """S sequences of T steps, which a policy that remembers needs as a whole."""
+  """S sequences of T steps, which recurrent policies learn from as a whole."""
 
-  first: tf.Tensor  # [S, T] bool, where an episode begins, but at T = 0.
-  state: tf.Tensor  # [S, size], what was remembered before; zeros: nothing.
+  first: tf.Tensor  # [S, T] bool, an episode begins with this step and T > 0.
+  state: tf.Tensor  # [S, size], of the cells before the first step.
 
 
 class Experience(NamedTuple):
-  """Sequences of steps, one after the other, and padding up to N rows.
+  """The batch of one update: sequences of steps, and padding up to N rows.
 
-  A sequence is an episode or the part of one that a memory holds.
+  Sequences follow one another. A sequence is an episode, or the part of one
+  that the batch contains.
   """
 
-  observ: tf.Tensor  # [N, ...], before the action.
+  observ: Any  # [N, ...] tensor or `FrameIndices`, before the action.
   action: tf.Tensor  # [N, ...] float32 or int64, as sampled (not clipped).
-  reward: tf.Tensor  # [N] float32, as the environment gave it.
+  reward: tf.Tensor  # [N] float32, unnormalized.
   terminated: tf.Tensor  # [N] bool, no future reward exists.
   truncated: tf.Tensor  # [N] bool, time limit.
   valid: tf.Tensor  # [N] bool, false in the padding.
-  last: tf.Tensor  # [N] bool, of its sequence.
-  sequence: tf.Tensor  # [N] int32, counts up from 0.
-  final_observ: tf.Tensor  # [S, ...], true successor of each sequence's end.
-  # Where each step has kept its place, step T * s + t is segment s's t-th one,
-  # and those that are not valid may be anywhere; otherwise ().
+  last: tf.Tensor  # [N] bool, the last step of its sequence.
+  sequence: tf.Tensor  # [N] int32, number of the sequence, from 0.
+  final_observ: Any  # [S, ...], true successor of each sequence's last step.
+  # `Segments` if every step kept its place: row T * s + t is step t of segment
+  # s, and invalid steps can be anywhere. Otherwise ().
   segments: Any = ()
-  # [F, ...] of pictures, and where steps are of several frames, else ().
-  # Observations are then numbers of these, [N, frame_stack] and
-  # [S, frame_stack] int32.
-  frames: Any = ()
 
 
 class PolicyState(NamedTuple):
-  """What a policy remembers of B episodes, nothing or zeros as they begin."""
+  """What a policy keeps between the steps of B running episodes."""
 
-  recent: Any = ()  # Their last observations, see `parts.frames`.
-  cell: Any = ()  # [B, size], of a recurrent cell.
+  recent: Any = ()  # `frame_stack.Recent`, the last observations.
+  cell: Any = ()  # [B, size], state of recurrent cells; zeros at the beginning.
 
 
 NOTHING = PolicyState()
 
 
 class Carry(NamedTuple):
-  """What one step of the simulation hands to the next."""
+  """State of the simulation between two rollouts."""
 
-  observ: tf.Tensor  # [B, ...], to act on.
-  clock: tf.Tensor  # [] int64, batched steps so far; counts random numbers.
-  state: Any = NOTHING  # What the policy remembers of the running episodes.
+  observ: tf.Tensor  # [B, ...], for the next actions.
+  step_counter: tf.Tensor  # [] int64, batched steps so far; seeds the noise.
+  state: Any = NOTHING  # State of the policy in the running episodes.

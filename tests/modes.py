@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 
-def _as_it_is(function):
+def _eager(function):
   return function
 
 
@@ -17,13 +17,13 @@ def _compiled(function):
 
 
 # Parametrizes `prepare`, which a test applies to the function it calls.
-policy_and_value = pytest.mark.parametrize(
-    "prepare", [_as_it_is, _compiled], ids=["eager", "compiled"])
+eager_and_compiled = pytest.mark.parametrize(
+    "prepare", [_eager, _compiled], ids=["eager", "compiled"])
 
 
 # The same, where XLA takes seconds.
 compiled_slowly = pytest.mark.parametrize("prepare", [
-    _as_it_is, pytest.param(_compiled, marks=pytest.mark.slow)],
+    _eager, pytest.param(_compiled, marks=pytest.mark.slow)],
     ids=["eager", "compiled"])
 
 

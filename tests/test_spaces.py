@@ -86,7 +86,7 @@ def test_leaves_state_the_offset_of_each_part():
           column[row], np.asarray(_part(value, leaf)).astype(leaf.dtype))
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_graph_unpacks_the_same_parts(prepare):
   _, array = _filled()
   leaves = spaces.leaves(_NESTED)
@@ -97,7 +97,7 @@ def test_graph_unpacks_the_same_parts(prepare):
     np.testing.assert_array_equal(part, column)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_pack_inverts_unpack(prepare):
   space = gym.Dict({"a": _BOX, "b": gym.Discrete(3), "c": gym.MultiBinary(2)})
   dtype, _ = spaces.dtype(space, acting=True)

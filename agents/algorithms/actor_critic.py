@@ -1,8 +1,7 @@
-"""What algorithms that learn a policy and a value have in common."""
+"""Base class of algorithms with a policy and a value function."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import gymnasium
@@ -11,135 +10,162 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import types
-from agents.algorithms import chunks
+from agents.algorithms import deprecated
 from agents.algorithms import minibatches
 from agents.algorithms import models
-from agents.networks import observation_encoder
-from agents.ops import loops
+from agents.algorithms import recurrent_model
+from agents.algorithms import torso_model
+from agents.networks import frame_encoder
+from agents.networks import torso
 from agents.ops import masked
 from agents.ops import random
 from agents.simulation import frame_stack as frame_stack_lib
 
 
-class ActorCritic:
-  """All of an algorithm but how it learns, which is for `learn` to say.
+class ActorCritic(deprecated.EarlierNames):
+  """Acts, and keeps networks and normalization; subclasses define `learn`.
 
-  docs/extending.md has an example.
+  docs/extending.md contains an example.
 
   Args:
     config: Hyper-parameters.
-    observation_space: Of any kind that `agents.spaces` can keep.
-    networks: Of policy and value, not built yet.
-    seed: Seed of everything random.
-    frame_stack: How many observations networks see at a time.
+    observation_space: Space that `agents.spaces` supports.
+    networks: Policy and value, not built yet.
+    seed: Seed of all random numbers.
+    frame_stack: Number of observations that the policy sees at a time.
+  Attributes:
+    config: Hyper-parameters.
+    distribution: Distribution over actions.
+    observation_encoder: Encodes and normalizes observations.
+    model: Computes parameters of the policy, and values.
+    weights: Trainable variables of all networks.
+    extra_variables: Other variables for checkpoints, such as the optimizer's.
   """
 
   def __init__(self, config: config_lib.Algorithm,
                observation_space: gymnasium.Space, networks: models.Networks,
                seed: int, frame_stack: int = 1):
     self.config = config
-    self.head = networks.policy.head
-    self.features = observation_encoder.ObservationEncoder(
+    self.distribution = networks.policy.distribution
+    self.observation_encoder = frame_encoder.make(
         observation_space, config.normalize_observ, config.observ_clip,
-        frame_stack, by_frames=bool(config.segment_length))
-    self.model = models.make(self.features, networks)
-    self.weights = networks.weights  # As they are trained.
-    self.others: list[Any] = []  # Variables to be kept, as of an optimizer.
+        frame_stack, frame_indices=bool(config.segment_length))
+    self.model = _model(self.observation_encoder, networks)
+    self.weights = networks.weights
+    self.extra_variables: list[Any] = []
     self._act_seed = random.stream(seed, "act")
 
-  def noise(self, clock: tf.Tensor, amount: int) -> tf.Tensor:
-    """Random numbers to sample actions by.
+  def noise(self, step_counter: tf.Tensor, num_envs: int) -> tf.Tensor:
+    """Returns random numbers for sampling actions.
 
     Args:
-      clock: Counter of the random numbers, int64.
-      amount: Number of environments.
+      step_counter: Batched steps so far, int64; seeds the random numbers.
+      num_envs: Number of environments.
     Returns:
-      Noise of shape [amount, ...].
+      Noise of shape [num_envs, ...].
     """
-    return self.head.noise(amount, random.key(self._act_seed, clock))
+    return self.distribution.noise(
+        num_envs, random.key(self._act_seed, step_counter))
 
-  def initial_state(self, amount: int) -> types.PolicyState:
-    """What is remembered where `amount` episodes begin: zeros or nothing."""
-    stack, size = self.features.stack, self.model.size
+  def initial_state(self, num_envs: int) -> types.PolicyState:
+    """Returns the policy's state at the start of episodes.
+
+    Args:
+      num_envs: Number of environments.
+    """
+    stack, size = self.observation_encoder.stack, self.model.size
     return types.PolicyState(
-        frame_stack_lib.nothing(self.features.example, amount, stack)
+        frame_stack_lib.initial_recent(
+            self.observation_encoder.example, num_envs, stack)
         if stack else (),
-        tf.zeros([amount, size]) if size else ())
+        tf.zeros([num_envs, size]) if size else ())
 
   def act(self, observ: tf.Tensor, state: types.PolicyState,
           noise: tf.Tensor | None) -> tuple[tf.Tensor, types.PolicyState]:
-    """Choose actions.
+    """Selects actions.
 
     Args:
       observ: Observations of shape [N, ...].
-      state: What is remembered of these episodes.
-      noise: To sample by, of shape [N, ...]; None for the distribution's mode.
+      state: State of the policy in these episodes.
+      noise: Random numbers of shape [N, ...] to sample with; None selects the
+        mode of the distribution.
     Returns:
       Actions of shape [N, ...], not clipped to the space, and the next state.
     """
     recent, cell = state
     if recent:
-      observ, recent = frame_stack_lib.stack(observ, recent)
+      observ, recent = frame_stack_lib.stack_frames(observ, recent)
     parameters, cell = self.model.act(observ, cell)
     state = types.PolicyState(recent, cell)
     if noise is None:
-      return self.head.mode(parameters), state
-    return self.head.sample(parameters, noise), state
+      return self.distribution.mode(parameters), state
+    return self.distribution.sample(parameters, noise), state
 
-  def learn_in_parts(self, memory: types.Experience, clock: tf.Tensor,
-                     progress: tf.Tensor) -> Iterator[
-                         tuple[dict[str, tf.Tensor], tf.Tensor] | None]:
-    """Learn in one part, unless an algorithm has several graph calls for it.
+  def encode(self, observ: tf.Tensor) -> tf.Tensor:
+    """Returns normalized vectors without images, [N, D].
 
     Args:
-      memory, clock, progress: See `learn`.
-    Yields:
-      None between the calls, and at last what `learn` returns.
+      observ: Observations of shape [N, ...].
     """
-    yield self.learn(memory, clock, progress)  # type: ignore[attr-defined]
+    return self.observation_encoder(observ)
 
-  def values(self, memory: types.Experience) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the values of each step's state and of its true successor, [N].
+  def values(self, batch: types.Experience) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns values of states and of their true successors, each [N].
+
+    Args:
+      batch: Tensors of shape [N, ...].
     """
-    value, final_value = self.model.values(memory)
+    value, final_value = self.model.values(batch)
     next_value = tf.where(
-        memory.last, tf.gather(final_value, memory.sequence),
+        batch.last, tf.gather(final_value, batch.sequence),
         tf.roll(value, -1, 0))
     return value, next_value
 
-  def update_features(self, memory: types.Experience
-                      ) -> dict[str, tf.Tensor]:
-    """Add a memory's observations to the moments, and say what these are."""
-    moments = self.features.moments
-    if not moments:
+  def update_normalization(self, batch: types.Experience
+                           ) -> dict[str, tf.Tensor]:
+    """Adds the batch's observations to the moments and returns metrics.
+
+    Args:
+      batch: Tensors of shape [N, ...].
+    """
+    encoder = self.observation_encoder
+    if not encoder.moments:
       return {}
-    observ, look = memory.observ, models.look(memory)
-    if self.features.stack:
-      observ = observ[:, -1]  # Each frame once.
-    batch = minibatches.everything(observ, memory.valid)
-    def clipped(chunk):
-      observ, weight = chunk
-      return masked.mean(self.features.clipped(look(observ)), weight)
-    metrics = {"observ_clipped": chunks.total(
-        clipped, (batch.data, batch.weight), batch.amount)}
-    def update(index, state):
-      observ, seen = chunks.take((batch.data, batch.weight > 0), index)
-      self.features.update(look(observ), seen)
-      return state
-    loops.repeat(batch.amount, update, ())
-    return {**metrics, "observ_mean": tf.reduce_mean(moments.mean),
-            "observ_std": tf.reduce_mean(moments.std)}
+    observations = minibatches.minibatch(
+        batch.observ, masked.weight(batch.valid))
+    clipped = observations.sum(lambda observ, weight: masked.mean(
+        encoder.clipped(observ), weight))
+    def update(observ, weight):
+      encoder.update(observ, weight > 0)
+      return ()
+    observations.sum(update)
+    return {"observ_clipped": clipped,
+            "observ_mean": tf.reduce_mean(encoder.moments.mean),
+            "observ_std": tf.reduce_mean(encoder.moments.std)}
 
   def variables(self) -> dict[str, Any]:
-    """Return all that a checkpoint must hold, by name."""
-    moments = self.features.moments
-    variables = [*self.weights, *self.others,
+    """Returns all variables of a checkpoint, by name."""
+    moments = self.observation_encoder.moments
+    variables = [*self.weights, *self.extra_variables,
                  *(moments.variables if moments else [])]
     named = {getattr(v, "path", v.name): v for v in variables}
     assert len(named) == len(variables), "Two variables share a name."
     return named
 
   def assign(self, values: dict[str, np.ndarray]):
-    """Set all variables."""
+    """Sets all variables.
+
+    Args:
+      values: Arrays by the names of `variables`.
+    """
     for name, variable in self.variables().items():
       variable.assign(values[name])
+
+
+def _model(encoder: Any, networks: models.Networks) -> Any:
+  """Returns the model that networks need."""
+  if isinstance(networks.policy_torso, torso.RecurrentTorso):
+    return recurrent_model.RecurrentModel(encoder, networks)
+  if networks.policy_torso:
+    return torso_model.TorsoModel(encoder, networks)
+  return models.FeedForward(encoder, networks)

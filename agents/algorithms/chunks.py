@@ -1,87 +1,135 @@
-"""Work on arrays that are only partly filled, in chunks of one size.
+"""Gradient accumulation: large batches are processed in chunks of equal size.
 
-Compiled code wants shapes that never change. Going through a large array chunk
-by chunk, only as far as it is filled, makes the time follow what is in it.
+Only batches of more than `MAX_ROWS` rows use this module. Compiled programs
+need static shapes, so arrays have room for the longest rollout. A loop over
+the chunks stops after the last filled one, which makes the time of an update
+proportional to the number of steps that were collected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from typing import NamedTuple
 
 import tensorflow as tf
 
+from agents import types
 from agents.ops import loops
+from agents.ops import masked
 
-_SIZE = 512  # Rows; enough for matrix products at full speed.
-_SMALL = 2048  # Rows that are not worth splitting.
+MAX_ROWS = 2048  # Batches up to this size are not split.
+_CHUNK_ROWS = 512  # Enough for matrix products at full speed.
 
 
-def whole(rows: int) -> int:
-  """Return the least number, at least `rows`, that is split without a rest."""
-  amount = _amount(rows)
-  return amount * -(-rows // amount)
+class ChunkedMinibatch(NamedTuple):
+  """A `minibatches.Minibatch` of K chunks with C rows each."""
+
+  samples: Any  # Structure of tensors of shape [K, C, ...].
+  weight: tf.Tensor  # [K, C] float32, sums to one.
+  num_chunks: tf.Tensor  # Chunks with at least one valid row; the first ones.
+
+  def sum(self, function: Callable[[Any, tf.Tensor], Any]) -> Any:
+    """See `minibatches.Minibatch.sum`."""
+    return sum_chunks(lambda chunk: function(*chunk),
+                      (self.samples, self.weight), self.num_chunks)
+
+
+def split_minibatch(samples: Any, weight: tf.Tensor) -> ChunkedMinibatch:
+  """Splits a minibatch into chunks.
+
+  Args:
+    samples: Structure of tensors of shape [N, ...].
+    weight: Float tensor of shape [N], zero in the padding at the end.
+  Returns:
+    The chunks. The last one is padded with rows of weight zero.
+  """
+  rows = weight.shape[0]
+  padding = padded_rows(rows) - rows
+  if padding:
+    indices = tf.pad(tf.range(rows), [[0, padding]])
+    samples = types.map_tensors(
+        lambda tensor: tf.gather(tensor, indices), samples)
+    weight = tf.pad(weight, [[0, padding]])
+  return ChunkedMinibatch(
+      split(samples), split(weight),
+      num_filled(masked.valid_length(weight > 0), rows + padding))
+
+
+def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
+             num_rows: tf.Tensor) -> tf.Tensor:
+  """Applies a function to the chunks of the first rows, at least one chunk.
+
+  Args:
+    function: Maps a chunk of shape [C, ...] to a float32 tensor [C, ...].
+    data: Tensor of shape [N, ...]; N is a result of `padded_rows`.
+    num_rows: Number of rows to process.
+  Returns:
+    Tensor of shape [N, ...]; rows of unprocessed chunks are zero.
+  """
+  rows, chunks = data.shape[0], split(data)
+  shape = function(take(chunks, 0)).shape  # XLA removes this computation.
+  outputs = tf.TensorArray(
+      tf.float32, _num_chunks(rows), element_shape=shape)
+  outputs = loops.repeat(
+      num_filled(num_rows, rows),
+      lambda index, outputs: outputs.write(
+          index, function(take(chunks, index))), outputs)
+  return tf.reshape(outputs.stack(), [rows, *shape[1:]])
+
+
+def sum_chunks(function: Callable[[Any], Any], data: Any,
+               num_chunks: tf.Tensor) -> Any:
+  """Sums the results of a function over the first chunks, at least one.
+
+  Args:
+    function: Maps a chunk of shape [C, ...] to a structure of tensors.
+    data: Structure of tensors of shape [K, C, ...].
+    num_chunks: Number of chunks to process, up to K.
+  """
+  return loops.repeat(
+      num_chunks - 1,
+      lambda index, result: tf.nest.map_structure(
+          tf.add, result, function(take(data, index + 1))),
+      function(take(data, 0)))
+
+
+def padded_rows(rows: int) -> int:
+  """Rounds a number of rows up to a multiple of the number of chunks."""
+  num_chunks = _num_chunks(rows)
+  return num_chunks * -(-rows // num_chunks)
 
 
 def split(data: Any) -> Any:
-  """Reshape tensors of shape [N, ...] to K chunks of C rows, [K, C, ...].
+  """Reshapes tensors of shape [N, ...] to K chunks of C rows, [K, C, ...].
 
   Args:
-    data: Structure of tensors; N comes from `whole`.
+    data: Structure of tensors; N is a result of `padded_rows`.
   """
-  return tf.nest.map_structure(lambda tensor: tf.reshape(
-      tensor, [_amount(tensor.shape[0]), -1, *tensor.shape[1:]]), data)
+  return types.map_tensors(lambda tensor: tf.reshape(
+      tensor, [_num_chunks(tensor.shape[0]), -1, *tensor.shape[1:]]), data)
 
 
-def filled(count: tf.Tensor, rows: int) -> tf.Tensor:
-  """Return how many chunks the first `count` of N `rows` fill or begin."""
-  size = rows // _amount(rows)
-  return (count + size - 1) // size
-
-
-def apply(function: Callable[[Any], tf.Tensor], data: Any, amount: tf.Tensor,
-          shape: tuple[int, ...] = ()) -> tf.Tensor:
-  """Apply a function to the first chunks, at least one; the rest is zero.
+def num_filled(num_rows: tf.Tensor, rows: int) -> tf.Tensor:
+  """Returns the number of chunks that contain any of the first `num_rows`.
 
   Args:
-    function: From a chunk, [C, ...], to a float32 tensor of shape [C, *shape].
-    data: Structure of tensors of shape [K, C, ...].
-    amount: Number of chunks, up to K.
-    shape: Of the function's result for one row.
-  Returns:
-    Tensor of shape [K, C, *shape].
+    num_rows: Integer tensor, at most `rows`.
+    rows: Number of rows of all chunks, N.
   """
-  most, size = tf.nest.flatten(data)[0].shape[:2]
-  if most == 1:
-    return function(take(data, 0))[None]  # Some of it is always filled.
-  results = loops.repeat(
-      amount,
-      lambda index, results: results.write(index, function(take(data, index))),
-      tf.TensorArray(tf.float32, most, element_shape=[size, *shape]))
-  return tf.ensure_shape(results.stack(), [most, size, *shape])
-
-
-def total(function: Callable[[Any], Any], data: Any, amount: tf.Tensor) -> Any:
-  """Sum what a function returns for each of the first chunks, at least one.
-
-  Args:
-    function: From a chunk, [C, ...], to a structure of tensors.
-    data: Structure of tensors of shape [K, C, ...].
-    amount: Number of chunks, up to K.
-  """
-  first = function(take(data, 0))
-  if tf.nest.flatten(data)[0].shape[0] == 1:
-    return first
-  return loops.repeat(
-      amount - 1,
-      lambda index, result: tf.nest.map_structure(
-          tf.add, result, function(take(data, index + 1))), first)
+  size = rows // _num_chunks(rows)
+  return (num_rows + size - 1) // size
 
 
 def take(data: Any, index: tf.Tensor | int) -> Any:
-  """Return one chunk."""
-  return tf.nest.map_structure(lambda tensor: tensor[index], data)
+  """Returns one chunk.
+
+  Args:
+    data: Structure of tensors of shape [K, C, ...].
+    index: Number of the chunk, below K.
+  """
+  return types.map_tensors(lambda tensor: tensor[index], data)
 
 
-def _amount(rows: int) -> int:
-  return 1 if rows <= _SMALL else -(-rows // _SIZE)
+def _num_chunks(rows: int) -> int:
+  return 1 if rows <= MAX_ROWS else -(-rows // _CHUNK_ROWS)

@@ -1,76 +1,103 @@
-"""What an update minimizes; numbers are those of Schulman et al. 2017."""
+"""The PPO objective; equation numbers are those of Schulman et al. 2017."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 from typing import NamedTuple
 
 import tensorflow as tf
 
 from agents import config as config_lib
-from agents.algorithms import kl_penalty
-from agents.algorithms import models
+from agents.algorithms import minibatches
 from agents.networks import composite
 from agents.ops import masked
 
+Losses = dict[str, tf.Tensor]
+
 
 class Samples(NamedTuple):
-  """What the loss is computed from. N: steps of a memory or of a part of it."""
+  """Inputs of the loss for N steps."""
 
-  observ: tf.Tensor  # [N, ...]
+  observ: Any  # [N, ...]
   action: tf.Tensor  # [N, ...], as sampled.
   policy: tf.Tensor  # [N, P] float32, parameters of the policy that acted.
   log_prob: tf.Tensor  # [N] float32, of the action under that policy.
   value: tf.Tensor  # [N] float32, before the update.
   advantage: tf.Tensor  # [N] float32
   value_target: tf.Tensor  # [N] float32
-  sequence: tf.Tensor  # [N] int32, number of the sequence it is from.
-  context: Any = ()  # What the model has to know of these steps.
+  sequence: tf.Tensor  # [N] int32, number of the step's sequence.
+  context: Any = ()  # `types.Segments` for recurrent models.
 
 
 class PPOLoss:
-  """Surrogate, KL penalty and cutoff, value error and entropy bonus.
+  """Clipped surrogate, value error and entropy bonus.
 
   Args:
     config: Hyper-parameters.
-    head: Distribution that the policy's outputs are parameters of.
-    model: From observations to parameters of the head and to values.
+    distribution: Distribution over actions.
+    model: Maps observations to parameters of the distribution and to values.
+  Attributes:
+    names: Names of the losses that `__call__` returns.
+    minibatch_names: Names of the losses that `bind` returns.
   """
 
   def __init__(self, config: config_lib.Algorithm,
-               head: composite.ActionDistribution,
-               model: models.FeedForward | models.Recurrent):
+               distribution: composite.ActionDistribution, model: Any):
     self._config = config
-    self._head = head
+    self._distribution = distribution
     self._model = model
-    self.penalty = kl_penalty.Penalty(
-        config.kl_penalty, config.kl_penalty_factor, config.kl_target)
-
-  @property
-  def names(self) -> list[str]:
-    """Names of the losses that `__call__` returns."""
-    clipped = self._config.clip_ratio is not None
-    return ["policy_loss", "value_loss", "entropy"] + (
+    clipped = config.clip_ratio is not None
+    self.names = ["policy_loss", "value_loss", "entropy"] + (
         ["clip_fraction"] if clipped else [])
+    self.minibatch_names: list[str] = []
 
-  def __call__(
-      self, samples: Samples, weight: tf.Tensor, kl_slope: tf.Tensor | None
-      ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-    """Return the loss of some steps, and what it is made of.
+  def bind(self, minibatch: minibatches.AnyMinibatch, num_sequences: int
+           ) -> tuple[minibatches.AnyMinibatch, Callable[..., Any], Losses]:
+    """Computes everything that depends on a minibatch as a whole.
 
     Args:
-      samples: Steps, [N].
-      weight: Of each step in all means, [N]; they sum to one over all steps of
-        the gradient step.
-      kl_slope: Derivative of the cutoff by the KL divergence of one step of
-        each sequence, [I]; None without a cutoff.
+      minibatch: Its samples are `Samples`.
+      num_sequences: Exclusive upper bound of the numbers of sequences.
+    Returns:
+      The minibatch with normalized advantages, the loss function for its rows
+      (see `__call__`), and losses of the whole minibatch.
+    """
+    if self._config.normalize_advantage:
+      advantage = masked.normalize(
+          minibatch.samples.advantage, minibatch.weight)
+      minibatch = minibatch._replace(
+          samples=minibatch.samples._replace(advantage=advantage))
+    return minibatch, self, {}
+
+  def __call__(self, samples: Samples, weight: tf.Tensor
+               ) -> tuple[tf.Tensor, Losses]:
+    """Returns the loss of some steps of a minibatch, and its terms.
+
+    Args:
+      samples: Tensors of shape [N, ...].
+      weight: Weight of each step in all means, [N]; the weights of all steps of
+        a minibatch sum to one.
+    """
+    parameters, value = self._model.policy_and_value(
+        samples.observ, samples.context)
+    return self.objective(parameters, value, samples, weight)
+
+  def objective(self, parameters: tf.Tensor, value: tf.Tensor,
+                samples: Samples, weight: tf.Tensor
+                ) -> tuple[tf.Tensor, Losses]:
+    """Returns the loss for outputs of the networks, and its terms.
+
+    Args:
+      parameters: Parameters of the policy, [N, P].
+      value: Values, [N], in units of scaled reward.
+      samples: Tensors of shape [N, ...].
+      weight: See `__call__`.
     """
     config = self._config
-    parameters, value = self._model.policy_and_value(samples.observ, samples.context)
     mean = functools.partial(masked.mean, weights=weight)
-
-    log_prob = self._head.log_prob(parameters, samples.action)
+    log_prob = self._distribution.log_prob(parameters, samples.action)
     ratio = tf.exp(log_prob - samples.log_prob)
     surrogate = ratio * samples.advantage  # Equation 6.
     if config.clip_ratio is not None:
@@ -83,25 +110,20 @@ class PPOLoss:
       near = samples.value + tf.clip_by_value(
           value - samples.value, -config.value_clip, config.value_clip)
       error = tf.maximum(error, tf.square(near - samples.value_target))
-
-    policy_loss, value_loss = -mean(surrogate), mean(error)
-    entropy = mean(self._head.entropy(parameters))
-    loss = (policy_loss + config.value_coef * value_loss
-            - config.entropy_coef * entropy)  # Equation 9.
-    kl = self._head.kl(samples.policy, parameters)
-    if config.kl_penalty:
-      loss += self.penalty.weight * mean(kl)  # Equation 8.
-    if kl_slope is not None:
-      slope = tf.gather(kl_slope, samples.sequence)
-      loss += tf.reduce_sum(tf.where(weight > 0, slope * kl, 0.0))
-    losses = {"policy_loss": policy_loss, "value_loss": value_loss,
-              "entropy": entropy}
+    losses = {"policy_loss": -mean(surrogate), "value_loss": mean(error),
+              "entropy": mean(self._distribution.entropy(parameters))}
+    loss = (losses["policy_loss"] + config.value_coef * losses["value_loss"]
+            - config.entropy_coef * losses["entropy"])  # Equation 9.
     if config.clip_ratio is not None:
       outside = tf.abs(ratio - 1) > config.clip_ratio
       losses["clip_fraction"] = mean(tf.cast(outside, tf.float32))
     return loss, losses
 
-  def kl(self, samples: Samples) -> tf.Tensor:
-    """Return each step's KL divergence, [N], of the present policy."""
-    parameters, _ = self._model.policy_and_value(samples.observ, samples.context)
-    return self._head.kl(samples.policy, parameters)
+  def finish(self, kl: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Adapts coefficients after an update, and returns metrics.
+
+    Args:
+      kl: Mean KL divergence from the policy before the update to the one
+        after it.
+    """
+    return {}

@@ -9,12 +9,12 @@ _SMALLEST, _LARGEST = 1e-6, 1e-2
 
 
 class LearningRateSchedule:
-  """Learning rate by schedule, or by how far updates move the policy.
+  """Changes the learning rate by progress or by the KL divergence of updates.
 
   Args:
     schedule: "constant", "linear" to zero over the budget, or "kl_adaptive".
     initial: Learning rate of the first update.
-    kl_target: KL divergence of one update that "kl_adaptive" holds.
+    kl_target: Desired KL divergence of one update for "kl_adaptive", in nats.
   """
 
   def __init__(self, schedule: str, initial: float, kl_target: float):
@@ -25,16 +25,21 @@ class LearningRateSchedule:
 
   @property
   def variables(self) -> list[tf.Variable]:
+    """Variables for checkpoints."""
     return [self._rate]
 
   def rate(self, progress: tf.Tensor) -> tf.Tensor:
-    """Return the rate when `progress`, in [0, 1], of the budget is done."""
+    """Returns the learning rate.
+
+    Args:
+      progress: Share of the step budget that is used, in [0, 1].
+    """
     if self._schedule == "linear":
       return self._rate * tf.maximum(0.0, 1.0 - progress)
     return tf.identity(self._rate)
 
   def adapt(self, kl: tf.Tensor):
-    """Shrink the rate after too large an update, grow it after a small one.
+    """Shrinks the rate after too large an update, grows it after a small one.
 
     Args:
       kl: Mean KL divergence from the policy before the update to the one

@@ -1,78 +1,109 @@
-"""What each gradient step of an epoch learns from."""
+"""Random minibatches of a batch of experience."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from typing import NamedTuple
 
 import tensorflow as tf
 
+from agents import types
 from agents.algorithms import chunks
 from agents.ops import masked
 from agents.ops import random
 
 
-class Batch(NamedTuple):
-  """Rows of one gradient step, in K chunks of C rows."""
+class Minibatch(NamedTuple):
+  """The rows that one gradient step learns from."""
 
-  data: Any  # Structure of tensors of shape [K, C, ...].
-  weight: tf.Tensor  # [K, C] float32, of each row in means over the batch.
-  amount: tf.Tensor  # Chunks that hold any, the first ones.
+  samples: Any  # Structure of tensors of shape [M, ...].
+  weight: tf.Tensor  # [M] float32, sums to one; zero for padding.
+
+  def sum(self, function: Callable[[Any, tf.Tensor], Any]) -> Any:
+    """Sums the results of a function over all rows.
+
+    Args:
+      function: Maps samples and their weights to a structure of sums over
+        these rows. A minibatch that does not fit calls it for each chunk.
+    """
+    return function(self.samples, self.weight)
+
+
+AnyMinibatch = Minibatch | chunks.ChunkedMinibatch
 
 
 class Minibatches(NamedTuple):
-  """Batches that every valid row is in exactly once."""
+  """Minibatches that contain every valid row exactly once."""
 
-  data: Any  # Structure of tensors of shape [N, ...].
-  rows: tf.Tensor  # [batches, M] int32, numbers of rows.
-  weight: tf.Tensor  # [batches, M] float32, of these rows.
-  amount: tf.Tensor  # Batches that hold any rows, the first ones.
+  samples: Any  # Structure of tensors of shape [N, ...].
+  rows: tf.Tensor  # [minibatches, M] int32, indices of rows.
+  weight: tf.Tensor  # [minibatches, M] float32, of these rows.
+  num_minibatches: tf.Tensor  # Minibatches with valid rows; the first ones.
 
-  def take(self, index: tf.Tensor) -> Batch:
-    """Return one batch."""
-    # Compiled anew for each index, were that an argument and no gather here.
+  def take(self, index: tf.Tensor) -> AnyMinibatch:
+    """Returns one minibatch."""
+    # XLA compiles `rows[index]` once for each value of an argument `index`.
     rows, weight = tf.gather(self.rows, index), tf.gather(self.weight, index)
-    data = tf.nest.map_structure(
-        lambda tensor: tf.gather(tensor, rows), self.data)
-    return Batch(chunks.split(data), chunks.split(weight), chunks.filled(
-        masked.count(weight > 0), rows.shape[0]))
+    return minibatch(types.map_tensors(
+        lambda tensor: tf.gather(tensor, rows), self.samples), weight)
 
 
 class FullBatch(NamedTuple):
-  """All rows as the only batch."""
+  """All rows as the only minibatch."""
 
-  batch: Batch
-  amount: int = 1
+  minibatch: AnyMinibatch
+  num_minibatches: int = 1
 
-  def take(self, index: tf.Tensor) -> Batch:
-    """Return the batch, whatever the index."""
-    return self.batch
+  def take(self, index: tf.Tensor) -> AnyMinibatch:
+    """Returns the minibatch, for every index."""
+    return self.minibatch
 
 
-def deal(data: Any, valid: tf.Tensor, size: int | None, key: tf.Tensor
-         ) -> Minibatches | FullBatch:
-  """Deal the valid rows into random minibatches.
+def shuffle_split(samples: Any, valid: tf.Tensor, size: int | None,
+                  key: tf.Tensor) -> Minibatches | FullBatch:
+  """Splits the valid rows randomly into minibatches.
 
   Args:
-    data: Structure of tensors of shape [N, ...].
+    samples: Structure of tensors of shape [N, ...].
     valid: Bool tensor of shape [N], true in front and false behind.
-    size: Rows of a minibatch; the last one may have less. None: all.
+    size: Rows of a minibatch; the last one may have fewer. None: all rows.
     key: Random key of shape [2].
   """
   if size is None:
-    return FullBatch(everything(data, valid))
-  rows = valid.shape[0]
-  order = random.permutation(rows, key, first=valid)
-  order = tf.where(valid, order, order[0])  # Padding as harmless as any row.
-  order, counts = (
-      tf.pad(tf.reshape(tf.pad(tensor, [[0, -rows % size]]), [-1, size]),
-             [[0, 0], [0, chunks.whole(size) - size]])
-      for tensor in (order, valid))
-  return Minibatches(data, order, masked.weight(counts, axis=1),
-                     (masked.count(valid) + size - 1) // size)
+    return FullBatch(minibatch(samples, masked.weight(valid)))
+  rows = random.permutation(valid.shape[0], key, first=valid)
+  rows = tf.where(valid, rows, rows[0])  # Padding repeats a valid row.
+  rows, counts = (
+      tf.reshape(tf.pad(tensor, [[0, -valid.shape[0] % size]]), [-1, size])
+      for tensor in (rows, valid))
+  return Minibatches(samples, rows, masked.weight(counts, axis=1),
+                     (masked.valid_length(valid) + size - 1) // size)
 
 
-def everything(data: Any, valid: tf.Tensor) -> Batch:
-  """Return all rows as one batch."""
-  return Batch(chunks.split(data), chunks.split(masked.weight(valid)),
-               chunks.filled(masked.extent(valid), valid.shape[0]))
+def minibatch(samples: Any, weight: tf.Tensor) -> AnyMinibatch:
+  """Returns rows as one minibatch, in chunks if they are too many.
+
+  Args:
+    samples: Structure of tensors of shape [M, ...].
+    weight: Result of `masked.weight`, [M]; zero in the padding at the end.
+  """
+  if weight.shape[0] > chunks.MAX_ROWS:
+    return chunks.split_minibatch(samples, weight)
+  return Minibatch(samples, weight)
+
+
+def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
+             num_rows: tf.Tensor) -> tf.Tensor:
+  """Applies a function to the first `num_rows` of N rows.
+
+  Args:
+    function: Maps a tensor of shape [M, ...] to a float32 tensor [M, ...].
+    data: Tensor of shape [N, ...].
+    num_rows: Rows that are needed; the results of others are arbitrary.
+  Returns:
+    Tensor of shape [N, ...].
+  """
+  if data.shape[0] > chunks.MAX_ROWS:
+    return chunks.map_rows(function, data, num_rows)
+  return function(data)

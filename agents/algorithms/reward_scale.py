@@ -1,4 +1,4 @@
-"""Rewards of a size that networks learn from."""
+"""Reward scaling."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from agents.networks import normalization
 
-_LEAST = {"return": 1e-8, "reward": 1e-2}  # Rewards may all be the same.
+_MIN_STD = {"return": 1e-8, "reward": 1e-2}  # For rewards without variance.
 
 
 class RewardScale:
@@ -15,40 +15,56 @@ class RewardScale:
   Args:
     by: "return" for the standard deviation of the value targets, so that the
       critic predicts normalized returns; "reward" for that of the rewards;
-      "none".
-    clip: Scaled rewards stay within +- this; None for no bound.
+      "none" for no scaling.
+    clip: Bound of the absolute value of scaled rewards; None for no bound.
   """
 
   def __init__(self, by: str, clip: float | None):
     self._by = by
     self._clip = clip
-    self._moments = (normalization.RunningMoments((), by) if by != "none" else None)
+    self._moments = (
+        normalization.RunningMoments((), by) if by != "none" else None)
 
   @property
   def variables(self) -> list[tf.Variable]:
+    """Variables for checkpoints."""
     return self._moments.variables if self._moments else []
 
   @property
   def std(self) -> tf.Tensor:
-    """What rewards are divided by, float32."""
+    """Divisor of the rewards, float32."""
     if not self._moments:
       return tf.constant(1.0)
     return tf.maximum(
-        tf.cast(self._moments.std, tf.float32), _LEAST[self._by])
+        tf.cast(self._moments.std, tf.float32), _MIN_STD[self._by])
 
   def __call__(self, reward: tf.Tensor) -> tf.Tensor:
-    """Scale and clip rewards of any shape."""
+    """Scales and clips rewards.
+
+    Args:
+      reward: Float tensor of any shape.
+    """
     scaled = reward / self.std
     if self._clip is None:
       return scaled
     return tf.clip_by_value(scaled, -self._clip, self._clip)
 
   def before_learning(self, reward: tf.Tensor, valid: tf.Tensor):
-    """Take notice of rewards of shape [N], where `valid`."""
+    """Adds rewards to the moments, if these are moments of rewards.
+
+    Args:
+      reward: Unnormalized rewards of shape [N].
+      valid: Bool tensor of shape [N]; other rows are ignored.
+    """
     if self._moments and self._by == "reward":
       self._moments.update(reward, valid)
 
   def after_learning(self, scaled_return: tf.Tensor, valid: tf.Tensor):
-    """Take notice of returns of scaled rewards, of shape [N], where `valid`."""
+    """Adds returns to the moments, if these are moments of returns.
+
+    Args:
+      scaled_return: Returns of scaled rewards, of shape [N].
+      valid: Bool tensor of shape [N]; other rows are ignored.
+    """
     if self._moments and self._by == "return":
       self._moments.update(scaled_return * self.std, valid)

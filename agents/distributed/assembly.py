@@ -78,5 +78,5 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None,
       algorithm, in_graph_batch_env.InGraphBatchEnv(train_env),
       evaluator.DistributedEvaluator(
           eval_env, algorithm, communicator, num_eval_envs),
-      build.memory(config), trainer_lib.Share(
+      build.rollout_spec(config), trainer_lib.Share(
           communicator, rows, config.num_envs, config.data_parallel))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
 
 from agents import types
-from agents.algorithms import minibatches
 from agents.algorithms import ppo
 from agents.distributed import collectives
 from agents.ops import loops
@@ -35,87 +33,87 @@ class SharedUpdatesPPO(ppo.BatchPPO):
     self._communicator = communicator
     def compiled(part):
       return tf.function(part, jit_compile=True, autograph=False)
-    self._dealing = compiled(self._batches)
-    self._learning = compiled(self._own_gradients)
-    self._applying = compiled(self._apply_all)
+    self._prepare = compiled(self.prepare)
+    self._split = compiled(self._shuffle_split)
+    self._share_gradients = compiled(self._own_gradients)
+    self._apply_total = compiled(self._apply_all)
+    self._finish = compiled(self.finish)
 
   @tf.function(autograph=False)
-  def learn(self, memory: types.Experience, clock: tf.Tensor,
+  def learn(self, batch: types.Experience, step_counter: tf.Tensor,
             progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-    """See `BatchPPO`."""
-    begin, _, end = self._parts
-    begun = begin(memory, progress)
-    passed = loops.repeat(
-        self.config.update_epochs, lambda epoch, passed: self._pass(
-            memory, begun.samples, clock, epoch, passed), begun.passed)
-    return end(memory, begun, passed)
+    """See `BatchPPO.learn`."""
+    update = self._prepare(batch, progress)
+    state = loops.repeat(
+        self.config.update_epochs, lambda epoch, state: self.epoch(
+            batch, update.samples, step_counter, epoch, state), update.state)
+    return self._finish(batch, update, state)
 
-  def learn_in_parts(self, memory: types.Experience, clock: tf.Tensor,
-                     progress: tf.Tensor) -> Iterator[
-                         tuple[dict[str, tf.Tensor], tf.Tensor] | None]:
-    """In one, as machines can't give up an update but together."""
-    yield self.learn(memory, clock, progress)
-
-  def _pass(self, memory: types.Experience, samples: Any, clock: tf.Tensor,
-            epoch: tf.Tensor, passed: Any) -> Any:
-    advantage, value, batches, amount = self._dealing(
-        memory, samples, clock, epoch, passed)
-    def learn_batch(index, sums):
-      own, losses = self._learning(memory, batches, index)
+  def epoch(self, batch: types.Experience, samples: Any,
+            step_counter: tf.Tensor, epoch: tf.Tensor, state: ppo.EpochState
+            ) -> ppo.EpochState:
+    """See `BatchPPO.epoch`."""
+    advantage, value, split = self._split(
+        batch, samples, step_counter, epoch, state)
+    def update(index, sums):
+      own, losses = self._share_gradients(batch, split, index)
       total = self._communicator.all_reduce(own)
-      return self._applying(total, losses, sums)
-    sums = loops.repeat(amount, learn_batch, passed.sums)
-    return type(passed)(advantage, value, sums)
+      return self._apply_total(total, losses, sums)
+    sums = loops.repeat(split.num_minibatches, update, state.sums)
+    return ppo.EpochState(advantage, value, sums)
 
-  def _batches(self, *args):
-    advantage, value, dealt = self._deal(*args)
-    return advantage, value, dealt.batches, tf.convert_to_tensor(dealt.amount)
-
-  def _own_gradients(self, memory: types.Experience, batches: Any,
+  def _own_gradients(self, batch: types.Experience, split: Any,
                      index: tf.Tensor
                      ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-    """Return gradients and losses of this machine's share in one vector, and
-    what is known of the whole minibatch."""
-    batch = self.model.dealt(batches, memory).take(index)
-    batch, losses, slope = self._prepare(memory, batch)
-    gradients, parts = self._gradients(share(
-        batch, self._communicator.rank, self._communicator.world_size), slope)
+    """Returns gradients and loss terms of this machine's share as one vector,
+    and losses of the whole minibatch."""
+    minibatch, loss, losses = self._loss.bind(
+        split.take(index), batch.final_observ.shape[0])
+    gradients, terms = self._gradients(loss, share(
+        minibatch, self._communicator.rank,
+                         self._communicator.world_size))
     return tf.concat([tf.reshape(tensor, [-1]) for tensor in (
-        *gradients, *(parts[name] for name in self._objective.names))],
+        *gradients, *(terms[name] for name in self._loss.names))],
                      0), losses
 
   def _apply_all(self, total: tf.Tensor, losses: dict[str, tf.Tensor],
                  sums: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    """Takes a gradient step by the sum of all machines' vectors."""
     shapes = [tuple(weight.shape) for weight in self.weights]
-    shapes += [()] * len(self._objective.names)
+    shapes += [()] * len(self._loss.names)
     sizes = [int(tf.TensorShape(shape).num_elements()) for shape in shapes]
     tensors = [tf.reshape(part, shape) for part, shape in zip(
         tf.split(total, sizes), shapes, strict=True)]
     gradients = tensors[:len(self.weights)]
-    parts = dict(zip(
-        self._objective.names, tensors[len(gradients):], strict=True))
-    return ppo.added(sums, {**losses, **parts, **self._apply(gradients)})
+    terms = dict(zip(
+        self._loss.names, tensors[len(gradients):], strict=True))
+    return tf.nest.map_structure(
+        tf.add, sums, {**losses, **terms, **self._apply(gradients)})
 
 
-def share(batch: minibatches.Batch, index: int, amount: int
-          ) -> minibatches.Batch:
-  """Return one machine's share of a minibatch, with the weights of the whole.
+def share(minibatch: Any, index: int, amount: int) -> Any:
+  """Returns one machine's share of a minibatch, with the original weights.
 
   Args:
-    batch: Of K chunks, each of C steps, or of S segments one after the other.
-    index: Of the machine.
-    amount: Of machines.
+    minibatch: Tensors of shape [M, ...], or [K, C, ...] in chunks. Its rows are
+      steps, or steps of S segments one after the other.
+    index: Number of the machine.
+    amount: Number of machines.
   """
-  segments = getattr(batch.data, "context", ())
-  units = segments.first.shape[1] if isinstance(
-      segments, types.Segments) else batch.weight.shape[1]
+  axis = minibatch.weight.shape.rank - 1
+  segments = getattr(minibatch.samples, "context", ())
+  units = segments.first.shape[0] if isinstance(
+      segments, types.Segments) else minibatch.weight.shape[axis]
   places = tf.range(-(-units // amount)) * amount + index
   def take(tensor):
-    chunks, rows = tensor.shape[:2]
-    split = tf.reshape(tensor, [chunks, units, rows // units,
-                                *tensor.shape[2:]])
-    taken = tf.gather(split, tf.minimum(places, units - 1), axis=1)
-    return tf.reshape(taken, [chunks, -1, *tensor.shape[2:]])
-  data, weight = tf.nest.map_structure(take, (batch.data, batch.weight))
-  there = tf.repeat(places < units, batch.weight.shape[1] // units)
-  return batch._replace(data=data, weight=tf.where(there, weight, 0.0))
+    chunks, rows = tensor.shape[:axis], tensor.shape[axis]
+    split = tf.reshape(tensor, [*chunks, units, rows // units,
+                                *tensor.shape[axis + 1:]])
+    taken = tf.gather(split, tf.minimum(places, units - 1), axis=axis)
+    return tf.reshape(taken, [*chunks, -1, *tensor.shape[axis + 1:]])
+  samples, weight = types.map_tensors(
+      take, (minibatch.samples, minibatch.weight))
+  mine = tf.repeat(
+      places < units, minibatch.weight.shape[axis] // units)
+  return minibatch._replace(
+      samples=samples, weight=tf.where(mine, weight, 0.0))

@@ -43,7 +43,7 @@ class DistributedTrainer(trainer.Trainer):
     algorithm: Acts and learns.
     train_env: Environments of this machine to learn from.
     evaluator: Plays this machine's share of the evaluations.
-    memory: Size and layout of the batch of all machines.
+    rollout_spec: Size and layout of the batch of all machines.
     share: This machine's part of the run.
 
   The attribute `stop_elsewhere` is whether another machine was asked to stop.
@@ -52,8 +52,8 @@ class DistributedTrainer(trainer.Trainer):
   def __init__(self, algorithm: trainer.Algorithm,
                train_env: in_graph_batch_env.InGraphBatchEnv,
                evaluator: evaluator_lib.DistributedEvaluator,
-               memory: rollout.Memory, share: Share):
-    super().__init__(algorithm, train_env, evaluator, memory)
+               rollout_spec: rollout.RolloutSpec, share: Share):
+    super().__init__(algorithm, train_env, evaluator, rollout_spec)
     self.fingerprint = b""  # Metrics of the latest epoch.
     self.collecting_seconds: list[float] = []  # One number per machine.
     self.stop_elsewhere = False
@@ -66,17 +66,17 @@ class DistributedTrainer(trainer.Trainer):
 
   def collect(self, carry: types.Carry) -> simulate.Simulation:
     """See `Trainer.collect`."""
-    rows, memory = self._share.rows, self.memory
+    rows, spec = self._share.rows, self.rollout_spec
     local = carry._replace(observ=carry.observ[rows], state=(
         tf.nest.map_structure(lambda tensor: tensor[rows], carry.state)))
-    if memory.quota is None:
+    if spec.quota is None:
       simulation = simulate.simulate(
-          self.train_env, self._actor, local, memory.steps, explore=True)
+          self.train_env, self._actor, local, spec.steps, explore=True)
       return gather.gather_simulations(
-          self._communicator, simulation, carry, memory.steps)
+          self._communicator, simulation, carry, spec.steps)
     simulation, _ = simulate.simulate_episodes(
-        self.train_env, self._actor, local, memory.steps, explore=True,
-        episodes_left=tf.constant(memory.quota[rows]))
+        self.train_env, self._actor, local, spec.steps, explore=True,
+        episodes_left=tf.constant(spec.quota[rows]))
     return gather.gather_simulations(
         self._communicator, simulation, carry, None)
 

@@ -179,10 +179,10 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
       **states}
   if sampled:
     distributions = getattr(
-        getattr(algorithm, "head", None), "noise_kinds", None)
+        getattr(algorithm, "distribution", None), "noise_kinds", None)
     if distributions is None:
       raise config_lib.ConfigError(
-          f"--actions sampled: {config.algorithm.type} has no `head` with "
+          f"--actions sampled: {config.algorithm.type} has no `distribution` with "
           "`noise_kinds`, the distributions of the noise. Use --actions mean.")
     inputs["noise"] = signature.noise_field(distributions)
   outputs = {

@@ -1,4 +1,4 @@
-"""What every distribution over actions has."""
+"""Base class of distributions over actions."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import tensorflow as tf
 
 
 class ActionDistribution:
-  """From a network's last layer to a distribution over actions.
+  """Maps outputs of a policy network to distributions over actions.
 
-  A head reads `size` numbers for each state, the distribution's parameters. A
-  policy makes them by `parameters` of its outputs and of free variables, which
-  are the same for all states; both begin as the head says.
+  A state's distribution has `size` parameters. `parameters` computes them from
+  the outputs of the network and from free variables, which do not depend on
+  the state.
 
   Args:
-    shape: Of an action.
-    initial_outputs: What a new network should give, nearly, for any state.
+    shape: Shape of an action.
+    initial_outputs: Outputs that a new network should have for every state.
     initial_free: Initial values of the free variables.
-    noise_size: Random numbers to sample one action by.
+    noise_size: Number of random numbers for sampling one action.
   """
 
   noise_kind = "normal"
@@ -35,60 +35,99 @@ class ActionDistribution:
 
   @property
   def noise_kinds(self) -> tuple[tuple[str, int], ...]:
-    """What noise is made of, one after the other: distributions and sizes.
+    """Names and sizes of the concatenated distributions of the noise.
 
-    They are called "normal" (of mean 0 and std 1), "uniform" (from 0 to 1),
-    "gumbel" and "exponential" (of scale 1).
+    The names are "normal" (mean 0, std 1), "uniform" (0 to 1), "gumbel" and
+    "exponential" (scale 1).
     """
     return ((self.noise_kind, self.noise_size),)
 
   def parameters(self, outputs: tf.Tensor, free: tf.Tensor) -> tf.Tensor:
-    """Parameters of shape [N, size].
+    """Returns parameters of shape [N, size].
 
     Args:
-      outputs: Of the network, of shape [N, len(initial_outputs)].
-      free: Of shape [len(initial_free)].
+      outputs: Outputs of the network, of shape [N, len(initial_outputs)].
+      free: Free variables, of shape [len(initial_free)].
     """
     return outputs
 
   def distribution(self, parameters: tf.Tensor) -> Any:
-    """Distribution over flat actions for parameters of shape [..., size]."""
+    """Returns a TensorFlow Probability distribution over flat actions.
+
+    Args:
+      parameters: Tensor of shape [..., size].
+    """
     raise NotImplementedError
 
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
-    """Best known actions, of shape [N, *shape]."""
+    """Returns the most probable actions, of shape [N, *shape].
+
+    Args:
+      parameters: Tensor of shape [N, size].
+    """
     raise NotImplementedError
 
-  def noise(self, amount: int, key: tf.Tensor) -> tf.Tensor:
-    """Random numbers for so many samples, of shape [amount, noise_size]."""
+  def noise(self, num_actions: int, key: tf.Tensor) -> tf.Tensor:
+    """Returns random numbers of shape [num_actions, noise_size].
+
+    Args:
+      num_actions: Number of actions to sample.
+      key: Random key of shape [2].
+    """
     raise NotImplementedError
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-    """Actions of shape [N, *shape] by noise of shape [N, noise_size]."""
+    """Returns actions of shape [N, *shape].
+
+    Args:
+      parameters: Tensor of shape [N, size].
+      noise: Random numbers of shape [N, noise_size].
+    """
     raise NotImplementedError
 
   def log_prob(self, parameters: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
-    """Log density or probability of actions [N, *shape], of shape [N]."""
+    """Returns log densities or log probabilities, of shape [N].
+
+    Args:
+      parameters: Tensor of shape [N, size].
+      action: Actions of shape [N, *shape].
+    """
     distribution = self.distribution(parameters)
     flat = tf.reshape(action, [-1, *distribution.event_shape])
     return distribution.log_prob(flat)
 
   def entropy(self, parameters: tf.Tensor) -> tf.Tensor:
-    """Entropy in nats, of shape [...]; differential if actions are."""
+    """Returns the (differential) entropy in nats, of shape [...].
+
+    Args:
+      parameters: Tensor of shape [..., size].
+    """
     return self.distribution(parameters).entropy()
 
   def kl(self, parameters: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
-    """KL divergence from one distribution to another, of shape [...]."""
+    """Returns the KL divergence from one distribution to another, [...].
+
+    Args:
+      parameters: Parameters of the first distribution, [..., size].
+      other: Parameters of the second distribution, [..., size].
+    """
     return self.distribution(parameters).kl_divergence(
         self.distribution(other))
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
-    """Mean over the dimensions, of shape [...].
+    """Returns the standard deviation, as a mean over the dimensions, [...].
 
-    Numbers span [-1, 1] where they are bounded; choices are one-hot vectors.
+    Bounded numbers span [-1, 1]; choices count as one-hot vectors.
+
+    Args:
+      parameters: Tensor of shape [..., size].
     """
     raise NotImplementedError
 
   def saturation(self, action: tf.Tensor) -> tf.Tensor:
-    """Share of the dimensions that the environment clips, of shape [N]."""
+    """Returns the share of dimensions that the environment clips, [N].
+
+    Args:
+      action: Actions of shape [N, *shape].
+    """
     return tf.zeros(tf.shape(action)[:1])

@@ -17,95 +17,113 @@ from agents.ops import random
 
 ActionDistribution = action_distribution.ActionDistribution
 
-_OF_BOXES = {
+_BOX_DISTRIBUTIONS = {
     "gaussian": continuous.Gaussian,
     "squashed_gaussian": continuous.SquashedGaussian,
     "beta": continuous.Beta}
 
 
 class Product(action_distribution.ActionDistribution):
-  """Independent distributions over the parts of actions, which are bytes.
+  """Independent distributions over the leaves of a composite space.
+
+  Actions are vectors of bytes.
 
   Args:
     space: Dict or Tuple of actions.
-    config: What the distributions are.
+    config: Kind and initial parameters of the distributions.
   """
 
   def __init__(self, space: gymnasium.Space, config: config_lib.Network):
     self._leaves = spaces.leaves(space, acting=True)
-    self._heads = [make(leaf.space, config) for leaf in self._leaves]
+    self._factors = [make(leaf.space, config) for leaf in self._leaves]
+    self._sizes = [factor.size for factor in self._factors]
     super().__init__(
         (sum(leaf.num_bytes for leaf in self._leaves),),
-        np.concatenate([part.initial_outputs for part in self._heads]),
-        np.concatenate([part.initial_free for part in self._heads]),
-        sum(part.noise_size for part in self._heads))
+        np.concatenate([factor.initial_outputs for factor in self._factors]),
+        np.concatenate([factor.initial_free for factor in self._factors]),
+        sum(factor.noise_size for factor in self._factors))
 
   @property
   def noise_kinds(self) -> tuple[tuple[str, int], ...]:
-    return tuple(kind for part in self._heads for kind in part.noise_kinds)
+    """See `ActionDistribution.noise_kinds`."""
+    return tuple(
+        kind for factor in self._factors for kind in factor.noise_kinds)
 
   def parameters(self, outputs: tf.Tensor, free: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.parameters`."""
     outputs = tf.split(
-        outputs, [part.initial_outputs.size for part in self._heads], -1)
-    free = tf.split(free, [part.initial_free.size for part in self._heads])
+        outputs, [factor.initial_outputs.size for factor in self._factors], -1)
+    free = tf.split(
+        free, [factor.initial_free.size for factor in self._factors])
     return tf.concat([
-        part.parameters(*arguments)
-        for part, *arguments in zip(self._heads, outputs, free)], -1)
+        factor.parameters(*arguments)
+        for factor, *arguments in zip(self._factors, outputs, free)], -1)
 
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.mode`."""
     return packing.pack([
-        part.mode(own) for part, own in self._each(parameters)])
+        factor.mode(own) for factor, own in self._split(parameters)])
 
-  def noise(self, amount: int, key: tf.Tensor) -> tf.Tensor:
-    keys = tf.unstack(random.split(key, len(self._heads)))
-    return tf.concat([part.noise(amount, own) for part, own in zip(
-        self._heads, keys)], -1)
+  def noise(self, num_actions: int, key: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.noise`."""
+    keys = tf.unstack(random.split(key, len(self._factors)))
+    return tf.concat([factor.noise(num_actions, own) for factor, own in zip(
+        self._factors, keys)], -1)
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-    noises = tf.split(noise, [part.noise_size for part in self._heads], -1)
+    """See `ActionDistribution.sample`."""
+    noises = tf.split(
+        noise, [factor.noise_size for factor in self._factors], -1)
     return packing.pack([
-        part.sample(own, noise)
-        for (part, own), noise in zip(self._each(parameters), noises)])
+        factor.sample(own, noise)
+        for (factor, own), noise in zip(self._split(parameters), noises)])
 
   def log_prob(self, parameters: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.log_prob`."""
     actions = packing.unpack(action, self._leaves)
     return tf.add_n([
-        part.log_prob(own, action)
-        for (part, own), action in zip(self._each(parameters), actions)])
+        factor.log_prob(own, action)
+        for (factor, own), action in zip(self._split(parameters), actions)])
 
   def entropy(self, parameters: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.entropy`."""
     return tf.add_n([
-        part.entropy(own) for part, own in self._each(parameters)])
+        factor.entropy(own) for factor, own in self._split(parameters)])
 
   def kl(self, parameters: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.kl`."""
     return tf.add_n([
-        part.kl(first, second) for (part, first), (_, second) in zip(
-            self._each(parameters), self._each(other))])
+        factor.kl(first, second) for (factor, first), (_, second) in zip(
+            self._split(parameters), self._split(other))])
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
-    return tf.add_n([part.std(own) for part, own in self._each(parameters)]
-                    ) / len(self._heads)
+    """See `ActionDistribution.std`."""
+    return tf.add_n([
+        factor.std(own) for factor, own in self._split(parameters)
+    ]) / len(self._factors)
 
   def saturation(self, action: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.saturation`."""
     actions = packing.unpack(action, self._leaves)
-    return tf.add_n([part.saturation(own) for part, own in zip(
-        self._heads, actions)]) / len(self._heads)
+    return tf.add_n([factor.saturation(own) for factor, own in zip(
+        self._factors, actions)]) / len(self._factors)
 
-  def _each(self, parameters: tf.Tensor) -> list[tuple[ActionDistribution, tf.Tensor]]:
-    """Return every part with its own parameters."""
-    sizes = [part.size for part in self._heads]
-    return list(zip(self._heads, tf.split(parameters, sizes, -1)))
+  def _split(self, parameters: tf.Tensor
+             ) -> list[tuple[ActionDistribution, tf.Tensor]]:
+    """Returns every factor with its own parameters."""
+    return list(zip(self._factors, tf.split(parameters, self._sizes, -1)))
 
 
 def make(space: gymnasium.Space, config: config_lib.Network | None = None
          ) -> ActionDistribution:
-  """Return the head for an action space.
+  """Returns the distribution for an action space.
 
   Args:
-    space: That `spaces.dtype` supports.
-    config: What the distributions over numbers are; None for the default.
+    space: Space that `spaces.dtype` supports.
+    config: Kind and initial parameters of distributions over numbers; None for
+      the defaults.
   Raises:
-    ConfigError: If such distributions need bounds that the space has not.
+    ConfigError: If the distribution needs bounds and the space has none.
   """
   config = config or config_lib.Network()
   if spaces.composite(space):
@@ -123,4 +141,4 @@ def make(space: gymnasium.Space, config: config_lib.Network | None = None
         f"`network.action_distribution` can be '{kind}' only if all actions "
         f"are bounded, and {space} is not; set it to 'gaussian', or bound the "
         "space.")
-  return _OF_BOXES[kind](space, config)
+  return _BOX_DISTRIBUTIONS[kind](space, config)

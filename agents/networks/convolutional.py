@@ -1,4 +1,4 @@
-"""Convolutional networks, from images to features."""
+"""Convolutional networks that map images to features."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ import tensorflow as tf
 from agents import config as config_lib
 from agents.networks import feed_forward
 
-_SMALLEST = 36  # Pixels from which each layer of Nature has a whole kernel.
+_MIN_SIDE = 36  # Pixels; smaller images do not fill a kernel of each layer.
 
 
 class _Conv(keras.layers.Layer):
-  """A convolution without padding, as one product of matrices.
+  """Computes a convolution without padding as one matrix product.
 
-  On a CPU, XLA takes some four times as long for its own and their gradients.
+  On a CPU, XLA's own convolutions and their gradients take about four times as
+  long.
 
   Args:
-    filters: Channels of the result.
-    size: Of the square kernel, a multiple of the stride.
-    stride: Of the result, in pixels.
-    initializer: Of the kernel.
+    filters: Number of output channels.
+    size: Side of the square kernel, a multiple of the stride, in pixels.
+    stride: Stride in pixels.
+    initializer: Initializer of the kernel.
     name: Prefix of the variables' names.
   """
 
@@ -33,6 +34,7 @@ class _Conv(keras.layers.Layer):
     self._initializer = initializer
 
   def build(self, shape):
+    """Creates the variables for images of a shape."""
     self._kernel = self.add_weight(
         shape=(self._size, self._size, shape[-1], self._filters),
         name="kernel", initializer=self._initializer)
@@ -40,27 +42,27 @@ class _Conv(keras.layers.Layer):
         shape=(self._filters,), name="bias", initializer="zeros")
 
   def call(self, images: tf.Tensor) -> tf.Tensor:
-    """Map images of shape [N, H, W, C] to [N, H', W', filters]."""
+    """Maps images of shape [N, H, W, C] to [N, H', W', filters]."""
     stride, channels = self._stride, images.shape[-1]
     steps = self._size // stride
     rows, columns = (
         (pixels - self._size) // stride + 1 for pixels in images.shape[1:3])
-    # Blocks of stride x stride pixels, of which a kernel covers whole ones.
-    high, wide = rows + steps - 1, columns + steps - 1
+    # A kernel covers steps x steps blocks of stride x stride pixels.
+    height, width = rows + steps - 1, columns + steps - 1
     blocks = tf.reshape(
-        images[:, :high * stride, :wide * stride],
-        [-1, high, stride, wide, stride, channels])
+        images[:, :height * stride, :width * stride],
+        [-1, height, stride, width, stride, channels])
     blocks = tf.reshape(tf.transpose(blocks, [0, 1, 3, 2, 4, 5]),
-                        [-1, high, wide, stride * stride * channels])
-    covered = tf.concat([
+                        [-1, height, width, stride * stride * channels])
+    windows = tf.concat([
         blocks[:, row:row + rows, column:column + columns]
         for row in range(steps) for column in range(steps)], -1)
     kernel = tf.transpose(tf.reshape(
         self._kernel, [steps, stride, steps, stride, channels, -1]),
         [0, 2, 1, 3, 4, 5])
     result = tf.matmul(
-        tf.reshape(covered, [-1, covered.shape[-1]]),
-        tf.reshape(kernel, [covered.shape[-1], self._filters]))
+        tf.reshape(windows, [-1, windows.shape[-1]]),
+        tf.reshape(kernel, [windows.shape[-1], self._filters]))
     return tf.reshape(
         result + self._bias, [-1, rows, columns, self._filters])
 
@@ -86,11 +88,15 @@ class Nature(keras.Model):
     self._dense = _dense(self.units, config, seed + 3)
 
   def call(self, images: tf.Tensor) -> tf.Tensor:
-    """Map images of shape [N, H, W, C], in [0, 1], to [N, units]."""
-    if min(images.shape[1:3]) < _SMALLEST:
+    """Maps images of shape [N, H, W, C], in [0, 1], to [N, units].
+
+    Raises:
+      ConfigError: If the images are too small.
+    """
+    if min(images.shape[1:3]) < _MIN_SIDE:
       raise config_lib.ConfigError(
-          f"`network.conv` can be 'nature' only for images of {_SMALLEST} x "
-          f"{_SMALLEST} pixels or more; set it to 'impala'. Received: "
+          f"`network.conv` can be 'nature' only for images of {_MIN_SIDE} x "
+          f"{_MIN_SIDE} pixels or more; set it to 'impala'. Received: "
           f"{images.shape[1]} x {images.shape[2]}.")
     for layer in self._stack:
       images = tf.nn.relu(layer(images))
@@ -120,18 +126,18 @@ class Impala(keras.Model):
     self._dense = _dense(self.units, config, seed + 15)
 
   def call(self, images: tf.Tensor) -> tf.Tensor:
-    """Map images of shape [N, H, W, C], in [0, 1], to [N, units]."""
+    """Maps images of shape [N, H, W, C], in [0, 1], to [N, units]."""
     for first, *pairs in self._stages:
       images = self._pool(first(_padded(images)))
-      for one, other in (pairs[:2], pairs[2:]):
-        inner = one(_padded(tf.nn.relu(images)))
-        images += other(_padded(tf.nn.relu(inner)))
+      for conv_a, conv_b in (pairs[:2], pairs[2:]):
+        inner = conv_a(_padded(tf.nn.relu(images)))
+        images += conv_b(_padded(tf.nn.relu(inner)))
     return self._dense(_flat(tf.nn.relu(images)))
 
 
 def make(kind: str, config: config_lib.Network, seed: int, name: str
          ) -> Nature | Impala:
-  """Return the network that `config.Network.conv` names.
+  """Returns a convolutional network.
 
   Args:
     kind: "nature" or "impala".

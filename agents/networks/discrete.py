@@ -1,7 +1,4 @@
-"""Distributions over choices, which are counted from 0.
-
-Parameters are logits.
-"""
+"""Distributions over choices, numbered from 0; parameters are logits."""
 
 from __future__ import annotations
 
@@ -18,14 +15,14 @@ from agents.ops import random
 
 tfd = tfp.distributions
 
-_NEVER = -1e9  # A logit. Infinite ones have gradients that aren't finite.
+_IMPOSSIBLE = -1e9  # Logit; gradients of infinite ones are not finite.
 
 
 class Categorical(action_distribution.ActionDistribution):
-  """One of `space.n` choices.
+  """Distribution over `space.n` choices.
 
   Args:
-    space: Discrete actions.
+    space: Space of actions.
   """
 
   noise_kind = "gumbel"
@@ -34,28 +31,35 @@ class Categorical(action_distribution.ActionDistribution):
     super().__init__((), np.zeros(int(space.n)), np.zeros(0), int(space.n))
 
   def distribution(self, parameters: tf.Tensor) -> Any:
+    """See `ActionDistribution.distribution`."""
     return tfd.Categorical(logits=parameters)
 
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.mode`."""
     return tf.argmax(parameters, -1)
 
-  def noise(self, amount: int, key: tf.Tensor) -> tf.Tensor:
-    return _gumbel([amount, self.noise_size], key)
+  def noise(self, num_actions: int, key: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.noise`."""
+    return _gumbel([num_actions, self.noise_size], key)
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-    # The largest logit plus Gumbel noise is a sample (Gumbel 1954).
+    """See `ActionDistribution.sample`."""
+    # The argmax of logits plus Gumbel noise is a sample (Gumbel 1954).
     return tf.argmax(parameters + noise, -1)
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.std`."""
     probability = tf.nn.softmax(parameters)
     return tf.reduce_mean(tf.sqrt(probability * (1 - probability)), -1)
 
 
 class MultiCategorical(action_distribution.ActionDistribution):
-  """Several independent choices, each with as many logits as the widest.
+  """Distribution over several independent choices.
+
+  Every choice has the number of logits of the largest one.
 
   Args:
-    space: MultiDiscrete actions.
+    space: Space of actions.
   """
 
   noise_kind = "gumbel"
@@ -67,36 +71,41 @@ class MultiCategorical(action_distribution.ActionDistribution):
     super().__init__(space.nvec.shape, np.zeros(size), np.zeros(0), size)
 
   def distribution(self, parameters: tf.Tensor) -> Any:
+    """See `ActionDistribution.distribution`."""
     return tfd.Independent(
         tfd.Categorical(logits=self._logits(parameters)), 1)
 
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.mode`."""
     best = tf.argmax(self._logits(parameters), -1)
     return tf.reshape(best, [-1, *self.shape])
 
-  def noise(self, amount: int, key: tf.Tensor) -> tf.Tensor:
-    return _gumbel([amount, self.noise_size], key)
+  def noise(self, num_actions: int, key: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.noise`."""
+    return _gumbel([num_actions, self.noise_size], key)
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.sample`."""
     return self.mode(parameters + noise)
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.std`."""
     probability = tf.nn.softmax(self._logits(parameters))
     return tf.reduce_sum(
         tf.sqrt(probability * (1 - probability)), [-2, -1]
     ) / self._possible.sum()
 
   def _logits(self, parameters: tf.Tensor) -> tf.Tensor:
-    """Of shape [..., dimensions, choices]."""
+    """Returns logits of shape [..., dimensions, choices]."""
     shape = tf.concat([tf.shape(parameters)[:-1], self._possible.shape], 0)
-    return tf.where(self._possible, tf.reshape(parameters, shape), _NEVER)
+    return tf.where(self._possible, tf.reshape(parameters, shape), _IMPOSSIBLE)
 
 
 class Bernoulli(action_distribution.ActionDistribution):
-  """Independent choices of 0 or 1.
+  """Distribution over several independent bits.
 
   Args:
-    space: MultiBinary actions.
+    space: Space of actions.
   """
 
   noise_kind = "uniform"
@@ -106,23 +115,28 @@ class Bernoulli(action_distribution.ActionDistribution):
     super().__init__(space.shape, np.zeros(size), np.zeros(0), size)
 
   def distribution(self, parameters: tf.Tensor) -> Any:
+    """See `ActionDistribution.distribution`."""
     return tfd.Independent(tfd.Bernoulli(parameters, dtype=tf.int64), 1)
 
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.mode`."""
     return self._unflatten(parameters > 0)
 
-  def noise(self, amount: int, key: tf.Tensor) -> tf.Tensor:
-    return random.uniform([amount, self.noise_size], key)
+  def noise(self, num_actions: int, key: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.noise`."""
+    return random.uniform([num_actions, self.noise_size], key)
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.sample`."""
     return self._unflatten(noise < tf.sigmoid(parameters))
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
+    """See `ActionDistribution.std`."""
     probability = tf.sigmoid(parameters)
     return tf.reduce_mean(tf.sqrt(probability * (1 - probability)), -1)
 
-  def _unflatten(self, chosen: tf.Tensor) -> tf.Tensor:
-    return tf.reshape(tf.cast(chosen, tf.int64), [-1, *self.shape])
+  def _unflatten(self, bits: tf.Tensor) -> tf.Tensor:
+    return tf.reshape(tf.cast(bits, tf.int64), [-1, *self.shape])
 
 
 def _gumbel(shape: list[int], key: tf.Tensor) -> tf.Tensor:

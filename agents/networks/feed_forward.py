@@ -15,10 +15,10 @@ class FeedForward(keras.Model):
   """Hidden layers and an output layer.
 
   Args:
-    layers: Units of each hidden layer, where these are our own.
+    layers: Units of each hidden layer; not used by a custom class of layers.
     config: Kind, activation and initializer of the hidden layers.
-    output_initializer: Of the output layer's weights.
-    output_bias: The output layer's initial bias, one for each unit.
+    output_initializer: Initializer of the output layer's kernel.
+    output_bias: Initial bias of the output layer, one number for each unit.
     seed: Seed of the initial weights.
     name: Prefix of the variables' names.
   """
@@ -42,69 +42,89 @@ class FeedForward(keras.Model):
         bias_initializer=keras.initializers.Constant(output_bias)))
 
   def call(self, features: tf.Tensor) -> tf.Tensor:
-    """Map features of shape [N, D] to [N, outputs]."""
+    """Maps features of shape [N, D] to [N, outputs]."""
     for layer in self._layers_in_order:
       features = layer(features)
     return features
 
 
 class Policy(FeedForward):
-  """From features [N, D] to the parameters [N, head.size] of a head.
+  """Maps features [N, D] to parameters of a distribution, [N, P].
 
   Args:
-    head: Distribution over actions.
+    distribution: Distribution over actions.
     config: Layers, activation and initial weights.
     seed: Seed of the initial weights.
   """
 
-  def __init__(self, head: action_distribution.ActionDistribution, config: config_lib.Network,
-               seed: int):
+  def __init__(self, distribution: action_distribution.ActionDistribution,
+               config: config_lib.Network, seed: int):
     super().__init__(
         config.policy_layers, config, policy_output(config, seed),
-        head.initial_outputs, seed, "policy")
-    self.head = head
+        distribution.initial_outputs, seed, "policy")
+    self.distribution = distribution
     self._free = tf.zeros([0])
-    if head.initial_free.size:
+    if distribution.initial_free.size:
       self._free = self.add_weight(
-          shape=head.initial_free.shape, name="log_std",
-          initializer=keras.initializers.Constant(head.initial_free))
+          shape=distribution.initial_free.shape, name="log_std",
+          initializer=keras.initializers.Constant(distribution.initial_free))
 
   def call(self, features: tf.Tensor) -> tf.Tensor:
-    return self.head.parameters(super().call(features), self._free)
+    """Maps features of shape [N, D] to parameters of shape [N, P]."""
+    return self.distribution.parameters(super().call(features), self._free)
 
 
 def feed_forward_value(config: config_lib.Network, seed: int) -> keras.Model:
-  """Value network, from features [N, D] to values [N, 1]."""
-  seed_of_output = seed + len(config.value_layers)
-  if config.initializer == "glorot":
-    output = keras.initializers.GlorotUniform(seed_of_output)
-  else:
-    output = keras.initializers.Orthogonal(1.0, seed=seed_of_output)
+  """Returns a value network that maps features [N, D] to values [N, 1].
+
+  Args:
+    config: Layers, activation and initializer.
+    seed: Seed of the initial weights.
+  """
+  output = hidden(
+      config.initializer, seed + len(config.value_layers), gain=1.0)
   return FeedForward(
       config.value_layers, config, output, np.zeros(1), seed, "value")
 
 
 def own_hidden(config: config_lib.Network) -> type[keras.Model]:
-  """Return the user's class of hidden layers.
+  """Returns the user's class of hidden layers.
 
+  Args:
+    config: Name and arguments of the class.
   Raises:
-    ConfigError: If there is none, or it does not take its arguments.
+    ConfigError: If the class does not exist or does not accept its arguments.
   """
   return class_loader.find_class(
       "network.hidden", config.hidden, keras.Model,
       arguments=["seed", "name", *config.hidden_kwargs])
 
 
-def hidden(initializer: str, seed: int) -> keras.initializers.Initializer:
-  """Orthogonal (Saxe et al. 2014), or uniform (Glorot and Bengio 2010)."""
+def hidden(initializer: str, seed: int, gain: float = 2 ** 0.5
+           ) -> keras.initializers.Initializer:
+  """Returns the initializer of hidden layers.
+
+  Args:
+    initializer: "orthogonal" (Saxe et al. 2014) or "glorot" (Glorot and Bengio
+      2010).
+    seed: Seed of the initial weights.
+    gain: Scale of orthogonal weights.
+  """
   if initializer == "glorot":
     return keras.initializers.GlorotUniform(seed)
-  return keras.initializers.Orthogonal(2 ** 0.5, seed=seed)
+  return keras.initializers.Orthogonal(gain, seed=seed)
 
 
 def policy_output(config: config_lib.Network, seed: int
-                   ) -> keras.initializers.Initializer:
-  """Small weights, so that actions begin near the middle of their range."""
+                  ) -> keras.initializers.Initializer:
+  """Returns the initializer of the policy's output layer.
+
+  Its weights are small, so first actions lie near the middle of their range.
+
+  Args:
+    config: Layers and scale of the weights.
+    seed: Seed of the initial weights.
+  """
   seed += len(config.policy_layers)
   factor = config.init_output_factor
   if config.initializer == "glorot":

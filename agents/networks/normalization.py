@@ -1,4 +1,4 @@
-"""Streaming moments as graph variables."""
+"""Running moments as variables of the graph."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import tensorflow as tf
 
 
 class RunningMoments:
-  """Mean and standard deviation of everything seen so far (Chan et al. 1979).
+  """Mean and standard deviation of all samples so far (Chan et al. 1979).
 
-  Sums are float64: counts beyond 2^24 don't fit float32. Nothing changes
-  between two updates, so a policy stays what it was while it collects.
+  Sums are float64, because float32 cannot count beyond 2^24. Moments only
+  change during updates, so the policy is constant during a rollout.
 
   Args:
     shape: Shape of one sample.
     name: Prefix of the variables' names.
+  Attributes:
+    count: Number of samples, float64.
+    mean: Mean, of shape `shape`.
+    squares: Sum of squared deviations from the mean, of shape `shape`.
   """
 
   def __init__(self, shape: tuple[int, ...], name: str):
@@ -22,21 +26,27 @@ class RunningMoments:
                          name=f"{name}/{suffix}")
     self.count = variable((), "count")
     self.mean = variable(shape, "mean")
-    self.squares = variable(shape, "squares")  # Sum of squared deviations.
+    self.squares = variable(shape, "squares")
 
   @property
   def variables(self) -> list[tf.Variable]:
+    """Variables for checkpoints."""
     return [self.count, self.mean, self.squares]
 
   @property
   def std(self) -> tf.Tensor:
     """Standard deviation, float64; one before the first update."""
-    seen = self.count > 0
-    variance = self.squares / tf.where(seen, self.count, 1.0)
-    return tf.where(seen, tf.sqrt(variance), 1.0)
+    updated = self.count > 0
+    variance = self.squares / tf.where(updated, self.count, 1.0)
+    return tf.where(updated, tf.sqrt(variance), 1.0)
 
   def update(self, samples: tf.Tensor, valid: tf.Tensor):
-    """Add those samples of shape [N, *shape] where `valid`, of shape [N]."""
+    """Adds samples.
+
+    Args:
+      samples: Tensor of shape [N, *shape].
+      valid: Bool tensor of shape [N]; other rows are ignored.
+    """
     samples = tf.cast(samples, tf.float64)
     mask = tf.reshape(tf.cast(valid, tf.float64),
                       [-1] + [1] * (samples.shape.rank - 1))
@@ -51,7 +61,12 @@ class RunningMoments:
     self.count.assign(count)
 
   def normalize(self, samples: tf.Tensor, clip: float) -> tf.Tensor:
-    """Shift and scale to mean 0 and std 1, then clip to [-clip, clip]."""
+    """Shifts and scales samples to mean 0 and std 1, then clips them.
+
+    Args:
+      samples: Float32 tensor of shape [N, *shape].
+      clip: Bound of the absolute value of the result.
+    """
     mean = tf.cast(self.mean, tf.float32)
     scale = tf.cast(1 / (self.std + 1e-8), tf.float32)
     return tf.clip_by_value((samples - mean) * scale, -clip, clip)

@@ -1,8 +1,11 @@
-"""From observations of any supported space to what networks see."""
+"""Encodes observations of any supported space as vectors."""
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
+from collections.abc import Sequence
 
 import gymnasium
 import numpy as np
@@ -14,94 +17,91 @@ from agents.ops import packing
 
 
 class ObservationEncoder:
-  """Makes a vector of all but images, and images with channels.
+  """Concatenates normalized numbers and one-hot encoded choices.
 
-  Numbers are normalized, images scaled to [0, 1], choices one-hot encoded.
-  Bytes of shape [H, W], [H, W, C] or [C, H, W] are images, from 36 x 36 on;
-  smaller ones join the vector. What lies in a Dict or Tuple is taken apart.
+  `frame_encoder.FrameEncoder` adds images and stacks of frames.
 
   Args:
     space: Observation space.
-    normalized: Whether numbers are normalized by their running moments.
-    clip: Bound of the normalized numbers.
-    stack: How many observations networks see at a time.
-    by_frames: Whether images come in stacks also where these are of one.
+    normalize: Whether numbers are normalized by their running moments.
+    clip: Bound of the absolute value of normalized numbers.
+  Attributes:
+    stack: Number of frames in an observation; 0 for observations themselves.
+    moments: Running moments of the numbers; None without normalization.
+    example: One observation, of shape [1, ...].
+    size: Length of the vectors.
   """
 
-  def __init__(self, space: gymnasium.Space, normalized: bool, clip: float,
-               stack: int = 1, by_frames: bool = False):
-    self._leaves = spaces.leaves(space)
-    images = any(leaf.is_image for leaf in self._leaves)
-    # Observations are stacks of so many; 0: they are themselves.
-    self.stack = stack if stack > 1 or by_frames and images else 0
-    self._composite = spaces.composite(space)
+  stack = 0
+
+  def __init__(self, space: gymnasium.Space, normalize: bool, clip: float):
+    leaves = spaces.leaves(space)
     self._clip = clip
-    numbers = sum(math.prod(leaf.shape) for leaf in self._leaves
-                  if _is_number(leaf))
-    self.moments = (normalization.RunningMoments((numbers,), "observ")
-                    if numbers and normalized else None)
-    kind, shape = spaces.dtype(space)
-    # One observation, of shape [1, ...].
-    self.example = tf.constant(spaces.as_bytes(np.zeros([1, *shape], kind)))
-    self.size = int(self(self.example).shape[-1])  # Of the vectors.
+    self._unpack = (
+        functools.partial(packing.unpack, leaves=leaves)
+        if spaces.composite(space) else lambda observ: [observ])
+    # Positions of leaves, and functions that encode them.
+    self._numbers = [(position, _number_encoder(leaf))
+                     for position, leaf in enumerate(leaves)
+                     if _is_number(leaf)]
+    self._choices = [(position, _choice_encoder(leaf))
+                     for position, leaf in enumerate(leaves)
+                     if not (_is_number(leaf) or leaf.is_image)]
+    if not (self._numbers or self._choices):  # The vector is empty.
+      self._choices = [(0, lambda image: _flatten(image)[:, :0])]
+    num_numbers = sum(math.prod(leaf.shape) for leaf in leaves
+                      if _is_number(leaf))
+    self.moments = (normalization.RunningMoments((num_numbers,), "observ")
+                    if num_numbers and normalize else None)
+    dtype, shape = spaces.dtype(space)
+    self.example = tf.constant(spaces.as_bytes(np.zeros([1, *shape], dtype)))
+    self.size = int(self(self.example).shape[-1])
 
   def __call__(self, observ: tf.Tensor) -> tf.Tensor:
-    """Map observations of shape [N, ...] to vectors of shape [N, size]."""
-    parts = self._parts(observ)
-    vectors = [_encode(leaf, part) for leaf, part in zip(
-        self._leaves, parts, strict=True)
-               if not (_is_number(leaf) or leaf.is_image)]
-    if any(_is_number(leaf) for leaf in self._leaves):
-      numbers = self._numbers(parts)
-      vectors.insert(0, self.moments.normalize(numbers, self._clip)
-                     if self.moments else numbers)
-    if not vectors:
-      return tf.zeros([_rows(observ), 0])
+    """Maps observations of shape [N, ...] to vectors of shape [N, size]."""
+    leaves = self._unpack(observ)
+    vectors = [encode(leaves[position]) for position, encode in self._choices]
+    if self._numbers:
+      numbers = self._concat_numbers(leaves)
+      if self.moments:
+        numbers = self.moments.normalize(numbers, self._clip)
+      vectors.insert(0, numbers)
     return tf.concat(vectors, -1) if len(vectors) > 1 else vectors[0]
 
-  def images(self, observ: tf.Tensor) -> list[tf.Tensor]:
-    """Return all images, of shape [N, H, W, C] and in [0, 1]."""
-    return [_image(leaf, part) for leaf, part in zip(
-        self._leaves, self._parts(observ), strict=True) if leaf.is_image]
-
   def inputs(self, observ: tf.Tensor) -> tuple[tf.Tensor, ...]:
-    """Return vectors and images, all that networks see.
+    """Returns the vectors, [N, size], followed by images if there are any.
 
     Args:
-      observ: Observations of shape [N, ...]; with a stack, [N, stack, ...].
-    Returns:
-      Vectors one after the other, [N, stack * size], and images with the
-      channels of one after the other.
+      observ: Observations of shape [N, ...].
     """
-    if not self.stack:
-      return self(observ), *self.images(observ)
-    each = tf.reshape(observ, [-1, *observ.shape[2:]])
-    vector = tf.reshape(self(each), [_rows(observ), self.stack * self.size])
-    return vector, *(tf.concat(tf.unstack(tf.reshape(
-        image, [-1, self.stack, *image.shape[1:]]), axis=1), -1)
-                     for image in self.images(each))
+    return (self(observ),)
 
   def clipped(self, observ: tf.Tensor) -> tf.Tensor:
-    """Return which share of their numbers is clipped, of shape [N]."""
+    """Returns the share of clipped numbers of each observation, of shape [N].
+
+    Args:
+      observ: Observations of shape [N, ...].
+    """
     assert self.moments
     numbers = self.moments.normalize(
-        self._numbers(self._parts(observ)), self._clip)
+        self._concat_numbers(self._unpack(observ)), self._clip)
     at_bound = tf.abs(numbers) >= self._clip
     return tf.reduce_mean(tf.cast(at_bound, tf.float32), -1)
 
   def update(self, observ: tf.Tensor, valid: tf.Tensor):
-    """Add observations of shape [N, ...], where `valid`, to the moments."""
+    """Adds observations to the moments, if there are any.
+
+    Args:
+      observ: Observations of shape [N, ...].
+      valid: Bool tensor of shape [N]; other rows are ignored.
+    """
     if self.moments:
-      self.moments.update(self._numbers(self._parts(observ)), valid)
+      self.moments.update(self._concat_numbers(self._unpack(observ)), valid)
 
-  def _parts(self, observ: tf.Tensor) -> list[tf.Tensor]:
-    return packing.unpack(observ, self._leaves) if self._composite else [observ]
-
-  def _numbers(self, parts: list[tf.Tensor]) -> tf.Tensor:
-    """Return all that is neither image nor choice, of shape [N, numbers]."""
-    found = [_number(leaf, part) for leaf, part in zip(
-        self._leaves, parts, strict=True) if _is_number(leaf)]
-    return tf.concat(found, -1) if len(found) > 1 else found[0]
+  def _concat_numbers(self, leaves: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Returns numbers that can be normalized, of shape [N, numbers]."""
+    numbers = [encode(leaves[position]) for position, encode in self._numbers]
+    return tf.concat(numbers, -1) if len(numbers) > 1 else numbers[0]
 
 
 def _is_number(leaf: spaces.Leaf) -> bool:
@@ -109,44 +109,35 @@ def _is_number(leaf: spaces.Leaf) -> bool:
       leaf.is_image or leaf.dtype == np.bool_)
 
 
-def _number(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
-  """Return numbers of shape [N, size]; bytes within [0, 1]."""
+def _number_encoder(leaf: spaces.Leaf) -> Callable[[tf.Tensor], tf.Tensor]:
+  """Returns a function to numbers of shape [N, size]; bytes map to [0, 1]."""
   if leaf.dtype != np.uint8:
-    return _flat(part)
+    return _flatten
   assert isinstance(leaf.space, gymnasium.spaces.Box)
   low, high = (np.float32(bound).ravel() for bound in (
       leaf.space.low, leaf.space.high))
-  return (_flat(part) - low) / np.maximum(high - low, 1)
+  return lambda part: (_flatten(part) - low) / np.maximum(high - low, 1)
 
 
-def _encode(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
-  """Return what is no number as numbers, of shape [N, size]."""
+def _choice_encoder(leaf: spaces.Leaf) -> Callable[[tf.Tensor], tf.Tensor]:
+  """Returns a function from choices to one-hot vectors of shape [N, size]."""
   space = leaf.space
   if isinstance(space, gymnasium.spaces.Discrete):
-    return tf.one_hot(part - int(space.start), int(space.n))
+    start, size = int(space.start), int(space.n)
+    return lambda choice: tf.one_hot(choice - start, size)
   if isinstance(space, gymnasium.spaces.MultiDiscrete):
-    choices = tf.reshape(part - space.start, [-1, space.nvec.size])
-    return tf.concat([tf.one_hot(choices[:, index], int(amount)) for
-                      index, amount in enumerate(space.nvec.ravel())], -1)
-  return _flat(part)
+    return functools.partial(
+        _one_hot_each, start=space.start, sizes=space.nvec.ravel().tolist())
+  return _flatten
 
 
-def _image(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
-  if len(leaf.shape) == 2:
-    part = part[..., None]
-  elif leaf.shape[0] < min(leaf.shape[1:]):
-    part = tf.transpose(part, [0, 2, 3, 1])
-  assert isinstance(leaf.space, gymnasium.spaces.Box)
-  low, high = (float(bound) for bound in (
-      leaf.space.low.min(), leaf.space.high.max()))
-  return (tf.cast(part, tf.float32) - low) / max(high - low, 1)
+def _one_hot_each(choices: tf.Tensor, start: np.ndarray, sizes: list[int]
+                  ) -> tf.Tensor:
+  choices = tf.reshape(choices - start, [-1, len(sizes)])
+  return tf.concat([tf.one_hot(choices[:, index], size)
+                    for index, size in enumerate(sizes)], -1)
 
 
-def _rows(observ: tf.Tensor) -> int | tf.Tensor:
-  amount = observ.shape[0]
-  return tf.shape(observ)[0] if amount is None else amount
-
-
-def _flat(part: tf.Tensor) -> tf.Tensor:
+def _flatten(part: tf.Tensor) -> tf.Tensor:
   size = math.prod(part.shape[1:])
   return tf.cast(tf.reshape(part, [-1, size]), tf.float32)

@@ -1,4 +1,4 @@
-"""What stands between observations and the layers of policy or value."""
+"""Torsos: convolutions and recurrent cells in front of policy and value."""
 
 from __future__ import annotations
 
@@ -12,87 +12,105 @@ from agents.ops import loops
 
 
 class Torso:
-  """Convolutions for images, and a cell that remembers; either may be absent.
-
-  What the cell remembers is zero where an episode begins.
+  """Concatenates a vector with the features of images.
 
   Args:
-    encoders: From images [N, H, W, C] to [N, U]; one for each image.
-    cell: Recurrent, from [N, D] and its states; None remembers nothing.
+    convolutions: One network for each image, from [N, H, W, C] to [N, U].
   """
 
-  def __init__(self, encoders: Sequence[keras.Model] = (),
-               cell: keras.layers.Layer | None = None):
-    self._encoders = encoders
+  def __init__(self, convolutions: Sequence[keras.Model] = ()):
+    self._convolutions = convolutions
+
+  @property
+  def trainable_variables(self) -> list[Any]:
+    """Variables of all layers; empty before their first call."""
+    return [variable for layer in self._convolutions
+            for variable in layer.trainable_variables]
+
+  def encode(self, inputs: tuple[tf.Tensor, ...]) -> tf.Tensor:
+    """Returns features of shape [N, D].
+
+    Args:
+      inputs: A vector of shape [N, D'] and images of shape [N, H, W, C], see
+        `observation_encoder.ObservationEncoder.inputs`.
+    """
+    vector, *images = inputs
+    if not images:
+      return vector
+    features = [convolution(image) for convolution, image in zip(
+        self._convolutions, images, strict=True)]
+    return tf.concat([vector, *features], -1)
+
+
+class RecurrentTorso(Torso):
+  """Adds a recurrent cell with state zero at the start of an episode.
+
+  Args:
+    convolutions: One network for each image, from [N, H, W, C] to [N, U].
+    cell: Maps features [N, D] and states to outputs [N, U] and states.
+  Attributes:
+    size: Length of the state of one episode.
+  """
+
+  def __init__(self, convolutions: Sequence[keras.Model],
+               cell: keras.layers.Layer):
+    super().__init__(convolutions)
     self._cell = cell
-    # Of the cell's states, which lie one after the other in one tensor.
-    self._sizes = tf.nest.flatten(cell.state_size) if cell else []
+    self._sizes = tf.nest.flatten(cell.state_size)
     self.size = sum(self._sizes)
 
   @property
   def trainable_variables(self) -> list[Any]:
-    """Of encoders and cell, once they are built."""
-    layers = [*self._encoders, *([self._cell] if self._cell else [])]
-    return [variable for layer in layers
-            for variable in layer.trainable_variables]
+    """Variables of all layers; empty before their first call."""
+    return [*super().trainable_variables, *self._cell.trainable_variables]
 
-  def encode(self, inputs: tuple[tf.Tensor, ...]) -> tf.Tensor:
-    """Make one vector of a vector and images, for each of N rows: [N, D]."""
-    vector, *images = inputs
-    if not images:
-      return vector
-    codes = [encoder(image) for encoder, image in zip(
-        self._encoders, images, strict=True)]
-    return tf.concat([vector, *codes], -1)
-
-  def step(self, codes: tf.Tensor, state: tf.Tensor
+  def step(self, features: tf.Tensor, state: tf.Tensor
            ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Remember one step.
+    """Applies the cell to one step.
 
     Args:
-      codes: From `encode`, [N, D].
-      state: After the step before, [N, size].
+      features: Result of `encode`, [N, D].
+      state: State after the previous step, [N, size].
     Returns:
       Outputs of shape [N, U], and the state after the step.
     """
-    if not self._cell:
-      return codes, state
-    output, states = self._cell(codes, tf.split(state, self._sizes, -1))
+    output, states = self._cell(features, tf.split(state, self._sizes, -1))
     return output, tf.concat(tf.nest.flatten(states), -1)
 
-  def unroll(self, codes: tf.Tensor, first: tf.Tensor, state: tf.Tensor
+  def unroll(self, features: tf.Tensor, first: tf.Tensor, state: tf.Tensor
              ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Remember T steps of S sequences, each of which goes on with a state.
+    """Applies the cell to T steps of S sequences.
 
     Args:
-      codes: From `encode`, [S, T, D].
-      first: Where an episode begins, so that nothing is remembered, [S, T].
-      state: At the beginning of each sequence, [S, size].
+      features: Result of `encode`, [S, T, D].
+      first: Whether an episode begins, which resets the state, [S, T].
+      state: State before the first step of each sequence, [S, size].
     Returns:
       Outputs of shape [S, T, U], and the states after each step.
     """
-    codes = tf.transpose(codes, [1, 0, 2])
-    goes_on = tf.cast(~tf.transpose(first), tf.float32)[..., None]
-    steps, amount = codes.shape[:2]
+    features = tf.transpose(features, [1, 0, 2])
+    continues = tf.cast(~tf.transpose(first), tf.float32)[..., None]
+    num_steps, num_sequences = features.shape[:2]
     def step(index, carry):
       state, outputs, states = carry
-      output, state = self.step(codes[index], state * goes_on[index])
+      output, state = self.step(features[index], state * continues[index])
       return state, outputs.write(index, output), states.write(index, state)
     def array(size):
-      return tf.TensorArray(tf.float32, steps, element_shape=[amount, size])
+      return tf.TensorArray(
+          tf.float32, num_steps, element_shape=[num_sequences, size])
     _, outputs, states = loops.repeat(
-        steps, step, (state, array(self._sizes[0]), array(self.size)))
+        num_steps, step, (state, array(self._sizes[0]), array(self.size)))
     return (tf.transpose(outputs.stack(), [1, 0, 2]),
             tf.transpose(states.stack(), [1, 0, 2]))
 
 
 def cell(kind: str, units: int, seed: int, name: str) -> keras.layers.Layer:
-  """Return a recurrent cell.
+  """Returns a recurrent cell.
 
   Args:
     kind: "gru" (Cho et al. 2014) or "lstm" (Hochreiter and Schmidhuber 1997).
-    units: Size of its output.
-    seed: Of the initial weights.
+    units: Size of the output.
+    seed: Seed of the initial weights.
     name: Prefix of the variables' names.
   """
   layer = {"gru": keras.layers.GRUCell, "lstm": keras.layers.LSTMCell}[kind]

@@ -1,4 +1,4 @@
-"""Advantages and value targets."""
+"""Generalized advantage estimation."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ def generalized_advantage(
     reward: tf.Tensor, value: tf.Tensor, next_value: tf.Tensor,
     terminated: tf.Tensor, last: tf.Tensor, discount: float,
     lambda_: float) -> tf.Tensor:
-  """Estimate advantages by exponentially weighted TD errors (Schulman 2015).
+  """Estimates advantages by exponentially weighted TD errors (Schulman 2015).
 
       delta[t]     = reward[t] + discount * next_value[t] - value[t]
       advantage[t] = delta[t] + discount * lambda_ * advantage[t + 1]
 
-  Termination removes `next_value`; the end of a sequence of steps, for whatever
-  reason, removes `advantage[t + 1]`, and `next_value` stands for the rest.
+  Termination removes `next_value`. The end of a sequence removes
+  `advantage[t + 1]`, and `next_value` estimates all later rewards.
 
   Args:
     reward: Float tensor of shape [T, ...].
@@ -33,17 +33,17 @@ def generalized_advantage(
   for name, number in (("discount", discount), ("lambda_", lambda_)):
     if not 0 <= number <= 1:
       raise ValueError(f"`{name}` must lie in [0, 1]. Received: {number}.")
-  goes_on = tf.cast(~terminated, reward.dtype)
-  delta = reward + discount * goes_on * next_value - value
+  has_future = tf.cast(~terminated, reward.dtype)
+  delta = reward + discount * has_future * next_value - value
   decay = discount * lambda_ * tf.cast(~(terminated | last), reward.dtype)
 
-  steps = reward.shape[0]
-  advantages = tf.TensorArray(reward.dtype, steps)
+  num_steps = reward.shape[0]
+  advantages = tf.TensorArray(reward.dtype, num_steps)
   def body(step, advantage, advantages):
     advantage = delta[step] + decay[step] * advantage
     return step - 1, advantage, advantages.write(step, advantage)
   _, _, advantages = tf.while_loop(
       lambda step, *_: step >= 0, body,
-      (steps - 1, tf.zeros_like(reward[0]), advantages),
-      maximum_iterations=steps)
+      (num_steps - 1, tf.zeros_like(reward[0]), advantages),
+      maximum_iterations=num_steps)
   return tf.stop_gradient(tf.ensure_shape(advantages.stack(), reward.shape))

@@ -1,7 +1,7 @@
-"""Loops of the graph, written out.
+"""Loops in the graph.
 
-AutoGraph would make them of Python's own, but rewriting all that is called
-inside takes longer than tracing it.
+AutoGraph could convert Python loops, but converting all functions that a loop
+body calls takes longer than tracing them.
 """
 
 from __future__ import annotations
@@ -12,19 +12,24 @@ from typing import Any
 import tensorflow as tf
 
 
-def repeat(amount: tf.Tensor | int, body: Callable[[tf.Tensor, Any], Any],
-           state: Any) -> Any:
-  """Compute `state = body(index, state)` for every index below `amount`.
+def repeat(num_iterations: tf.Tensor | int,
+           body: Callable[[tf.Tensor, Any], Any], state: Any) -> Any:
+  """Computes `state = body(index, state)` for every index from 0.
 
   Args:
-    amount: How often; a Python number where gradients are to flow back.
-    body: From the index, int32, and a structure of tensors to one like it.
-    state: Structure of tensors or TensorArrays, to begin with.
+    num_iterations: Number of iterations; a Python number if gradients flow
+      through the loop.
+    body: Function of the index, int32, and a structure of tensors that returns
+      a structure like it.
+    state: Initial structure of tensors or TensorArrays.
+  Returns:
+    The structure after the last iteration.
   """
-  # Not over tf.range, which would want to know its length when compiled.
+  # XLA compiles a loop over `tf.range` once for each length.
   _, state = tf.while_loop(
-      lambda index, _: index < amount,
+      lambda index, _: index < num_iterations,
       lambda index, state: (index + 1, body(index, state)),
       (tf.constant(0), state),
-      maximum_iterations=amount if isinstance(amount, int) else None)
+      maximum_iterations=(
+          num_iterations if isinstance(num_iterations, int) else None))
   return state

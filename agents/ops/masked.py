@@ -1,43 +1,59 @@
-"""Means over those elements that count."""
+"""Means over the valid elements of a tensor."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
 
-def count(valid: tf.Tensor) -> tf.Tensor:
-  """Return how many elements are true, int32."""
-  return tf.reduce_sum(tf.cast(valid, tf.int32))
+def valid_length(valid: tf.Tensor) -> tf.Tensor:
+  """Returns the number of rows up to and including the last true one, int32.
 
-
-def extent(valid: tf.Tensor) -> tf.Tensor:
-  """Return how many elements there are up to the last true one, int32."""
-  places = tf.range(1, valid.shape[0] + 1)
-  return tf.reduce_max(tf.where(valid, places, 0))
+  Args:
+    valid: Bool tensor of shape [N].
+  """
+  positions = tf.range(1, valid.shape[0] + 1)
+  return tf.reduce_max(tf.where(valid, positions, 0))
 
 
 def weight(valid: tf.Tensor, axis: int | None = None) -> tf.Tensor:
-  """Return weights for a mean over true elements, zero for the others.
+  """Returns weights for a mean over the true elements.
 
   Args:
     valid: Bool tensor of any shape.
-    axis: Where the weights sum to one; over all elements by default.
+    axis: Axis along which the weights sum to one; all axes by default.
+  Returns:
+    Float32 tensor of the same shape, zero where `valid` is false.
   """
   mask = tf.cast(valid, tf.float32)
   return mask / tf.maximum(tf.reduce_sum(mask, axis, keepdims=True), 1.0)
 
 
 def mean(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-  """Return the mean of values; the weights have the same shape."""
+  """Returns the weighted mean.
+
+  Args:
+    values: Float tensor of any shape.
+    weights: Tensor of the same shape, from `weight`.
+  """
   return tf.reduce_sum(weights * values)
 
 
 def variance(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-  """Return the mean squared deviation from the mean."""
+  """Returns the weighted mean squared deviation from the mean.
+
+  Args:
+    values: Float tensor of any shape.
+    weights: Tensor of the same shape, from `weight`.
+  """
   return mean(tf.square(values - mean(values, weights)), weights)
 
 
 def normalize(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-  """Shift and scale to mean 0 and standard deviation 1."""
+  """Shifts and scales values to mean 0 and standard deviation 1.
+
+  Args:
+    values: Float tensor of any shape.
+    weights: Tensor of the same shape, from `weight`.
+  """
   std = tf.sqrt(variance(values, weights))
   return (values - mean(values, weights)) / (std + 1e-8)

@@ -13,37 +13,58 @@ from agents import spaces
 
 def unpack(packed: tf.Tensor, leaves: Sequence[spaces.Leaf]
            ) -> list[tf.Tensor]:
-  """Return the part of each leaf, of shape [..., *leaf.shape].
+  """Returns the values of all leaves, of shape [..., *leaf.shape].
 
   Args:
-    packed: Bytes, of shape [..., bytes].
-    leaves: Where they lie.
+    packed: Bytes of shape [..., bytes].
+    leaves: Types, shapes and byte offsets of the values.
   """
   return [restore(packed[..., leaf.offset:leaf.offset + leaf.num_bytes],
                   leaf.dtype, leaf.shape) for leaf in leaves]
 
 
-def pack(parts: Sequence[tf.Tensor]) -> tf.Tensor:
-  """Return bytes of shape [N, bytes] of parts of shape [N, ...]."""
-  return tf.concat([as_bytes(part) for part in parts], -1)
+def pack(values: Sequence[tf.Tensor]) -> tf.Tensor:
+  """Concatenates the bytes of values.
+
+  Args:
+    values: One tensor of shape [N, ...] for each leaf.
+  Returns:
+    Bytes of shape [N, bytes].
+  """
+  return tf.concat([as_bytes(value) for value in values], -1)
 
 
-def restore(raw: tf.Tensor, kind: np.dtype, shape: Sequence[int]) -> tf.Tensor:
-  """Return a tensor of shape [..., *shape] from bytes of shape [..., bytes]."""
-  steps = [tf.shape(raw)[axis] if size is None else size
+def restore(raw: tf.Tensor, dtype: np.dtype, shape: Sequence[int]
+            ) -> tf.Tensor:
+  """Converts bytes to a tensor.
+
+  Args:
+    raw: Bytes of shape [..., bytes].
+    dtype: Type of the result.
+    shape: Shape of the value that the bytes contain.
+  Returns:
+    Tensor of shape [..., *shape].
+  """
+  batch = [tf.shape(raw)[axis] if size is None else size
            for axis, size in enumerate(raw.shape[:-1])]
-  if kind == np.bool_:
-    return tf.cast(tf.reshape(raw, [*steps, *shape]), tf.bool)
-  if kind == np.uint8:
-    return tf.reshape(raw, [*steps, *shape])
-  size = [] if kind.itemsize == 1 else [kind.itemsize]
+  if dtype == np.bool_:
+    return tf.cast(tf.reshape(raw, [*batch, *shape]), tf.bool)
+  if dtype == np.uint8:
+    return tf.reshape(raw, [*batch, *shape])
+  size = [] if dtype.itemsize == 1 else [dtype.itemsize]
   return tf.bitcast(
-      tf.reshape(raw, [*steps, *shape, *size]), tf.as_dtype(kind))
+      tf.reshape(raw, [*batch, *shape, *size]), tf.as_dtype(dtype))
 
 
-def as_bytes(part: tf.Tensor) -> tf.Tensor:
-  """Return bytes of shape [N, bytes] of a tensor of shape [N, ...]."""
-  if part.dtype == tf.bool:
-    part = tf.cast(part, tf.uint8)
-  size = math.prod(part.shape[1:]) * part.dtype.size
-  return tf.reshape(tf.bitcast(part, tf.uint8), [-1, size])
+def as_bytes(value: tf.Tensor) -> tf.Tensor:
+  """Converts a tensor to bytes.
+
+  Args:
+    value: Tensor of shape [N, ...].
+  Returns:
+    Bytes of shape [N, bytes].
+  """
+  if value.dtype == tf.bool:
+    value = tf.cast(value, tf.uint8)
+  size = math.prod(value.shape[1:]) * value.dtype.size
+  return tf.reshape(tf.bitcast(value, tf.uint8), [-1, size])

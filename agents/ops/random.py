@@ -1,54 +1,88 @@
-"""Random numbers that depend on a seed and a counter, and on nothing else.
+"""Random numbers that depend only on a seed and a counter.
 
-The same numbers come eagerly, in graphs and under XLA. TensorFlow's stateful
+The numbers are the same eagerly, in graphs and under XLA. TensorFlow's stateful
 generators ignore the seed when compiled.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 
 
 def stream(run_seed: int, name: str) -> int:
-  """Seed of one of a run's independent streams, told apart by name."""
+  """Returns the seed of an independent stream of random numbers.
+
+  Args:
+    run_seed: Seed of the run.
+    name: Name of the stream.
+  """
   sequence = np.random.SeedSequence(run_seed, spawn_key=tuple(name.encode()))
   return int(sequence.generate_state(1)[0])
 
 
 def key(stream_seed: int, counter: tf.Tensor) -> tf.Tensor:
-  """Key of shape [2] for one use; every counter gives other numbers."""
+  """Returns a key of shape [2] for one use.
+
+  Args:
+    stream_seed: Result of `stream`.
+    counter: Integer; every value gives other random numbers.
+  """
   return tf.stack([tf.constant(stream_seed, tf.int64),
                    tf.cast(counter, tf.int64)])
 
 
-def split(key_: tf.Tensor, amount: int) -> tf.Tensor:
-  """Keys of shape [amount, 2] for so many uses, in place of one for one."""
-  return tf.cast(_bits([amount, 2], key_), tf.int64)
+def split(key_: tf.Tensor, num_keys: int) -> tf.Tensor:
+  """Derives several keys, of shape [num_keys, 2], from one.
+
+  Args:
+    key_: Result of `key`, which must not be used otherwise.
+    num_keys: Number of keys.
+  """
+  return tf.cast(_bits([num_keys, 2], key_), tf.int64)
 
 
-def uniform(shape, key_: tf.Tensor) -> tf.Tensor:
-  """Numbers in [0, 1), multiples of 2^-24."""
+def uniform(shape: Sequence[int] | tf.Tensor, key_: tf.Tensor) -> tf.Tensor:
+  """Returns numbers in [0, 1), multiples of 2^-24.
+
+  Args:
+    shape: Shape of the result.
+    key_: Result of `key`.
+  """
   bits = tf.bitcast(_bits(shape, key_), tf.uint32)
   bits = tf.bitwise.right_shift(bits, tf.constant(8, tf.uint32))
   return tf.cast(bits, tf.float32) * 2.0 ** -24
 
 
-def normal(shape, key_: tf.Tensor) -> tf.Tensor:
-  """Standard normal numbers (Box and Muller 1958)."""
+def normal(shape: Sequence[int], key_: tf.Tensor) -> tf.Tensor:
+  """Returns standard normal numbers (Box and Muller 1958).
+
+  Args:
+    shape: Shape of the result.
+    key_: Result of `key`.
+  """
   radius, angle = tf.unstack(uniform(tf.concat([[2], shape], 0), key_), num=2)
   return tf.sqrt(-2 * tf.math.log(1 - radius)) * tf.cos(2 * np.pi * angle)
 
 
 def permutation(size: int, key_: tf.Tensor, first: tf.Tensor) -> tf.Tensor:
-  """Numbers below `size`: those where `first`, in random order, then others."""
-  # stateless_shuffle does not compile under XLA.
+  """Returns the numbers below `size` in random order.
+
+  Args:
+    size: Number of numbers.
+    key_: Result of `key`.
+    first: Bool tensor of shape [size]; these numbers precede all others.
+  """
+  # tf.random.experimental.stateless_shuffle does not compile under XLA.
   bits = tf.where(first, _bits([size], key_), tf.int32.max)
   return tf.argsort(bits, stable=True)
 
 
-def _bits(shape, key_: tf.Tensor) -> tf.Tensor:
-  # Only the integers of Philox are the same under XLA; its floats differ once
-  # the key is not a constant (tensorflow issues 117644 and 121243).
+def _bits(shape: Sequence[int] | tf.Tensor, key_: tf.Tensor) -> tf.Tensor:
+  """Returns random integers."""
+  # Philox gives the same integers under XLA. Its floats differ if the key is
+  # not a constant (tensorflow issues 117644 and 121243).
   return tf.random.stateless_uniform(
       shape, key_, minval=None, maxval=None, dtype=tf.int32, alg="philox")

@@ -1,4 +1,4 @@
-"""What one update learns from: segments of all environments, or episodes."""
+"""Converts rollouts of all environments to the batch of one update."""
 
 from __future__ import annotations
 
@@ -11,119 +11,139 @@ from agents import types
 from agents.algorithms import chunks
 from agents.simulation import frame_stack
 
+_STEPS_PER_TRUNCATION = 16  # Room for truncated episodes of stacked frames.
 
-class Memory(NamedTuple):
-  """When to stop collecting, and room for what was collected.
 
-  Shapes are static only up to here: compiled learning runs on arrays of this
-  size, and skips what is not filled.
+class RolloutSpec(NamedTuple):
+  """Length of a rollout, and static sizes of the batch made from it.
+
+  Compiled learning needs static shapes, so the batch has room for the longest
+  rollout.
   """
 
-  steps: int  # Most batched steps of one collection.
-  quota: tuple[int, ...] | None  # Episodes each environment plays; None: any.
-  rows: int  # Most steps of all environments together.
-  sequences: int  # Most sequences.
-  in_place: bool = False  # Keep steps that are not valid, too.
-  room: int = 0  # Most episodes that may be truncated, where steps are frames.
+  steps: int  # Maximum batched steps of one rollout.
+  quota: tuple[int, ...] | None  # Episodes of each environment; None: no limit.
+  rows: int  # Maximum steps of all environments together.
+  sequences: int  # Maximum number of sequences.
+  in_place: bool = False  # Whether invalid steps keep their rows.
+  room: int = 0  # Maximum truncated episodes, for frame stacks only.
 
-  def arrange(self, transitions: types.Transition,
+  def flatten(self, transitions: types.Transition,
               state: types.PolicyState = types.NOTHING,
-              following: tf.Tensor | None = None) -> types.Experience:
-    """Line up the steps, one environment after the other.
+              next_observ: tf.Tensor | None = None) -> types.Experience:
+    """Concatenates the steps of all environments, one after the other.
 
     Args:
       transitions: Tensors of shape [T, B, ...], with T up to `steps`; at least
         one step is valid.
-      state: What the policy remembered before.
-      following: Observations to act on next, [B, ...], if it remembers any.
+      state: State of the policy before the rollout.
+      next_observ: Observations after the rollout, [B, ...]; only needed for
+        frame stacks.
     Returns:
-      Tensors whose sizes are known although T is not.
+      Tensors of static shape, although T is dynamic.
     """
     if not isinstance(state, types.PolicyState):
-      state = types.NOTHING  # An algorithm's own, which it learns without.
-    frames: Any = ()
+      state = types.NOTHING  # Other algorithms learn without their state.
     if state.recent:
-      assert following is not None
-      frames, step, successor = frame_stack.film(
-          transitions, state.recent, following,
-          self.room)
-      transitions = transitions._replace(
-          observ=step, next_observ=successor)
-    transitions = transitions._replace(final_observ=())
+      return self._flatten_frames(transitions, state, next_observ)
     valid = transitions.valid
-    follows = tf.concat([valid[1:], tf.zeros_like(valid[:1])], 0)
-    last = transitions.terminated | transitions.truncated | ~follows
+    next_valid = tf.concat([valid[1:], tf.zeros_like(valid[:1])], 0)
+    last = transitions.terminated | transitions.truncated | ~next_valid
     flat, last = tf.nest.map_structure(
         lambda tensor: tf.reshape(tensor, [-1, *tensor.shape[2:]]),
-        (transitions, last))
-    steps, num_envs = tf.shape(valid)[0], valid.shape[1]
+        (transitions._replace(final_observ=()), last))
+    num_steps, num_envs = tf.shape(valid)[0], valid.shape[1]
     env, step = tf.unstack(tf.meshgrid(
-        tf.range(num_envs), tf.range(steps), indexing="ij"), num=2)
-    order = tf.reshape(step * num_envs + env, [-1])
-    places = order if self.in_place else tf.boolean_mask(
-        order, tf.gather(flat.valid, order))
-    ends = tf.gather(last & flat.valid, places)
+        tf.range(num_envs), tf.range(num_steps), indexing="ij"), num=2)
+    source = tf.reshape(step * num_envs + env, [-1])  # Rows in time order.
+    if not self.in_place:
+      source = tf.boolean_mask(source, tf.gather(flat.valid, source))
+    ends = tf.gather(last & flat.valid, source)
     sequence = tf.cumsum(tf.cast(ends, tf.int32), exclusive=True)
-    def rows(tensor):
-      return tf.gather(tensor, _fill(places, self.rows))
+    rows = _pad(source, self.rows)
+    final_rows = _pad(tf.boolean_mask(source, ends), self.sequences)
     return types.Experience(
-        rows(flat.observ), rows(flat.action), rows(flat.reward),
-        rows(flat.terminated), rows(flat.truncated),
-        (tf.range(self.rows) < tf.shape(places)[0]) & rows(flat.valid),
-        rows(last), _fill(sequence, self.rows), tf.gather(
-            flat.next_observ, _fill(
-                tf.boolean_mask(places, ends), self.sequences)),
-        self._segments(transitions, state.cell) if self.in_place else (),
-        frames)
+        tf.gather(flat.observ, rows), tf.gather(flat.action, rows),
+        tf.gather(flat.reward, rows), tf.gather(flat.terminated, rows),
+        tf.gather(flat.truncated, rows),
+        ((tf.range(self.rows) < tf.shape(source)[0])
+         & tf.gather(flat.valid, rows)),
+        tf.gather(last, rows), _pad(sequence, self.rows),
+        tf.gather(flat.next_observ, final_rows),
+        _segments(transitions, state.cell) if self.in_place else ())
 
-  def _segments(self, transitions: types.Transition, state: tf.Tensor
-                ) -> types.Segments:
-    goes_on = transitions.valid & ~(
-        transitions.terminated | transitions.truncated)
-    first = tf.concat([tf.zeros_like(goes_on[:1]), ~goes_on[:-1]], 0)
-    return types.Segments(tf.transpose(first), state)
+  def _flatten_frames(self, transitions: types.Transition,
+                      state: types.PolicyState, next_observ: Any
+                      ) -> types.Experience:
+    """Flattens a rollout of stacked frames."""
+    table = frame_stack.index_frames(
+        transitions, state.recent, next_observ, self.room)
+    batch = self.flatten(
+        transitions._replace(observ=table.step, next_observ=table.successor),
+        types.PolicyState(cell=state.cell))
+    return batch._replace(
+        observ=types.FrameIndices(table.frames, batch.observ),
+        final_observ=types.FrameIndices(table.frames, batch.final_observ))
 
 
 def segments(num_envs: int, length: int, in_place: bool = False,
-             brief: bool = False) -> Memory:
-  """Memory of `length` steps of every environment.
+             brief: bool = False) -> RolloutSpec:
+  """Returns the spec for segments of `length` steps of every environment.
 
   Args:
     num_envs: Number of environments.
-    length: Steps of each.
-    in_place: Keep steps that are not valid, for policies that need to know
-      which step follows which.
-    brief: Whether episodes are truncated after less than 16 steps, the first
-      ones aside.
+    length: Steps of each environment.
+    in_place: Whether invalid steps keep their rows, for recurrent policies,
+      which need the order of the steps.
+    brief: Whether episodes other than the first ones are truncated after fewer
+      than 16 steps.
   """
   steps = num_envs * length
-  room = steps if brief else min(steps, num_envs * (length // 16 + 2))
-  return Memory(length, None, chunks.whole(steps), chunks.whole(steps),
-                in_place, room)
+  room = steps if brief else min(
+      steps, num_envs * (length // _STEPS_PER_TRUNCATION + 2))
+  rows = chunks.padded_rows(steps)
+  return RolloutSpec(length, None, rows, rows, in_place, room)
 
 
-def episodes(num_envs: int, amount: int, max_length: int) -> Memory:
-  """Memory of whole episodes.
+def episodes(num_envs: int, num_episodes: int, max_length: int) -> RolloutSpec:
+  """Returns the spec for whole episodes.
 
-  Every environment plays its share of them, so short ones are not preferred,
-  and none that has begun is left over.
+  Every environment plays a fixed share of the episodes, so short episodes are
+  not preferred and no episode is abandoned.
 
   Args:
     num_envs: Number of environments.
-    amount: Episodes in all, at least one of each environment.
-    max_length: Most steps of an episode.
+    num_episodes: Number of episodes, at least `num_envs`.
+    max_length: Maximum steps of an episode.
   """
-  quota = shares(amount, num_envs)
-  return Memory(quota[0] * max_length, quota,
-                chunks.whole(amount * max_length), chunks.whole(amount))
+  quota = shares(num_episodes, num_envs)
+  return RolloutSpec(
+      quota[0] * max_length, quota,
+      chunks.padded_rows(num_episodes * max_length),
+      chunks.padded_rows(num_episodes))
 
 
-def shares(amount: int, num_envs: int) -> tuple[int, ...]:
-  """Return how many of the episodes each environment plays."""
-  return tuple(len(range(index, amount, num_envs)) for index in range(num_envs))
+def shares(num_episodes: int, num_envs: int) -> tuple[int, ...]:
+  """Returns the number of episodes that each environment plays.
+
+  Args:
+    num_episodes: Number of episodes of all environments.
+    num_envs: Number of environments.
+  """
+  return tuple(len(range(index, num_episodes, num_envs))
+               for index in range(num_envs))
 
 
-def _fill(tensor: tf.Tensor, size: int) -> tf.Tensor:
-  """Repeat the first element at the end: padding as harmless as any step."""
-  rest = tf.fill([size - tf.shape(tensor)[0]], tensor[0])
-  return tf.ensure_shape(tf.concat([tensor, rest], 0), [size])
+def _segments(transitions: types.Transition, state: tf.Tensor
+              ) -> types.Segments:
+  """Returns first steps of episodes and initial states, by environment."""
+  continues = transitions.valid & ~(
+      transitions.terminated | transitions.truncated)
+  first = tf.concat([tf.zeros_like(continues[:1]), ~continues[:-1]], 0)
+  return types.Segments(tf.transpose(first), state)
+
+
+def _pad(tensor: tf.Tensor, size: int) -> tf.Tensor:
+  """Repeats the first element at the end, so that padding is a valid step."""
+  padding = tf.fill([size - tf.shape(tensor)[0]], tensor[0])
+  return tf.ensure_shape(tf.concat([tensor, padding], 0), [size])

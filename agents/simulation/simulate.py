@@ -76,7 +76,7 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
     # displace the caches, the same operations take several times as long.
     noise = tf.map_fn(
         lambda counter: actor.noise(counter, len(env)),
-        carry.clock + tf.range(num_steps, dtype=tf.int64),
+        carry.step_counter + tf.range(num_steps, dtype=tf.int64),
         fn_output_signature=tf.float32, parallel_iterations=1)
 
   def body(step, observ, state, storage, seconds):
@@ -120,7 +120,7 @@ def simulate_episodes(
   """
   def body(step, observ, state, storage, seconds, left):
     noise = actor.noise(
-        carry.clock + tf.cast(step, tf.int64), len(env)) if explore else None
+        carry.step_counter + tf.cast(step, tf.int64), len(env)) if explore else None
     action, state = _act(actor, observ, state, noise)
     packed, step_seconds = env.step(action, left > 0)
     result = env.unpack(packed)
@@ -160,7 +160,7 @@ def transitions_of(carry: types.Carry, action: tf.Tensor,
       observ[:-1], action, results.reward, results.terminated,
       results.truncated, in_graph_batch_env.successors(results, final_observ),
       results.valid, final_observ)
-  counter = carry.clock + tf.shape(action, tf.int64)[0]
+  counter = carry.step_counter + tf.shape(action, tf.int64)[0]
   # The next simulation must not begin before the final observations are taken.
   with tf.control_dependencies([final_observ]):
     return types.Carry(tf.identity(observ[-1]), counter, state), transitions

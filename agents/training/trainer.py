@@ -48,7 +48,7 @@ class Algorithm(simulate.Actor, Protocol):
       "finite_steps", and the advantages, of shape [N].
     """
 
-  def features(self, observ: tf.Tensor) -> tf.Tensor:
+  def encode(self, observ: tf.Tensor) -> tf.Tensor:
     """Returns the inputs of the networks, [N, D], for observations [N, ...]."""
 
 
@@ -59,16 +59,16 @@ class Trainer:
     algorithm: Acts and learns.
     train_env: Environments to learn from, B.
     evaluator: Plays the evaluations.
-    memory: Size and layout of the batch that one update learns from.
+    rollout_spec: Size and layout of the batch that one update learns from.
   """
 
   def __init__(self, algorithm: Algorithm,
                train_env: in_graph_batch_env.InGraphBatchEnv,
                evaluator: evaluator_lib.Evaluator | Any,
-               memory: rollout.Memory):
+               rollout_spec: rollout.RolloutSpec):
     self.algorithm = algorithm
     self.train_env = train_env
-    self.memory = memory
+    self.rollout_spec = rollout_spec
     self._evaluator = evaluator
     self._carry: types.Carry | None = None
     self._episodes: episodes_lib.EpisodeState | None = None
@@ -98,10 +98,10 @@ class Trainer:
       with tf.control_dependencies(
           [middle] if check is None else [middle, check]):
         valid = tf.identity(transitions.valid)
-      batch = self.memory.arrange(
+      batch = self.rollout_spec.flatten(
           transitions._replace(valid=valid), carry.state,
           simulation.carry.observ)
-      metrics, advantage = self.algorithm.learn(batch, carry.clock, progress)
+      metrics, advantage = self.algorithm.learn(batch, carry.step_counter, progress)
       with tf.control_dependencies(list(metrics.values())):
         end = tf.timestamp()
       samples = epoch_result.Samples(
@@ -121,13 +121,13 @@ class Trainer:
     Returns:
       Transitions of all environments, [T, B, ...].
     """
-    if self.memory.quota is None:
+    if self.rollout_spec.quota is None:
       return simulate.simulate(
-          self.train_env, self.algorithm, carry, self.memory.steps,
+          self.train_env, self.algorithm, carry, self.rollout_spec.steps,
           explore=True)
     simulation, _ = simulate.simulate_episodes(
-        self.train_env, self.algorithm, carry, self.memory.steps,
-        explore=True, episodes_left=tf.constant(self.memory.quota))
+        self.train_env, self.algorithm, carry, self.rollout_spec.steps,
+        explore=True, episodes_left=tf.constant(self.rollout_spec.quota))
     return simulation
 
   def start(self):
@@ -199,7 +199,7 @@ class Trainer:
       Flat arrays by name.
     """
     observ, action, valid, _, advantage, learned = samples
-    inputs = self.algorithm.features(tf.boolean_mask(observ, valid)).numpy()
+    inputs = self.algorithm.encode(tf.boolean_mask(observ, valid)).numpy()
     values = {"observations": inputs,
               "advantages": advantage.numpy()[learned.numpy()]}
     if not spaces.composite(self.train_env.batch_env.action_space):
@@ -220,7 +220,7 @@ class Trainer:
     """
     assert self._carry is not None
     self._carry = self._carry._replace(
-        clock=self._carry.clock + number * _MAX_STEPS)
+        step_counter=self._carry.step_counter + number * _MAX_STEPS)
 
   def state(self) -> dict[str, np.ndarray]:
     """Returns the state after the latest epoch, as arrays by name."""
@@ -239,7 +239,7 @@ class Trainer:
     def arrays():
       state = {f"variable/{name}": value.numpy()
                for name, value in zip(names, values, strict=True)}
-      state["clock"] = carry.clock.numpy()
+      state["clock"] = carry.step_counter.numpy()
       for index, tensor in enumerate(tf.nest.flatten(carry.state)):
         state[f"state/{index}"] = tensor.numpy()
       for name, array in episodes.arrays().items():

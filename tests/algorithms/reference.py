@@ -1,8 +1,8 @@
 """One learning phase in NumPy float64, gradients and optimizer by hand.
 
 Transcribed from the papers (Schulman 2015, Schulman 2017, Heess 2017, Kingma
-2015) to be compared with what TensorFlow and Keras make of the same numbers.
-There is no padding in here, and there are no chunks: only lists of steps.
+2015) for comparison with TensorFlow and Keras. The reference uses lists of
+steps, without padding and chunks.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class Gaussian:
 
   @staticmethod
   def gradients(parameters, old, action, by_log_prob, by_entropy, by_kl):
-    """Return gradients by the network's output and by own weights.
+    """Returns gradients by the network's output and by own weights.
 
     Args:
-      parameters, action: Of a batch, [M, A].
-      old: Parameters that the KL divergence is from, likewise.
+      parameters, action: Arrays of shape [M, A].
+      old: Parameters of the policy before the update, [M, A].
       by_log_prob, by_entropy, by_kl: Gradients of the loss, [M].
     """
     (mean, log_std), (old_mean, old_log_std) = parameters, old
@@ -123,19 +123,19 @@ class Categorical:
 
 
 class Sequence(NamedTuple):
-  """An episode, or the part of one that was collected; L steps."""
+  """An episode or the collected part of one, with L steps."""
 
   observ: np.ndarray  # [L, ...]
   action: np.ndarray  # [L, ...]
   reward: np.ndarray  # [L]
-  terminated: bool  # How it ended, if at all.
-  truncated: bool
+  terminated: bool  # The last step is terminal.
+  truncated: bool  # The last step reaches the time limit.
   final_observ: np.ndarray  # [...]
 
 
 def sequences(transitions: types.Transition) -> list[Sequence]:
-  """Return what is in arrays of shape [T, B, ...], by environment and time."""
-  found, rows = [], []
+  """Converts arrays of shape [T, B, ...] to lists by environment and time."""
+  result, rows = [], []
   steps, batch = transitions.valid.shape
   for env in range(batch):
     for step in range(steps):
@@ -144,46 +144,47 @@ def sequences(transitions: types.Transition) -> list[Sequence]:
       rows.append(step)
       terminated = transitions.terminated[step, env]
       truncated = transitions.truncated[step, env]
-      goes_on = step + 1 < steps and transitions.valid[step + 1, env]
-      if terminated or truncated or not goes_on:
-        found.append(Sequence(
+      continues = step + 1 < steps and transitions.valid[step + 1, env]
+      if terminated or truncated or not continues:
+        result.append(Sequence(
             transitions.observ[rows, env], transitions.action[rows, env],
             transitions.reward[rows, env], terminated, truncated,
             transitions.next_observ[step, env]))
         rows = []
-  return found
+  return result
 
 
 class Learned(NamedTuple):
-  """What a learning phase leaves behind."""
+  """Result of a learning phase."""
 
   state: dict[str, np.ndarray]  # Named as `BatchPPO.variables` names them.
   metrics: dict[str, float]
   effects: dict[str, float]  # How often each bound was in effect, in [0, 1].
 
 
-def learn(state: dict[str, np.ndarray], memory: list[Sequence],
+def learn(state: dict[str, np.ndarray], collected: list[Sequence],
           orders: list[list[np.ndarray]], progress: float,
-          config: config_lib.Algorithm, network: config_lib.Network, head
-          ) -> Learned:
-  """Improve policy and value by all of a memory.
+          config: config_lib.Algorithm, network: config_lib.Network,
+          distribution) -> Learned:
+  """Improves policy and value by all sequences.
 
   Args:
     state: All variables by name.
-    memory: Sequences of steps; rows count through all of them in order.
+    collected: Sequences of steps; rows are numbered in this order.
     orders: The rows of every gradient step, for every epoch.
-    progress: Share of the budget that is done.
+    progress: Share of the step budget that is used.
     config: Hyper-parameters.
     network: Layers and activations.
-    head: `Gaussian` or `Categorical`.
+    distribution: `Gaussian` or `Categorical`.
   """
   state = {name: np.array(value, np.float64) for name, value in state.items()}
-  reward = np.concatenate([part.reward for part in memory]).astype(np.float64)
-  action = np.concatenate([part.action for part in memory])
-  observ = np.concatenate([part.observ for part in memory]).astype(np.float64)
-  final_observ = np.stack([part.final_observ for part in memory])
+  reward, action, observ = (
+      np.concatenate([getattr(part, name) for part in collected])
+      for name in ("reward", "action", "observ"))
+  reward, observ = reward.astype(np.float64), observ.astype(np.float64)
+  final_observ = np.stack([part.final_observ for part in collected])
   sequence = np.repeat(
-      np.arange(len(memory)), [len(part.reward) for part in memory])
+      np.arange(len(collected)), [len(part.reward) for part in collected])
 
   effects = {}
   def features(observ):
@@ -195,7 +196,7 @@ def learn(state: dict[str, np.ndarray], memory: list[Sequence],
     return np.clip(scaled, -config.observ_clip, config.observ_clip)
   def policy():
     output = forward(state, "policy", network, inputs)[-1]
-    return head.parameters(state, output)
+    return distribution.parameters(state, output)
   def reward_scale():
     if config.reward_scale == "none":
       return 1.0
@@ -212,12 +213,12 @@ def learn(state: dict[str, np.ndarray], memory: list[Sequence],
     advantage = np.concatenate([
         _advantage(part, scaled[sequence == index], value[sequence == index],
                    final_value[index], config)
-        for index, part in enumerate(memory)])
+        for index, part in enumerate(collected)])
     return value, advantage
 
   final_inputs, inputs = features(final_observ), features(observ)
   before = policy()
-  old_log_prob = head.log_prob(before, action)
+  old_log_prob = distribution.log_prob(before, action)
   rate = state["step_size/rate:0"]
   if config.lr_schedule == "linear":
     rate = rate * (1 - progress)
@@ -230,8 +231,8 @@ def learn(state: dict[str, np.ndarray], memory: list[Sequence],
       "explained_variance": 1 - advantage.var() / (
           (value + advantage).var() + 1e-8),
       "value_mean": value.mean(), "learning_rate": rate,
-      "action_std": head.std(before),
-      "action_saturation": head.saturation(action)}
+      "action_std": distribution.std(before),
+      "action_saturation": distribution.saturation(action)}
 
   parts = []
   for order in orders:
@@ -239,9 +240,10 @@ def learn(state: dict[str, np.ndarray], memory: list[Sequence],
       value, advantage = estimate()
     for rows in order:
       gradients, part, bounds = _loss_gradients(state, _Batch(
-          inputs[rows], action[rows], head.take(before, rows),
+          inputs[rows], action[rows], distribution.take(before, rows),
           old_log_prob[rows], old_value[rows], advantage[rows],
-          (value + advantage)[rows], sequence[rows]), config, network, head)
+          (value + advantage)[rows], sequence[rows]), config, network,
+          distribution)
       norm = np.sqrt(sum((x ** 2).sum() for x in gradients.values()))
       if config.max_grad_norm is not None:
         bounds["max_grad_norm"] = norm > config.max_grad_norm
@@ -257,7 +259,7 @@ def learn(state: dict[str, np.ndarray], memory: list[Sequence],
   metrics["finite_steps"] = sum(
       np.isfinite(part["grad_norm"]) for part in parts)
 
-  metrics["kl"] = kl = head.kl(before, policy()).mean()
+  metrics["kl"] = kl = distribution.kl(before, policy()).mean()
   if config.lr_schedule == "kl_adaptive":
     if kl > 2 * config.kl_target:
       state["step_size/rate:0"] = rate / 1.5
@@ -285,7 +287,7 @@ def learn(state: dict[str, np.ndarray], memory: list[Sequence],
 _ACTIVATIONS = {
     "linear": lambda x: x, "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0),
     "elu": lambda x: np.where(x > 0, x, np.exp(np.minimum(x, 0)) - 1)}
-# Derivatives by the input of an activation, from its output.
+# Derivatives of activations as functions of their outputs.
 _DERIVATIVES = {
     "linear": np.ones_like, "tanh": lambda y: 1 - y ** 2,
     "relu": lambda y: np.where(y > 0, 1.0, 0.0),
@@ -293,17 +295,17 @@ _DERIVATIVES = {
 
 
 def _layers(name, network, state):
-  """Return names and activations of a network's layers."""
-  amount = len(getattr(network, f"{name}_layers"))
+  """Returns names and activations of a network's layers."""
+  num_hidden = len(getattr(network, f"{name}_layers"))
   # Only a Gaussian's outputs are means.
   gaussian = name == "policy" and "policy/log_std" in state
   output = network.mean_activation if gaussian else "linear"
   return [(f"{name}/hidden_{index}", network.activation)
-          for index in range(amount)] + [(f"{name}/output", output)]
+          for index in range(num_hidden)] + [(f"{name}/output", output)]
 
 
 def forward(state, name, network, inputs):
-  """Return the inputs and what every layer makes of them."""
+  """Returns the inputs and the outputs of every layer."""
   results = [inputs]
   for layer, activation in _layers(name, network, state):
     results.append(_ACTIVATIONS[activation](
@@ -312,7 +314,7 @@ def forward(state, name, network, inputs):
 
 
 def _backward(state, name, network, results, by_output):
-  """Return the gradients of a network's weights."""
+  """Returns the gradients of a network's weights."""
   gradients = {}
   layers = _layers(name, network, state)
   for index, (layer, activation) in reversed(list(enumerate(layers))):
@@ -328,7 +330,7 @@ class _Batch(NamedTuple):
 
   inputs: np.ndarray
   action: np.ndarray
-  old: tuple[np.ndarray, ...] | np.ndarray  # The head's parameters.
+  old: tuple[np.ndarray, ...] | np.ndarray  # Parameters of the distribution.
   old_log_prob: np.ndarray
   old_value: np.ndarray
   advantage: np.ndarray
@@ -336,21 +338,22 @@ class _Batch(NamedTuple):
   sequence: np.ndarray
 
 
-def _loss_gradients(state, batch, config, network, head):
-  """Return gradients of the loss, its parts, and how often bounds held."""
-  amount, part, bounds = len(batch.inputs), {}, {}
+def _loss_gradients(state, batch, config, network, distribution):
+  """Returns gradients of the loss, its parts, and how often bounds held."""
+  num_rows, part, bounds = len(batch.inputs), {}, {}
   policy = forward(state, "policy", network, batch.inputs)
   values = forward(state, "value", network, batch.inputs)
-  parameters = head.parameters(state, policy[-1])
+  parameters = distribution.parameters(state, policy[-1])
   advantage = batch.advantage
   if config.normalize_advantage:
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
 
-  ratio = np.exp(head.log_prob(parameters, batch.action) - batch.old_log_prob)
-  gain, by_log_prob = ratio * advantage, -ratio * advantage / amount
+  log_prob = distribution.log_prob(parameters, batch.action)
+  ratio = np.exp(log_prob - batch.old_log_prob)
+  gain, by_log_prob = ratio * advantage, -ratio * advantage / num_rows
   if config.clip_ratio is not None:
     low, high = 1 - config.clip_ratio, 1 + config.clip_ratio
-    # The surrogate is flat where the ratio has gone far enough already.
+    # The gradient of a clipped ratio is zero.
     flat = np.where(advantage > 0, ratio > high, ratio < low)
     gain = np.where(flat, np.clip(ratio, low, high) * advantage, gain)
     by_log_prob = np.where(flat, 0, by_log_prob)
@@ -364,16 +367,16 @@ def _loss_gradients(state, batch, config, network, head):
     low = batch.old_value - config.value_clip
     high = batch.old_value + config.value_clip
     clipped_error = np.clip(value, low, high) - batch.value_target
-    # The larger error counts; a value at its bound no longer moves.
+    # The larger error counts; the gradient of a clipped value is zero.
     bound = np.abs(clipped_error) > np.abs(error)
     by_value = np.where(bound, 0, by_value)
     error = np.where(bound, clipped_error, error)
     bounds["value_clip"] = bound.mean()
 
-  kl = head.kl(batch.old, parameters)
-  by_kl = np.zeros(amount)
+  kl = distribution.kl(batch.old, parameters)
+  by_kl = np.zeros(num_rows)
   if config.kl_penalty:
-    by_kl += state["penalty/weight:0"] / amount
+    by_kl += state["penalty/weight:0"] / num_rows
   if config.kl_cutoff_coef:
     free = config.kl_cutoff_factor * config.kl_target
     numbers, lengths = np.unique(batch.sequence, return_counts=True)
@@ -387,20 +390,20 @@ def _loss_gradients(state, batch, config, network, head):
     part["kl_cutoff"] = config.kl_cutoff_coef * np.mean(np.square(excesses))
     bounds["kl_cutoff"] = np.mean([excess > 0 for excess in excesses])
 
-  by_output, gradients = head.gradients(
+  by_output, gradients = distribution.gradients(
       parameters, batch.old, batch.action, by_log_prob,
-      np.full(amount, -config.entropy_coef / amount), by_kl)
+      np.full(num_rows, -config.entropy_coef / num_rows), by_kl)
   gradients |= _backward(state, "policy", network, policy, by_output)
   gradients |= _backward(
       state, "value", network, values,
-      config.value_coef * by_value[:, None] / amount)
+      config.value_coef * by_value[:, None] / num_rows)
   part.update(policy_loss=-gain.mean(), value_loss=(error ** 2).mean(),
-              entropy=head.entropy(parameters).mean())
+              entropy=distribution.entropy(parameters).mean())
   return gradients, part, bounds
 
 
 def _adam(state, gradients, rate, epsilon, beta1=0.9, beta2=0.999):
-  """Algorithm 1 in the order of its section 2, as Keras has it."""
+  """Adam: algorithm 1 in the order of its section 2, like Keras."""
   state["adam/iteration"] = step = state["adam/iteration"] + 1
   rate = rate * np.sqrt(1 - beta2 ** step) / (1 - beta1 ** step)
   for name, gradient in gradients.items():
@@ -413,7 +416,7 @@ def _adam(state, gradients, rate, epsilon, beta1=0.9, beta2=0.999):
 
 
 def _advantage(sequence, reward, value, final_value, config):
-  """Sum the TD errors from each step to the end of its sequence."""
+  """Sums the TD errors from each step to the end of its sequence."""
   ends = sequence.terminated
   if not config.bootstrap_truncation:
     ends = ends or sequence.truncated
@@ -431,7 +434,7 @@ def _std(state, name):
 
 
 def _add(state, name, samples):
-  """Add samples to the moments, by way of the plain sums."""
+  """Adds samples to the moments by their plain sums."""
   count, mean, squares = (
       state[f"{name}/{field}:0"] for field in ("count", "mean", "squares"))
   total = count * mean + samples.sum(0)

@@ -1,4 +1,4 @@
-"""Partly filled arrays, chunk by chunk."""
+"""Chunks of partly filled arrays."""
 
 import numpy as np
 import pytest
@@ -10,107 +10,101 @@ from tests import modes
 
 @pytest.fixture(autouse=True)
 def _few_rows_a_chunk(monkeypatch):
-  monkeypatch.setattr(chunks, "_SIZE", 4)
-  monkeypatch.setattr(chunks, "_SMALL", 4)
+  monkeypatch.setattr(chunks, "_CHUNK_ROWS", 4)
+  monkeypatch.setattr(chunks, "MAX_ROWS", 4)
 
 
-def test_the_least_number_that_splits_without_a_rest():
+def test_padded_rows_is_the_next_multiple_of_the_number_of_chunks():
   for rows in range(1, 60):
-    amount = -(-rows // 4)  # Chunks of up to four.
-    sufficient = [n for n in range(rows, rows + 60) if n % amount == 0]
-    assert chunks.whole(rows) == sufficient[0]
-    assert chunks.whole(chunks.whole(rows)) == chunks.whole(rows)
+    num_chunks = -(-rows // 4)  # Chunks have up to four rows.
+    sufficient = [n for n in range(rows, rows + 60) if n % num_chunks == 0]
+    assert chunks.padded_rows(rows) == sufficient[0]
+    assert chunks.padded_rows(sufficient[0]) == sufficient[0]
 
 
 def test_small_arrays_are_one_chunk(monkeypatch):
-  monkeypatch.setattr(chunks, "_SIZE", 512)
-  monkeypatch.setattr(chunks, "_SMALL", 2048)
-  assert [chunks.whole(n) for n in (1, 513, 2047, 2049, 30_000)] == [
+  monkeypatch.setattr(chunks, "_CHUNK_ROWS", 512)
+  monkeypatch.setattr(chunks, "MAX_ROWS", 2048)
+  assert [chunks.padded_rows(n) for n in (1, 513, 2047, 2049, 30_000)] == [
       1, 513, 2047, 2050, 30_031 // 59 * 59]
   assert chunks.split(tf.range(2048)).shape == (1, 2048)
   assert chunks.split(tf.range(2050)).shape == (5, 410)
 
 
 @pytest.mark.parametrize("rows", range(1, 30))
-def test_chunks_are_as_large_as_they_may_be_and_in_order(rows):
-  rows = chunks.whole(rows)
+def test_split_keeps_the_order_and_fills_chunks(rows):
+  rows = chunks.padded_rows(rows)
   number = np.arange(rows)
   parts = chunks.split({
       "number": tf.constant(number),
       "matrix": tf.constant(10 * number[:, None, None] + np.zeros((2, 3)))})
-  amount, size = parts["number"].shape
-  assert amount == -(-rows // 4) and amount * size == rows and size <= 4
-  assert parts["matrix"].shape == (amount, size, 2, 3)
+  num_chunks, size = parts["number"].shape
+  assert num_chunks == -(-rows // 4) and num_chunks * size == rows and size <= 4
+  assert parts["matrix"].shape == (num_chunks, size, 2, 3)
   np.testing.assert_array_equal(
       tf.reshape(parts["number"], [-1]), number)
   np.testing.assert_array_equal(
       parts["matrix"][..., 1, 2], 10 * parts["number"])
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("rows", [3, 4, 9, 20])
-def test_filled_counts_the_chunks_that_hold_any(prepare, rows):
-  rows = chunks.whole(rows)
-  filled = prepare(lambda count: chunks.filled(count, rows))
+def test_num_filled_counts_chunks_with_valid_rows(prepare, rows):
+  rows = chunks.padded_rows(rows)
+  filled = prepare(lambda count: chunks.num_filled(count, rows))
   of = chunks.split(tf.range(rows)).numpy()
   for count in range(rows + 1):
     expected = sum((chunk < count).any() for chunk in of)
     assert filled(tf.constant(count)) == expected
 
 
-def _data(amount=5, size=3):
-  number = np.arange(amount * size, dtype=np.float32).reshape(amount, size)
+def _data(num_chunks=5, size=3):
+  number = np.arange(num_chunks * size, dtype=np.float32)
+  number = number.reshape(num_chunks, size)
   return {"number": tf.constant(number),
           "pair": tf.constant(
               100 * number[..., None] + np.array([0, 1], np.float32))}
 
 
-@modes.policy_and_value
-def test_apply_fills_the_first_chunks_and_leaves_the_rest_zero(prepare):
-  data = _data()
-  function = prepare(lambda amount: chunks.apply(
-      lambda chunk: chunk["pair"] + chunk["number"][:, None] + 1, data, amount,
-      (2,)))
-  expected = data["pair"] + data["number"][..., None] + 1
-  for amount in range(6):
-    result = function(tf.constant(amount))
-    assert result.shape == (5, 3, 2)
-    np.testing.assert_array_equal(result[:amount], expected[:amount])
-    np.testing.assert_array_equal(result[amount:], 0)
+@modes.eager_and_compiled
+@pytest.mark.parametrize("rows", [3, 20])
+def test_map_rows_processes_the_first_chunks_and_leaves_zeros(prepare, rows):
+  data = tf.constant(np.arange(2.0 * rows, dtype=np.float32).reshape(rows, 2))
+  function = prepare(lambda num_rows: chunks.map_rows(
+      lambda chunk: tf.concat([chunk, chunk + 1], -1), data, num_rows))
+  expected = np.concatenate([data, data + 1], -1)
+  for num_rows in range(1, rows + 1):
+    result = function(tf.constant(num_rows))
+    assert result.shape == (rows, 4)
+    processed = min(rows, -(-num_rows // 4) * 4)
+    np.testing.assert_array_equal(result[:processed], expected[:processed])
+    np.testing.assert_array_equal(result[processed:], 0)
 
 
-@modes.policy_and_value
-def test_apply_needs_no_loop_for_a_single_chunk(prepare):
-  data = _data(1)
-  result = prepare(lambda amount: chunks.apply(
-      lambda chunk: chunk["number"] + 1, data, amount))(tf.constant(1))
-  np.testing.assert_array_equal(result, data["number"] + 1)
-
-
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("chunk_count", [1, 5])
-def test_total_sums_over_the_first_chunks_at_least_one(prepare, chunk_count):
+def test_sum_chunks_sums_over_the_first_chunks(prepare, chunk_count):
   data = _data(chunk_count)
-  function = prepare(lambda amount: chunks.total(
+  function = prepare(lambda num_chunks: chunks.sum_chunks(
       lambda chunk: (tf.reduce_sum(chunk["number"]),
-                     {"by_row": chunk["pair"]}), data, amount))
-  for amount in range(1, chunk_count + 1):
-    number, parts = function(tf.constant(amount))
-    assert number == data["number"].numpy()[:amount].sum()
+                     {"by_row": chunk["pair"]}), data, num_chunks))
+  for num_chunks in range(1, chunk_count + 1):
+    number, parts = function(tf.constant(num_chunks))
+    assert number == data["number"].numpy()[:num_chunks].sum()
     np.testing.assert_array_equal(
-        parts["by_row"], data["pair"].numpy()[:amount].sum(0))
+        parts["by_row"], data["pair"].numpy()[:num_chunks].sum(0))
 
 
-@modes.policy_and_value
-def test_chunks_that_hold_nothing_are_not_looked_at(prepare):
+@modes.eager_and_compiled
+def test_empty_chunks_are_not_evaluated(prepare):
   data = _data()["number"].numpy()
   data[2:] = np.nan
-  total = prepare(lambda amount: chunks.total(
-      tf.reduce_sum, tf.constant(data), amount))
+  total = prepare(lambda num_chunks: chunks.sum_chunks(
+      tf.reduce_sum, tf.constant(data), num_chunks))
   assert total(tf.constant(2)) == data[:2].sum()
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_take_returns_one_chunk(prepare):
   data = _data()
   taken = prepare(lambda index: chunks.take(data, index))(tf.constant(3))

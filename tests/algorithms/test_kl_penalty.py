@@ -8,17 +8,17 @@ from agents.algorithms import kl_penalty
 from tests import modes
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("kl, factor", [
     (0.0, 1 / 1.5), (0.0069, 1 / 1.5), (0.0071, 1), (0.01, 1), (0.0129, 1),
     (0.0131, 1.5), (10.0, 1.5)])
-def test_the_weight_follows_the_divergence(prepare, kl, factor):
+def test_weight_grows_above_and_shrinks_below_the_target(prepare, kl, factor):
   penalty = kl_penalty.Penalty(2.0, 1.5, 0.01)
   prepare(penalty.adapt)(tf.constant(kl))
   np.testing.assert_allclose(penalty.weight, 2 * factor, rtol=1e-6)
 
 
-def test_changes_accumulate():
+def test_changes_of_the_weight_accumulate():
   penalty = kl_penalty.Penalty(1.0, 3.0, 0.01)
   for kl in (1.0, 1.0, 0.0, 0.01, 1.0):
     penalty.adapt(tf.constant(kl))
@@ -27,7 +27,7 @@ def test_changes_accumulate():
 
 @pytest.mark.parametrize("initial, kl, bound", [
     (1.0, 0.0, 1e-6), (1.0, 1.0, 1e6), (1e-9, 0.0, 1e-9), (1e9, 1.0, 1e9)])
-def test_the_weight_stays_within_bounds_and_finds_back(initial, kl, bound):
+def test_weight_stays_within_bounds_and_recovers(initial, kl, bound):
   penalty = kl_penalty.Penalty(initial, 10.0, 0.01)
   for _ in range(20):
     penalty.adapt(tf.constant(kl))
@@ -37,7 +37,7 @@ def test_the_weight_stays_within_bounds_and_finds_back(initial, kl, bound):
       penalty.weight, bound * 10 if kl == 0 else bound / 10, rtol=1e-6)
 
 
-def test_the_variable_is_all_there_is():
+def test_variables_contain_the_complete_state():
   penalty, copy = (
       kl_penalty.Penalty(initial, 1.5, 0.01) for initial in (1.0, 5.0))
   penalty.adapt(tf.constant(1.0))
@@ -47,7 +47,7 @@ def test_the_variable_is_all_there_is():
 
 
 def _naive_cutoff(kl, sequence, valid, threshold, coef):
-  """Return the loss and its derivatives by the divergence of each step."""
+  """Return the loss and its derivatives for the divergence of each step."""
   numbers = sorted(set(sequence[valid]))
   loss, slope = 0.0, np.zeros(kl.shape)
   for number in numbers:
@@ -59,35 +59,35 @@ def _naive_cutoff(kl, sequence, valid, threshold, coef):
 
 
 def _cutoff(kl, sequence, valid, sequences=9, threshold=1.0, coef=30.0):
-  """Return the loss and its slope at each step that counts."""
-  loss, slope = kl_penalty.cutoff(
-      *kl_penalty.sums(kl, sequence, valid, sequences), threshold, coef)
-  return loss, tf.where(valid, tf.gather(slope, sequence), 0.0)
+  """Returns the loss and its gradient for each valid step."""
+  sums = kl_penalty.sum_by_sequence(kl, sequence, valid, sequences)
+  loss, kl_gradient = kl_penalty.cutoff(*sums, threshold, coef)
+  return loss, tf.where(valid, tf.gather(kl_gradient, sequence), 0.0)
 
 
-def _random_steps(seed, amount=24, sequences=9):
-  """Sequences of any lengths, some of them without a step."""
+def _random_steps(seed, num_steps=24, sequences=9):
+  """Returns steps of sequences of any lengths, including zero."""
   rng = np.random.default_rng(seed)
-  return (rng.exponential(size=amount).astype(np.float32),
-          rng.integers(0, sequences - 2, amount).astype(np.int32),
-          rng.random(amount) < 0.7)
+  return (rng.exponential(size=num_steps).astype(np.float32),
+          rng.integers(0, sequences - 2, num_steps).astype(np.int32),
+          rng.random(num_steps) < 0.7)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("seed", range(3))
-def test_the_cutoff_equals_its_naive_transcription(prepare, seed):
+def test_cutoff_equals_its_naive_transcription(prepare, seed):
   kl, sequence, valid = _random_steps(seed)
   loss, slope = prepare(_cutoff)(*map(tf.constant, (kl, sequence, valid)))
   expected_loss, expected_slope = _naive_cutoff(
       kl.astype(np.float64), sequence, valid, 1.0, 30.0)
-  # Some sequences are beyond the threshold, some are not.
+  # Some sequences exceed the threshold.
   assert 0 < (expected_slope[valid] > 0).sum() < valid.sum()
   np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
   np.testing.assert_allclose(slope, expected_slope, rtol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_slope_is_the_gradient_of_the_loss(seed):
+def test_kl_gradient_is_the_gradient_of_the_cutoff(seed):
   kl, sequence, valid = map(tf.constant, _random_steps(seed))
   with tf.GradientTape() as tape:
     tape.watch(kl)
@@ -95,32 +95,32 @@ def test_the_slope_is_the_gradient_of_the_loss(seed):
   np.testing.assert_allclose(slope, tape.gradient(loss, kl), rtol=1e-5)
 
 
-def test_sums_go_over_the_valid_steps_of_each_sequence():
-  kl, length = kl_penalty.sums(
+def test_sums_cover_the_valid_steps_of_each_sequence():
+  kl, length = kl_penalty.sum_by_sequence(
       tf.constant([1.0, 10.0, 100.0, 1000.0]), tf.constant([0, 2, 2, 0]),
       tf.constant([True, True, True, False]), 4)
   np.testing.assert_array_equal(kl, [1, 0, 110, 0])
   np.testing.assert_array_equal(length, [1, 0, 2, 0])
 
 
-def test_sums_of_parts_are_those_of_the_whole():
+def test_sums_of_chunks_add_up():
   steps = _random_steps(0)
-  whole = kl_penalty.sums(*map(tf.constant, steps), 9)
-  parts = [kl_penalty.sums(*[tf.constant(x[rows]) for x in steps], 9)
+  expected = kl_penalty.sum_by_sequence(*map(tf.constant, steps), 9)
+  parts = [kl_penalty.sum_by_sequence(*[tf.constant(x[rows]) for x in steps], 9)
            for rows in (slice(0, 7), slice(7, 24))]
-  for total, *summands in zip(whole, *parts, strict=True):
+  for total, *summands in zip(expected, *parts, strict=True):
     np.testing.assert_allclose(sum(summands), total, rtol=1e-6)
 
 
-def test_what_is_below_the_threshold_is_free():
-  kl = tf.constant([0.5, 1.4, 3.0])  # The first two are 0.95 in the mean.
+def test_divergence_below_the_threshold_has_no_penalty():
+  kl = tf.constant([0.5, 1.4, 3.0])  # The mean of the first two is 0.95.
   loss, slope = _cutoff(
       kl, tf.constant([0, 0, 1]), tf.fill([3], True), 2, 1.0, 10.0)
   np.testing.assert_allclose(loss, 10 * 2.0 ** 2 / 2, rtol=1e-6)
   np.testing.assert_allclose(slope, [0, 0, 10 * 2 * 2.0 / 2], rtol=1e-6)
 
 
-def test_a_sequence_counts_once_however_long_it_is():
+def test_sequences_of_all_lengths_have_equal_weight():
   kl = tf.constant([2.0, 2.0, 2.0, 2.0, 3.0])
   loss, slope = _cutoff(
       kl, tf.constant([4, 4, 4, 4, 1]), tf.fill([5], True), 6, 1.0, 1.0)
@@ -128,7 +128,7 @@ def test_a_sequence_counts_once_however_long_it_is():
   np.testing.assert_allclose(slope, [0.25] * 4 + [2], rtol=1e-6)
 
 
-def test_padding_changes_nothing():
+def test_padding_changes_no_sum():
   kl, sequence, valid = _random_steps(0)
   before = _cutoff(*map(tf.constant, (kl, sequence, valid)))
   kl[~valid], sequence[~valid] = 1e6, 7

@@ -8,7 +8,9 @@ import pytest
 import tensorflow as tf
 
 from agents import config as config_lib
+from agents.algorithms import kl_penalty
 from agents.algorithms import loss as loss_lib
+from agents.algorithms import minibatches
 from agents.algorithms import models
 from agents.networks import composite
 from agents.networks import feed_forward
@@ -25,47 +27,55 @@ _ALL = dataclasses.replace(
 
 
 class _Setup:
-  """An objective, its networks and some steps to apply it to."""
+  """A loss, its networks and some steps."""
 
   def __init__(self, config):
     rows = 6
     space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
     self.value = feed_forward.feed_forward_value(_NETWORK, 1)
-    self.head = composite.make(space, _NETWORK)
-    self.policy = feed_forward.Policy(self.head, _NETWORK, 0)
-    self.objective = loss_lib.PPOLoss(
-        config, self.head, models.make(
-            observation_encoder.ObservationEncoder(space, False, 10.0),
-            models.Networks(self.policy, self.value)))
+    self.distribution = composite.make(space, _NETWORK)
+    self.policy = feed_forward.Policy(self.distribution, _NETWORK, 0)
+    model = models.FeedForward(
+        observation_encoder.ObservationEncoder(space, False, 10.0),
+        models.Networks(self.policy, self.value))
+    self.penalty = kl_penalty.Penalty(config.kl_penalty, 1.5, 0.01)
+    self.loss = (
+        kl_penalty.PenalizedLoss(
+            config, self.distribution, model, self.penalty)
+        if config.kl_penalty else
+        loss_lib.PPOLoss(config, self.distribution, model))
     rng = np.random.default_rng(2)
     def normal(*shape):
       return tf.constant(rng.normal(size=shape), tf.float32)
     observ, action = normal(rows, 2), normal(rows, 2)
     self.parameters = self.policy(observ)
     old = self.parameters + 0.3 * normal(rows, 4)
-    self.log_prob = self.head.log_prob(self.parameters, action)
+    self.log_prob = self.distribution.log_prob(self.parameters, action)
     self.samples = loss_lib.Samples(
-        observ, action, old, self.head.log_prob(old, action), normal(rows),
-        normal(rows), normal(rows), tf.constant([0, 0, 2, 2, 2, 3]))
+        observ, action, old, self.distribution.log_prob(old, action),
+        normal(rows), normal(rows), normal(rows),
+        tf.constant([0, 0, 2, 2, 2, 3]))
     self.weight = tf.fill([rows], 1 / rows)
-    # Of four sequences, for those objectives that have a cutoff.
-    self.slope = tf.abs(normal(4)) if config.kl_cutoff_coef else None
+    # One for each of four sequences.
+    self.kl_gradient = tf.abs(normal(4)) if config.kl_cutoff_coef else None
 
   def __call__(self, samples=None, weight=None):
-    return self.objective(
+    kwargs = ({} if self.kl_gradient is None else
+              {"kl_gradient": self.kl_gradient})
+    return self.loss(
         self.samples if samples is None else samples,
-        self.weight if weight is None else weight, self.slope)
+        self.weight if weight is None else weight, **kwargs)
 
 
 def _gaussian(parameters):
   return tuple(np.split(np.asarray(parameters, np.float64), 2, -1))
 
 
-@modes.policy_and_value
-def test_the_loss_is_the_sum_of_its_terms(prepare):
+@modes.eager_and_compiled
+def test_loss_is_the_sum_of_its_terms(prepare):
   setup = _Setup(_ALL)
-  loss, losses = prepare(setup.objective)(
-      setup.samples, setup.weight, setup.slope)
+  loss, losses = prepare(setup.loss.__call__)(
+      setup.samples, setup.weight, setup.kl_gradient)
   kl = reference.Gaussian.kl(
       _gaussian(setup.samples.policy), _gaussian(setup.parameters))
   np.testing.assert_allclose(
@@ -75,17 +85,46 @@ def test_the_loss_is_the_sum_of_its_terms(prepare):
   np.testing.assert_allclose(
       loss, losses["policy_loss"] + 0.7 * losses["value_loss"]
       - 0.3 * losses["entropy"] + 2.0 * kl.mean()
-      + (setup.slope.numpy()[setup.samples.sequence] * kl).sum(), rtol=1e-5)
+      + (setup.kl_gradient.numpy()[setup.samples.sequence] * kl).sum(),
+      rtol=1e-5)
+
+
+def test_bound_loss_contains_the_cutoff_of_its_minibatch():
+  setup = _Setup(dataclasses.replace(_ALL, kl_target=1e-3))
+  minibatch, bound, losses = setup.loss.bind(
+      minibatches.Minibatch(setup.samples, setup.weight), 4)
+  advantage = setup.samples.advantage.numpy()
   np.testing.assert_allclose(
-      prepare(setup.objective.kl)(setup.samples), kl, rtol=1e-4, atol=1e-6)
+      minibatch.samples.advantage,
+      (advantage - advantage.mean()) / advantage.std(), rtol=1e-4, atol=1e-6)
+  kl = reference.Gaussian.kl(
+      _gaussian(setup.samples.policy), _gaussian(setup.parameters))
+  expected = kl_penalty.cutoff(
+      *kl_penalty.sum_by_sequence(
+          tf.constant(kl, tf.float32), setup.samples.sequence,
+          tf.fill([6], True), 4),
+      _ALL.kl_cutoff_factor * 1e-3, _ALL.kl_cutoff_coef)
+  assert list(losses) == setup.loss.minibatch_names
+  np.testing.assert_allclose(losses["kl_cutoff"], expected.loss, rtol=1e-4)
+  np.testing.assert_allclose(
+      bound(setup.samples, setup.weight)[0],
+      setup.loss(setup.samples, setup.weight,
+                 kl_gradient=expected.kl_gradient)[0], rtol=1e-4)
 
 
-def test_the_penalty_is_weighted_by_what_its_weight_is_by_now():
+def test_loss_without_penalties_is_independent_of_the_minibatch():
+  setup = _Setup(dataclasses.replace(_PLAIN, normalize_advantage=False))
+  assert setup.loss.bind(None, 4) == (None, setup.loss, {})
+  assert setup.loss.minibatch_names == []
+  assert setup.loss.finish(tf.constant(1.0)) == {}
+
+
+def test_penalty_uses_the_present_weight():
   setup = _Setup(_ALL)
   before, _ = setup()
-  setup.objective.penalty.weight.assign(5.0)
+  setup.penalty.weight.assign(5.0)
   after, _ = setup()
-  kl = setup.head.kl(setup.samples.policy, setup.parameters)
+  kl = setup.distribution.kl(setup.samples.policy, setup.parameters)
   np.testing.assert_allclose(
       after - before, 3 * tf.reduce_mean(kl), rtol=1e-4)
 
@@ -93,15 +132,15 @@ def test_the_penalty_is_weighted_by_what_its_weight_is_by_now():
 @pytest.mark.parametrize("config", [
     _PLAIN, _ALL, dataclasses.replace(_PLAIN, clip_ratio=0.2)],
     ids=["plain", "all", "clipped"])
-def test_names_are_those_of_the_losses(config):
+def test_names_equal_the_keys_of_the_losses(config):
   setup = _Setup(config)
   _, losses = setup()
-  assert list(losses) == setup.objective.names
+  assert list(losses) == setup.loss.names
   assert ("clip_fraction" in losses) == (config.clip_ratio is not None)
 
 
 @pytest.mark.parametrize("config", [_PLAIN, _ALL], ids=["plain", "all"])
-def test_parts_sum_to_the_whole(config):
+def test_losses_of_chunks_add_up(config):
   setup = _Setup(config)
   def part(rows):
     return setup(loss_lib.Samples(*[x[rows] for x in setup.samples]),
@@ -114,7 +153,7 @@ def test_parts_sum_to_the_whole(config):
 
 
 @pytest.mark.parametrize("config", [_PLAIN, _ALL], ids=["plain", "all"])
-def test_steps_without_weight_do_not_count(config):
+def test_steps_of_weight_zero_change_nothing(config):
   setup = _Setup(config)
   chosen = np.array([1, 0, 1, 1, 0, 1], np.float32)
   rows = np.flatnonzero(chosen)
@@ -129,9 +168,9 @@ def test_steps_without_weight_do_not_count(config):
 @pytest.mark.parametrize("ratio, advantage, surrogate, moves", [
     (1.0, 3.0, 3.0, True), (1.0, -3.0, -3.0, True),
     (1.05, 3.0, 3.15, True), (0.95, -3.0, -2.85, True),
-    (1.5, 3.0, 3.3, False), (0.5, -3.0, -2.7, False),  # Far enough already.
-    (1.5, -3.0, -4.5, True), (0.5, 3.0, 1.5, True)])  # The wrong way.
-def test_the_ratio_is_clipped_only_where_it_would_gain(
+    (1.5, 3.0, 3.3, False), (0.5, -3.0, -2.7, False),  # Clipped.
+    (1.5, -3.0, -4.5, True), (0.5, 3.0, 1.5, True)])  # Not clipped.
+def test_ratio_is_clipped_only_if_the_surrogate_would_gain(
     ratio, advantage, surrogate, moves):
   setup = _Setup(dataclasses.replace(_PLAIN, clip_ratio=0.1, value_coef=0.0))
   samples = setup.samples._replace(
@@ -146,7 +185,7 @@ def test_the_ratio_is_clipped_only_where_it_would_gain(
   assert bool(tf.linalg.global_norm(gradients) > 0) == moves
 
 
-def test_without_a_clip_the_surrogate_has_no_bound():
+def test_surrogate_without_clipping_has_no_bound():
   setup = _Setup(_PLAIN)
   samples = setup.samples._replace(
       log_prob=setup.log_prob - float(np.log(7.0)), advantage=tf.fill([6], 2.0))
@@ -154,11 +193,11 @@ def test_without_a_clip_the_surrogate_has_no_bound():
 
 
 @pytest.mark.parametrize("moved, error, loss, moves", [
-    # How far the value has moved, and what the target is beyond the value.
+    # Change of the value, and distance from the old value to its target.
     (0.1, 3.0, 9.0, True), (-0.1, 3.0, 9.0, True),
     (0.5, 3.0, 3.3 ** 2, False), (-0.5, -3.0, 3.3 ** 2, False),
     (0.5, -3.0, 9.0, True), (-0.5, 3.0, 9.0, True)])
-def test_a_value_gains_nothing_by_moving_far(moved, error, loss, moves):
+def test_value_gains_nothing_beyond_its_clip_range(moved, error, loss, moves):
   setup = _Setup(dataclasses.replace(_PLAIN, value_clip=0.2))
   value = setup.value(setup.samples.observ)[:, 0]
   samples = setup.samples._replace(
@@ -171,7 +210,7 @@ def test_a_value_gains_nothing_by_moving_far(moved, error, loss, moves):
   assert bool(tf.linalg.global_norm(gradients) > 0) == moves
 
 
-def test_without_a_clip_the_value_may_move_as_far_as_it_likes():
+def test_value_without_clipping_has_no_bound():
   setup = _Setup(_PLAIN)
   value = setup.value(setup.samples.observ)[:, 0]
   samples = setup.samples._replace(value=value - 9, value_target=value + 3)

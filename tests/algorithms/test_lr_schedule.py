@@ -12,7 +12,7 @@ def _rate(schedule, progress=0.0):
   return schedule.rate(tf.constant(progress)).numpy()
 
 
-def test_constant_stays_whatever_happens():
+def test_constant_rate_does_not_change():
   schedule = lr_schedule.LearningRateSchedule("constant", 3e-4, 0.01)
   for kl, progress in ((1.0, 0.0), (0.0, 0.5), (0.01, 1.0)):
     schedule.adapt(tf.constant(kl))
@@ -21,25 +21,30 @@ def test_constant_stays_whatever_happens():
 
 @pytest.mark.parametrize("progress, expected", [
     (0.0, 3e-4), (0.25, 2.25e-4), (0.5, 1.5e-4), (1.0, 0.0), (1.1, 0.0)])
-def test_linear_falls_to_zero_over_the_budget_and_stays_there(
+def test_linear_rate_falls_to_zero_over_the_budget(
     progress, expected):
   schedule = lr_schedule.LearningRateSchedule("linear", 3e-4, 0.01)
   schedule.adapt(tf.constant(1.0))
   np.testing.assert_allclose(_rate(schedule, progress), expected, rtol=1e-6)
 
 
-@modes.policy_and_value
+def _kl_adaptive(initial):
+  return lr_schedule.LearningRateSchedule(
+      "kl_adaptive", initial, kl_target=0.01)
+
+
+@modes.eager_and_compiled
 @pytest.mark.parametrize("kl, factor", [
     (0.0, 1.5), (0.0049, 1.5), (0.0051, 1), (0.01, 1), (0.0199, 1),
     (0.0201, 1 / 1.5), (10.0, 1 / 1.5)])
-def test_kl_adaptive_holds_the_kl(prepare, kl, factor):
-  schedule = lr_schedule.LearningRateSchedule("kl_adaptive", 3e-4, kl_target=0.01)
+def test_kl_adaptive_rate_follows_the_target(prepare, kl, factor):
+  schedule = _kl_adaptive(3e-4)
   prepare(schedule.adapt)(tf.constant(kl))
   np.testing.assert_allclose(_rate(schedule), factor * 3e-4, rtol=1e-6)
 
 
-def test_kl_adaptive_accumulates_and_ignores_progress():
-  schedule = lr_schedule.LearningRateSchedule("kl_adaptive", 1e-3, kl_target=0.01)
+def test_kl_adaptive_rate_accumulates_and_ignores_progress():
+  schedule = _kl_adaptive(1e-3)
   for kl in (1.0, 1.0, 0.0, 0.01, 1.0):
     schedule.adapt(tf.constant(kl))
   for progress in (0.0, 1.0):
@@ -48,8 +53,8 @@ def test_kl_adaptive_accumulates_and_ignores_progress():
 
 
 @pytest.mark.parametrize("kl", [0.0, 1.0])
-def test_kl_adaptive_stays_within_bounds_and_finds_back(kl):
-  schedule = lr_schedule.LearningRateSchedule("kl_adaptive", 1e-3, kl_target=0.01)
+def test_kl_adaptive_rate_stays_within_bounds_and_recovers(kl):
+  schedule = _kl_adaptive(1e-3)
   for _ in range(200):
     schedule.adapt(tf.constant(kl))
   bound = _rate(schedule)
@@ -61,10 +66,10 @@ def test_kl_adaptive_stays_within_bounds_and_finds_back(kl):
       _rate(schedule), bound / 1.5 if kl == 0 else bound * 1.5, rtol=1e-6)
 
 
-def test_the_variable_is_all_there_is():
-  schedule = lr_schedule.LearningRateSchedule("kl_adaptive", 1e-3, kl_target=0.01)
+def test_variables_contain_the_complete_state():
+  schedule = _kl_adaptive(1e-3)
   schedule.adapt(tf.constant(1.0))
-  copy = lr_schedule.LearningRateSchedule("kl_adaptive", 5e-3, kl_target=0.01)
+  copy = _kl_adaptive(5e-3)
   for source, target in zip(schedule.variables, copy.variables, strict=True):
     target.assign(source)
   assert _rate(copy) == _rate(schedule) != np.float32(1e-3)

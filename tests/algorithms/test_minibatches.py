@@ -1,4 +1,4 @@
-"""Dealing rows into minibatches."""
+"""Random splits of rows into minibatches."""
 
 from typing import NamedTuple
 
@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from agents.algorithms import chunks
 from agents.algorithms import minibatches
+from agents.ops import masked
 from agents.ops import random
 from tests import modes
 
@@ -18,102 +19,150 @@ class _Rows(NamedTuple):
   flag: tf.Tensor  # [N], whether number is odd.
 
 
-def _rows(amount):
-  number = np.arange(amount)
+def _rows(num_rows):
+  number = np.arange(num_rows)
   matrix = 100.0 * number[:, None, None] + np.arange(6).reshape(2, 3)
   return _Rows(tf.constant(number), tf.constant(matrix),
                tf.constant(number % 2 == 1))
 
 
-def _dealer(rows, size, prepare=lambda function: function):
-  """Return a function that deals and takes all batches."""
-  def deal(count, counter):
-    dealt = minibatches.deal(
+def _splitter(rows, size, prepare=lambda function: function):
+  """Returns a function from a number of valid rows to all minibatches."""
+  def split(count, counter):
+    result = minibatches.shuffle_split(
         _rows(rows), tf.range(rows) < count, size, random.key(3, counter))
-    return [dealt.take(tf.constant(index)) for index in range(
-        1 if size is None else -(-rows // size))], dealt.amount
-  deal = prepare(deal)
-  def batches(count, counter=0):
-    batches, amount = deal(tf.constant(count), tf.constant(counter))
-    return [minibatches.Batch(_Rows(*[x.numpy() for x in batch.data]),
-                              batch.weight.numpy(), int(batch.amount))
-            for batch in batches], int(amount)
-  return batches
+    return [result.take(tf.constant(index)) for index in range(
+        1 if size is None else -(-rows // size))], result.num_minibatches
+  split = prepare(split)
+  def arrays(count, counter=0):
+    result, num_minibatches = split(
+        tf.constant(count), tf.constant(counter))
+    return tf.nest.map_structure(lambda tensor: tensor.numpy(), result), int(
+        num_minibatches)
+  return arrays
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("size", [4, 5, 12, 50])
-def test_every_valid_row_is_dealt_once(prepare, size):
-  deal = _dealer(12, size, prepare)
+def test_minibatches_contain_every_valid_row_once(prepare, size):
+  split = _splitter(12, size, prepare)
   for count in range(1, 13):
-    batches, amount = deal(count)
-    assert amount == -(-count // size)
-    dealt = []
-    for index, (data, weight, chunk_count) in enumerate(batches):
+    result, num_minibatches = split(count)
+    assert num_minibatches == -(-count // size)
+    numbers = []
+    for index, (samples, weight) in enumerate(result):
       valid = weight > 0
       np.testing.assert_allclose(weight, valid / max(1, valid.sum()), 1e-6)
-      assert data.number.shape == valid.shape == (1, size)
-      assert data.matrix.shape == (1, size, 2, 3)
-      assert chunk_count == valid.any()
-      # Full ones first, then the rest, then nothing.
+      assert samples.number.shape == valid.shape == (size,)
+      assert samples.matrix.shape == (size, 2, 3)
+      # Full minibatches come first, then the rest, then empty ones.
       assert valid.sum() == np.clip(count - index * size, 0, size)
-      assert (np.diff(valid[0].astype(int)) <= 0).all()
-      dealt.extend(data.number[valid])
-    np.testing.assert_array_equal(np.sort(dealt), np.arange(count))
+      assert (np.diff(valid.astype(int)) <= 0).all()
+      numbers.extend(samples.number[valid])
+    np.testing.assert_array_equal(np.sort(numbers), np.arange(count))
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_fields_of_a_row_stay_together(prepare):
-  batches, _ = _dealer(24, 7, prepare)(20)
-  for (number, matrix, flag), _, _ in batches:
+  result, _ = _splitter(24, 7, prepare)(20)
+  for (number, matrix, flag), _ in result:
     np.testing.assert_array_equal(matrix[..., 0, 0], 100 * number)
     np.testing.assert_array_equal(matrix[..., 1, 2], 100 * number + 5)
     np.testing.assert_array_equal(flag, number % 2 == 1)
 
 
-def test_every_counter_deals_anew():
+def test_every_counter_gives_another_order():
   orders = {np.concatenate([
-      batch.data.number for batch in _dealer(24, 4)(20, counter)[0]]).tobytes()
+      minibatch.samples.number
+      for minibatch in _splitter(24, 4)(20, counter)[0]]).tobytes()
             for counter in range(10)}
   assert len(orders) == 10
 
 
-def test_order_is_that_of_the_permutation():
-  batches, amount = _dealer(12, 4)(9)
+def test_order_equals_the_random_permutation():
+  result, num_minibatches = _splitter(12, 4)(9)
   numbers = np.concatenate(
-      [batch.data.number[batch.weight > 0] for batch in batches])
+      [samples.number[weight > 0] for samples, weight in result])
   order = random.permutation(
       12, random.key(3, tf.constant(0)), first=tf.range(12) < 9)
   np.testing.assert_array_equal(numbers, order[:9])
-  assert amount == 3
+  assert num_minibatches == 3
 
 
-@modes.policy_and_value
-def test_large_minibatches_are_chunks_of_which_the_first_are_filled(
-    prepare, monkeypatch):
-  monkeypatch.setattr(chunks, "_SIZE", 4)
-  monkeypatch.setattr(chunks, "_SMALL", 4)
-  deal = _dealer(24, 10, prepare)  # Three chunks of four rows each.
+@pytest.fixture(name="four_rows_fit")
+def _four_rows_fit(monkeypatch):
+  monkeypatch.setattr(chunks, "_CHUNK_ROWS", 4)
+  monkeypatch.setattr(chunks, "MAX_ROWS", 4)
+
+
+@modes.eager_and_compiled
+@pytest.mark.usefixtures("four_rows_fit")
+def test_large_minibatches_are_split_into_chunks(prepare):
+  split = _splitter(24, 10, prepare)  # Three chunks of four rows each.
   for count, filled in ((24, [3, 3, 1]), (15, [3, 2, 0]), (3, [1, 0, 0])):
-    batches, amount = deal(count)
-    assert amount == -(-count // 10)
-    assert [batch.amount for batch in batches] == filled
-    dealt = [batch.data.number[batch.weight > 0] for batch in batches]
+    result, num_minibatches = split(count)
+    assert num_minibatches == -(-count // 10)
+    assert [minibatch.num_chunks for minibatch in result] == filled
+    numbers = [minibatch.samples.number[minibatch.weight > 0]
+               for minibatch in result]
     np.testing.assert_array_equal(
-        np.sort(np.concatenate(dealt)), np.arange(count))
-    for batch in batches:
-      assert batch.weight.shape == (3, 4)
-      assert not batch.weight[batch.amount:].any()
+        np.sort(np.concatenate(numbers)), np.arange(count))
+    for minibatch in result:
+      assert minibatch.weight.shape == (3, 4)
+      assert not minibatch.weight[minibatch.num_chunks:].any()
 
 
-@modes.policy_and_value
-def test_without_a_size_there_is_one_batch_of_all(prepare, monkeypatch):
-  monkeypatch.setattr(chunks, "_SIZE", 4)
-  monkeypatch.setattr(chunks, "_SMALL", 4)
-  deal = _dealer(12, None, prepare)
-  for count, chunk_count in ((10, 3), (9, 3), (8, 2), (1, 1)):
-    [((number, matrix, _), weight, filled)], amount = deal(count)
-    assert amount == 1 and filled == chunk_count
+@modes.eager_and_compiled
+@pytest.mark.usefixtures("four_rows_fit")
+def test_without_a_size_all_rows_are_one_minibatch(prepare):
+  split = _splitter(12, None, prepare)
+  for count, num_chunks in ((10, 3), (9, 3), (8, 2), (1, 1)):
+    [((number, matrix, _), weight, filled)], num_minibatches = split(count)
+    assert num_minibatches == 1 and filled == num_chunks
     np.testing.assert_array_equal(number, np.arange(12).reshape(3, 4))
     np.testing.assert_array_equal(matrix[..., 1, 2], 100 * number + 5)
     np.testing.assert_allclose(weight, (number < count) / count, 1e-6)
+
+
+@modes.eager_and_compiled
+@pytest.mark.parametrize("max_rows", [4, 2048])
+def test_sum_is_the_same_in_chunks_and_as_a_whole(
+    prepare, max_rows, monkeypatch):
+  monkeypatch.setattr(chunks, "_CHUNK_ROWS", 4)
+  monkeypatch.setattr(chunks, "MAX_ROWS", max_rows)
+  def sums(count):
+    minibatch = minibatches.minibatch(
+        _rows(12), masked.weight(tf.range(12) < count))
+    return minibatch.sum(lambda samples, weight: (
+        tf.reduce_sum(tf.cast(samples.number, tf.float32) * weight),
+        tf.reduce_sum(tf.cast(weight > 0, tf.int32))))
+  sums = prepare(sums)
+  for count in range(1, 13):
+    mean, rows = sums(tf.constant(count))
+    np.testing.assert_allclose(mean, (count - 1) / 2, rtol=1e-6)
+    assert rows == count
+
+
+@modes.eager_and_compiled
+@pytest.mark.parametrize("max_rows", [4, 2048])
+def test_map_rows_computes_the_first_rows(prepare, max_rows, monkeypatch):
+  monkeypatch.setattr(chunks, "_CHUNK_ROWS", 4)
+  monkeypatch.setattr(chunks, "MAX_ROWS", max_rows)
+  data = tf.constant(np.arange(24, dtype=np.float32).reshape(12, 2))
+  function = prepare(lambda count: minibatches.map_rows(
+      lambda rows: tf.concat([rows, rows + 1], -1), data, count))
+  for count in range(1, 13):
+    result = function(tf.constant(count))
+    assert result.shape == (12, 4)
+    np.testing.assert_array_equal(
+        result[:count], np.concatenate([data, data + 1], -1)[:count])
+
+
+def test_small_minibatches_run_no_function_of_chunks(monkeypatch):
+  for name in ("split_minibatch", "map_rows", "split", "take", "num_filled",
+               "padded_rows", "sum_chunks"):
+    monkeypatch.delattr(chunks, name)
+  result, _ = _splitter(2048, 1024)(2000)
+  assert [minibatch.weight.shape for minibatch in result] == 2 * [(1024,)]
+  assert minibatches.minibatch(
+      _rows(2048), tf.zeros([2048])).weight.shape == (2048,)

@@ -1,4 +1,4 @@
-"""What is learned from a sequence is what acted, step by step."""
+"""Learning from sequences uses the policy that acted step by step."""
 
 import functools
 
@@ -26,7 +26,7 @@ _KINDS = {
 
 
 class _Breaks(toy.Counter):
-  """Fails in the third step of every other episode."""
+  """Raises an error in the third step of every other episode."""
 
   def step(self, action):
     if self._step == 2 and self._seed % 2:
@@ -55,31 +55,31 @@ def _batch(groups=1, broken=False):
 def _algorithm(config, batch):
   algorithm = build.algorithm(
       config, batch.observation_space, batch.action_space)
-  rng = np.random.default_rng(0)  # Last layers are almost zero at first.
+  rng = np.random.default_rng(0)  # Initial last layers are almost zero.
   for variable in algorithm.weights:
     variable.assign(0.5 * rng.normal(size=variable.shape))
   return algorithm
 
 
-def _collections(algorithm, config, batch, amount=3):
-  """Yield transitions and memories, the carry they begin with, and noises."""
-  env, memory = in_graph_batch_env.InGraphBatchEnv(batch), build.memory(config)
+def _rollouts(algorithm, config, batch, num_rollouts=3):
+  """Yields transitions, batches and noise of several rollouts."""
+  env, spec = in_graph_batch_env.InGraphBatchEnv(batch), build.rollout_spec(config)
   carry = simulate.initial_carry(
       batch.reset(), state=algorithm.initial_state(len(batch)))
   collect = tf.function(lambda carry: simulate.simulate(
       env, algorithm, carry, _STEPS, True), autograph=False)
-  for _ in range(amount):
+  for _ in range(num_rollouts):
     played = collect(carry)
-    experience = memory.arrange(
+    experience = spec.flatten(
         played.transitions, carry.state, played.carry.observ)
-    noise = tf.stack([algorithm.noise(carry.clock + step, len(batch))
+    noise = tf.stack([algorithm.noise(carry.step_counter + step, len(batch))
                       for step in range(_STEPS)])
     yield played.transitions, experience, noise
     carry = played.carry
 
 
 def _by_environment(tensor):
-  """Turn [T, B, D] into [B * T, D]."""
+  """Reshapes [T, B, D] to [B * T, D]."""
   return tf.reshape(tf.transpose(tensor, [1, 0, 2]), [-1, tensor.shape[-1]])
 
 
@@ -87,57 +87,57 @@ def _by_environment(tensor):
     ("gru", "groups"), ("lstm, two cells", "plain"), ("frames", "broken"),
     *(pytest.param(*case, marks=pytest.mark.slow) for case in (
         ("gru", "broken"), ("frames", "groups"), ("gru, frames", "plain")))])
-def test_learning_finds_the_policy_that_acted(kind, setting):
+def test_learner_recomputes_the_policy_that_acted(kind, setting):
   config = _config(kind)
   with _batch(2 if setting == "groups" else 1, setting == "broken") as batch:
     algorithm = _algorithm(config, batch)
-    for transitions, memory, noise in _collections(algorithm, config, batch):
-      parameters = algorithm.model.policy(memory, algorithm.head.size)
-      found = algorithm.head.sample(
+    for transitions, experience, noise in _rollouts(algorithm, config, batch):
+      parameters = algorithm.model.policy(experience)
+      recomputed = algorithm.distribution.sample(
           parameters[:len(batch) * _STEPS], _by_environment(noise))
       acted = _by_environment(transitions.action)
       valid = tf.reshape(tf.transpose(transitions.valid), [-1])
-      if setting == "broken" and not config.network.recurrent:
-        found, valid = found[:tf.reduce_sum(tf.cast(valid, tf.int32))], None
-      if valid is not None:
-        np.testing.assert_allclose(found[valid], acted[valid], atol=1e-5)
+      # Only batches of segments contain invalid steps.
+      rows = (valid if config.network.recurrent else
+              tf.range(len(recomputed)) < np.count_nonzero(valid))
+      np.testing.assert_allclose(recomputed[rows], acted[valid], atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["lstm, two cells", "gru, frames"])
-def test_values_of_true_successors_follow_from_what_is_remembered(kind):
-  """Values from one long sequence, against a step at a time by `both`."""
+def test_values_of_true_successors_continue_the_recurrent_state(kind):
+  """Compares `values` with `policy_and_value` of each single sequence."""
   config = _config(kind)
   with _batch() as batch:
     algorithm = _algorithm(config, batch)
     model = algorithm.model
-    for transitions, memory, _ in _collections(algorithm, config, batch):
-      values, finals = model.values(memory)
-      _, expected = model.policy_and_value(_seen(algorithm, memory.observ, memory),
-                               memory.segments)
+    for transitions, experience, _ in _rollouts(algorithm, config, batch):
+      values, finals = model.values(experience)
+      _, expected = model.policy_and_value(
+          experience.observ, experience.segments)
       np.testing.assert_allclose(values, expected, atol=1e-5)
-      # A sequence with its true successor as one more step.
+      # The true successor is an additional step of the sequence.
       goes_on = ~(transitions.terminated | transitions.truncated).numpy()
       row = 0
       for env in range(len(batch)):
         for step in range(_STEPS):
           if step < _STEPS - 1 and goes_on[step, env]:
             continue
-          number = int(memory.sequence[env * _STEPS + step])
+          number = int(experience.sequence[env * _STEPS + step])
           if transitions.terminated[step, env]:
-            continue  # Never asked for.
+            continue  # Its value is not used.
           begin = max([0, *(t + 1 for t in range(step)
                             if not goes_on[t, env])])
           rows = range(env * _STEPS + begin, env * _STEPS + step + 1)
           observ = tf.concat([
-              tf.gather(memory.observ, list(rows)),
-              memory.final_observ[number][None]], 0)
+              _observ(experience.observ, list(rows)),
+              _observ(experience.final_observ, [number])], 0)
           context = ()
           if config.network.recurrent:
-            state = memory.segments.state[env][None]
+            state = experience.segments.state[env][None]
             context = types.Segments(
                 tf.zeros([1, len(rows) + 1], tf.bool),
                 state if begin == 0 else tf.zeros_like(state))
-          _, expected = model.policy_and_value(_seen(algorithm, observ, memory), context)
+          _, expected = model.policy_and_value(observ, context)
           np.testing.assert_allclose(finals[number], expected[-1], atol=1e-5)
           row += 1
       assert row > 3
@@ -145,20 +145,22 @@ def test_values_of_true_successors_follow_from_what_is_remembered(kind):
 
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("kind", ["gru", "frames"])
-def test_minibatches_hold_each_step_once(kind):
+def test_minibatches_contain_each_step_once(kind):
   config = _config(kind, **{
       "algorithm.minibatch_size": 12, "algorithm.update_epochs": 2})
   with _batch(broken=True) as batch:
     algorithm = _algorithm(config, batch)
-    transitions, memory, _ = list(_collections(algorithm, config, batch))[-1]
+    *_, (transitions, experience, _) = _rollouts(algorithm, config, batch)
     metrics, _ = algorithm.learn(
-        memory, tf.constant(0, tf.int64), tf.constant(0.0))
+        experience, tf.constant(0, tf.int64), tf.constant(0.0))
     assert metrics["gradient_steps"] == 3 * config.algorithm.update_epochs
     assert metrics["finite_steps"] == metrics["gradient_steps"]
     assert transitions.valid.numpy().sum() < len(batch) * _STEPS
 
 
-def _seen(algorithm, rows, memory):
-  if not algorithm.features.stack:
-    return rows
-  return tf.gather(memory.frames, rows)
+def _observ(observ, rows):
+  """Returns some observations, with the frames if these are stored once."""
+  observ = types.map_tensors(lambda tensor: tf.gather(tensor, rows), observ)
+  if isinstance(observ, types.FrameIndices):
+    return observ.gather_frames()
+  return observ

@@ -25,9 +25,9 @@ from tests.algorithms import reference
 _STEPS, _BATCH = 6, 3
 _ROWS = _STEPS * _BATCH
 _NETWORK = config_lib.Network(policy_layers=(4, 3), value_layers=(3,))
-_FEW = 7  # Rows of a chunk, so that a memory has three.
+_FEW = 7  # Rows of a chunk, so that a batch has three chunks.
 
-# Large steps and narrow bounds, so that few epochs meet every one of them.
+# Large steps and narrow bounds, so that every bound has an effect.
 _MODERN = config_lib.Algorithm(
     segment_length=_STEPS, update_epochs=2, minibatch_size=5,
     learning_rate=0.03, lr_schedule="linear", discount=0.9, gae_lambda=0.8,
@@ -52,9 +52,10 @@ _SETTINGS = {
 _OBSERV = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
 _SPACES = {"gaussian": gymnasium.spaces.Box(-1, 1, (2,), np.float32),
            "categorical": gymnasium.spaces.Discrete(3)}
-_HEADS = {"gaussian": reference.Gaussian, "categorical": reference.Categorical}
+_REFERENCES = {"gaussian": reference.Gaussian,
+               "categorical": reference.Categorical}
 _both_policies = pytest.mark.parametrize("policy", list(_SPACES))
-# Each compiles once, as `_shared` keeps them.
+# Each algorithm compiles once, because `_shared` caches it.
 _each_shared = pytest.mark.parametrize("settings, policy", [
     ("modern", "gaussian"), ("paper", "gaussian"),
     ("everything", "categorical")])
@@ -62,11 +63,12 @@ _each_shared = pytest.mark.parametrize("settings, policy", [
 
 def _algorithm(config=_MODERN, action_space=_SPACES["gaussian"],
                observation_space=_OBSERV, network=_NETWORK, seed=11):
-  policy = feed_forward.Policy(composite.make(action_space, network), network, seed)
+  policy = feed_forward.Policy(
+      composite.make(action_space, network), network, seed)
   algorithm = ppo.BatchPPO(
       config, observation_space, models.Networks(
           policy, feed_forward.feed_forward_value(network, seed + 1)), seed)
-  # Biases and the policy's last layer begin at zero or close to it.
+  # Initial biases and the policy's last layer are almost zero.
   rng = np.random.default_rng(seed)
   for name, variable in algorithm.variables().items():
     if name.endswith(("kernel", "bias")):
@@ -87,9 +89,9 @@ def _built(settings, policy):
 
 
 def _shared(settings="modern", policy="gaussian"):
-  """Return an algorithm, as it was when new, that compiles only once.
+  """Returns a cached algorithm with its initial variables.
 
-  Its memories are those of `_few_rows_a_chunk`.
+  Its batches have the chunks of `_few_rows_a_chunk`.
   """
   algorithm, state = _built(settings, policy)
   for name, variable in algorithm.variables().items():
@@ -99,13 +101,13 @@ def _shared(settings="modern", policy="gaussian"):
 
 @pytest.fixture(autouse=True)
 def _few_rows_a_chunk(monkeypatch):
-  """Work through small memories in several chunks, as if they were large."""
-  monkeypatch.setattr(chunks, "_SIZE", _FEW)
-  monkeypatch.setattr(chunks, "_SMALL", _FEW)
+  """Splits small batches into several chunks."""
+  monkeypatch.setattr(chunks, "_CHUNK_ROWS", _FEW)
+  monkeypatch.setattr(chunks, "MAX_ROWS", _FEW)
 
 
 def _draw(rng, space, shape):
-  """Numbers for a space; most of the actions lie outside of a Box."""
+  """Draws values of a space; most numbers lie outside of a Box."""
   if isinstance(space, gymnasium.spaces.Discrete):
     return rng.integers(0, space.n, shape)
   if space.dtype == np.uint8:
@@ -115,7 +117,7 @@ def _draw(rng, space, shape):
 
 def _transitions(seed, action_space=_SPACES["gaussian"],
                  observation_space=_OBSERV, lengths=(6, 2, 5)):
-  """Steps that end in every way; each environment waits after its length."""
+  """Returns steps with all kinds of ends; later steps are not valid."""
   rng = np.random.default_rng(seed)
   shape = _STEPS, _BATCH
   terminated, truncated = np.zeros((2, *shape), bool)
@@ -126,42 +128,42 @@ def _transitions(seed, action_space=_SPACES["gaussian"],
       action=_draw(rng, action_space, shape),
       reward=(1 + 3 * rng.normal(size=shape)).astype(np.float32),
       terminated=terminated, truncated=truncated,
-      # Learning has to find the successors elsewhere, but for the last.
+      # Only the last ones are successors that learning uses.
       next_observ=_draw(rng, observation_space, shape),
       valid=np.arange(_STEPS)[:, None] < np.array(lengths))
 
 
-def _experience(transitions, rows=_ROWS):
-  """Line up transitions in a memory that has room for so many steps."""
-  room = chunks.whole(rows)
-  memory = rollout.Memory(_STEPS, None, room, room)
-  return memory.arrange(types.Transition(*map(tf.constant, transitions)))
+def _batch_of(transitions, rows=_ROWS):
+  """Returns a batch with room for a number of steps."""
+  room = chunks.padded_rows(rows)
+  spec = rollout.RolloutSpec(_STEPS, None, room, room)
+  return spec.flatten(types.Transition(*map(tf.constant, transitions)))
 
 
-def _learn(algorithm, transitions, clock=0, progress=0.25, rows=_ROWS):
+def _learn(algorithm, transitions, step_counter=0, progress=0.25, rows=_ROWS):
   return _learn_from(
-      algorithm, _experience(transitions, rows), clock, progress)
+      algorithm, _batch_of(transitions, rows), step_counter, progress)
 
 
-def _learn_from(algorithm, experience, clock=0, progress=0.25):
+def _learn_from(algorithm, experience, step_counter=0, progress=0.25):
   metrics, _ = algorithm.learn(
-      experience, tf.constant(clock, tf.int64), tf.constant(progress))
+      experience, tf.constant(step_counter, tf.int64), tf.constant(progress))
   return {name: value.numpy() for name, value in metrics.items()}
 
 
-def _orders(config, valid, clock, seed=11):
-  """The rows of every gradient step, drawn as learning draws them."""
-  amount = valid.sum()
+def _orders(config, valid, step_counter, seed=11):
+  """Returns the rows of every gradient step."""
+  num_valid = valid.sum()
   if config.minibatch_size is None:
-    return [[np.arange(amount)]] * config.update_epochs
-  rows = chunks.whole(_ROWS)
+    return [[np.arange(num_valid)]] * config.update_epochs
+  rows = chunks.padded_rows(_ROWS)
   def order(epoch):
     key = random.key(random.stream(seed, "shuffle"),
-                     tf.constant(clock * config.update_epochs + epoch))
-    order = random.permutation(rows, key, first=tf.range(rows) < amount)
-    return order.numpy()[:amount]
+                     tf.constant(step_counter * config.update_epochs + epoch))
+    order = random.permutation(rows, key, first=tf.range(rows) < num_valid)
+    return order.numpy()[:num_valid]
   return [np.split(order(epoch), range(
-      config.minibatch_size, amount, config.minibatch_size))
+      config.minibatch_size, num_valid, config.minibatch_size))
       for epoch in range(config.update_epochs)]
 
 
@@ -172,21 +174,21 @@ def _assert_close(got, wanted, about="", **tolerance):
         got[name], value, err_msg=f"{name} {about}", **tolerance)
 
 
-# Steps of each environment that count; the last leave no room.
+# Valid steps of each environment; the last ones leave no padding.
 _PHASES = [(6, 2, 5), (1, 6, 3), (6, 6, 6)]
 
 
 def _expected(state, phase, config, network, policy):
-  """Transcribe one phase of learning."""
+  """Returns the reference of one update."""
   transitions = _transitions(phase, _SPACES[policy], lengths=_PHASES[phase])
   return reference.learn(
       state, reference.sequences(transitions),
       _orders(config, transitions.valid, phase * _STEPS), 0.25 * phase, config,
-      network, _HEADS[policy])
+      network, _REFERENCES[policy])
 
 
 def _check_against_reference(algorithm, config, network, policy, phases=3):
-  """Compare all variables and metrics over some phases of learning."""
+  """Compares all variables and metrics of several updates."""
   state = _state(algorithm)
   effects = []
   for phase in range(phases):
@@ -199,7 +201,7 @@ def _check_against_reference(algorithm, config, network, policy, phases=3):
     for got, wanted in ((metrics, expected), (_state(algorithm), state)):
       _assert_close(got, wanted, f"in phase {phase}", rtol=2e-4, atol=2e-5)
     effects.append(phase_effects)
-  # Else a bound was never, or always, in effect.
+  # Every bound must have an effect on some of the steps.
   for name in effects[0]:
     assert 0 < np.mean([shares[name] for shares in effects]) < 1, name
   if config.kl_penalty:
@@ -209,7 +211,7 @@ def _check_against_reference(algorithm, config, network, policy, phases=3):
 
 
 @_each_shared
-def test_learning_equals_its_transcription(settings, policy):
+def test_update_equals_its_transcription(settings, policy):
   _check_against_reference(
       _shared(settings, policy), *_SETTINGS[settings], policy)
 
@@ -218,7 +220,7 @@ def test_learning_equals_its_transcription(settings, policy):
 @pytest.mark.parametrize("settings, policy", [
     ("modern", "categorical"), ("paper", "categorical"),
     ("everything", "gaussian")])
-def test_the_other_settings_equal_their_transcription(settings, policy):
+def test_update_equals_its_transcription_with_other_policies(settings, policy):
   config, network = _SETTINGS[settings]
   if policy == "gaussian":  # Its gradients are larger.
     config = dataclasses.replace(config, max_grad_norm=9.0)
@@ -229,7 +231,7 @@ def test_the_other_settings_equal_their_transcription(settings, policy):
 
 
 def _finally(config, network):
-  """Transcribe two phases of a new algorithm."""
+  """Returns the variables of the reference after two updates."""
   state = _state(_algorithm(config, network=network))
   for phase in range(2):
     state = _expected(state, phase, config, network, "gaussian").state
@@ -258,9 +260,9 @@ def _finally(config, network):
                "value_clip": 0.1, "reward_scale": "return"}),
     ("paper", {"minibatch_size": 4, "lr_schedule": "linear",
                "entropy_coef": 0.1})], ids=str)
-def test_every_switch_does_what_its_transcription_does(
+def test_every_option_equals_its_transcription_and_has_an_effect(
     settings, changes, monkeypatch):
-  monkeypatch.setattr(chunks, "_SIZE", 512)  # One chunk takes less time.
+  monkeypatch.setattr(chunks, "_CHUNK_ROWS", 512)  # One chunk takes less time.
   base, network = _SETTINGS[settings]
   config = dataclasses.replace(base, **changes)
   with modes.functions_run_eagerly():
@@ -278,7 +280,8 @@ def test_every_switch_does_what_its_transcription_does(
 @pytest.mark.slow
 @pytest.mark.parametrize("activation, mean_activation", [
     ("relu", "linear"), ("elu", "tanh")])
-def test_learning_follows_the_activations(activation, mean_activation):
+def test_update_equals_its_transcription_with_other_activations(
+    activation, mean_activation):
   network = dataclasses.replace(
       _NETWORK, activation=activation, mean_activation=mean_activation)
   with modes.functions_run_eagerly():
@@ -288,7 +291,7 @@ def test_learning_follows_the_activations(activation, mean_activation):
 
 @_each_shared
 def test_rewriting_the_padding_changes_nothing(settings, policy):
-  experience = _experience(_transitions(0, _SPACES[policy]))
+  experience = _batch_of(_transitions(0, _SPACES[policy]))
   valid = experience.valid.numpy()
   padding, rng = ~valid, np.random.default_rng(1)
   assert 0 < padding.sum() < _ROWS
@@ -306,7 +309,7 @@ def test_rewriting_the_padding_changes_nothing(settings, policy):
   final_observ[sequences:] = 1e30
   other = experience._replace(
       observ=rewritten(experience.observ, 1e30),
-      # A ratio of probabilities has to stay finite, to be multiplied by zero.
+      # Ratios must be finite, because they are multiplied by zero.
       action=(any_of(experience.action, 3) if policy == "categorical"
               else rewritten(experience.action, 10)),
       reward=rewritten(experience.reward, 1e10),
@@ -332,19 +335,19 @@ def _learned(config, transitions, rows=_ROWS):
 
 @pytest.mark.parametrize("size", [
     8, pytest.param(3, marks=pytest.mark.slow)])
-def test_one_chunk_or_many_give_the_same_update(size, monkeypatch):
-  # Episodes go on beyond a chunk, and are not to be cut there.
+def test_update_is_independent_of_the_chunk_size(size, monkeypatch):
+  # Episodes extend over the ends of chunks.
   config = dataclasses.replace(
       _PAPER, update_epochs=2, recompute_advantages=True, gae_lambda=0.9)
   transitions = _transitions(0, lengths=(6, 6, 4))
-  monkeypatch.setattr(chunks, "_SIZE", 512)
+  monkeypatch.setattr(chunks, "_CHUNK_ROWS", 512)
   whole = _learned(config, transitions)
-  monkeypatch.setattr(chunks, "_SIZE", size)
-  monkeypatch.setattr(chunks, "_SMALL", size)
+  monkeypatch.setattr(chunks, "_CHUNK_ROWS", size)
+  monkeypatch.setattr(chunks, "MAX_ROWS", size)
   _assert_close(_learned(config, transitions), whole, rtol=1e-5, atol=1e-6)
 
 
-def test_room_that_is_not_needed_changes_nothing():
+def test_larger_padding_changes_nothing():
   transitions = _transitions(0, lengths=(6, 6, 6))
   config = dataclasses.replace(_PAPER, update_epochs=2)
   _assert_close(_learned(config, transitions, 3 * _ROWS),
@@ -352,7 +355,7 @@ def test_room_that_is_not_needed_changes_nothing():
 
 
 @pytest.mark.parametrize("order", [[2, 0, 1], [1, 0, 2]], ids=str)
-def test_the_order_of_the_environments_does_not_matter(order):
+def test_update_is_independent_of_the_order_of_environments(order):
   transitions = _transitions(0)
   permuted = tf.nest.map_structure(lambda field: field[:, order], transitions)
   results = []
@@ -363,7 +366,7 @@ def test_the_order_of_the_environments_does_not_matter(order):
 
 
 @_each_shared
-def test_without_a_step_the_ratio_is_one_and_the_kl_zero(settings, policy):
+def test_learning_rate_zero_keeps_ratio_one_and_kl_zero(settings, policy):
   algorithm = _shared(settings, policy)
   step_size = algorithm.variables()["step_size/rate:0"]
   step_size.assign(0.0)
@@ -385,7 +388,7 @@ _ONE_STEP = dataclasses.replace(
 
 @_both_policies
 def test_at_the_first_gradient_step_ratio_is_one_and_kl_zero(policy):
-  # Any ratio but one would be counted, and any divergence penalized.
+  # The bounds are so narrow that all other values would have an effect.
   config = dataclasses.replace(
       _ONE_STEP, clip_ratio=1e-4, kl_target=1e-6, kl_cutoff_factor=1.0,
       kl_cutoff_coef=1e6, kl_penalty=1e3)
@@ -396,8 +399,8 @@ def test_at_the_first_gradient_step_ratio_is_one_and_kl_zero(policy):
       metrics = _learn(algorithm, transitions)
     states.append(_state(algorithm))
     assert metrics.get("kl_cutoff", 0) == metrics["clip_fraction"] == 0
-    assert abs(metrics["policy_loss"]) < 1e-6  # Normalized advantages' mean.
-    assert metrics["kl"] > 1e-5  # Yet it has moved since.
+    assert abs(metrics["policy_loss"]) < 1e-6  # Mean of normalized advantages.
+    assert metrics["kl"] > 1e-5  # After the step.
   for name, value in states[0].items():
     if name.startswith(("policy/", "value/")):
       np.testing.assert_allclose(
@@ -405,14 +408,14 @@ def test_at_the_first_gradient_step_ratio_is_one_and_kl_zero(policy):
 
 
 def _values(algorithm, observ):
-  """Values of observations of shape [..., 2], before any have been seen."""
+  """Returns values of observations [..., 2] before any update."""
   return reference.forward(
       _state(algorithm), "value", _NETWORK,
       np.clip(observ.reshape(-1, 2), -1.2, 1.2))[-1].reshape(observ.shape[:-1])
 
 
 def _first_losses(transitions, **changes):
-  """Return the means of advantages and of their squares, and the values."""
+  """Returns the means of advantages and of their squares, and values."""
   config = dataclasses.replace(
       _ONE_STEP, normalize_advantage=False, **changes)
   algorithm = _algorithm(config)
@@ -426,12 +429,13 @@ def _first_losses(transitions, **changes):
 @pytest.mark.parametrize("end, bootstrap_truncation, bootstraps", [
     ("terminated", True, False), ("truncated", True, True),
     ("truncated", False, False), ("cut", True, True), ("cut", False, True)])
-def test_only_some_ends_bootstrap(end, bootstrap_truncation, bootstraps):
+def test_only_ends_with_future_reward_bootstrap(
+    end, bootstrap_truncation, bootstraps):
   ends = np.full((_STEPS, _BATCH), True)
   transitions = _transitions(0)._replace(
       terminated=ends & (end == "terminated"),
       truncated=ends & (end == "truncated"), valid=ends)
-  if end == "cut":  # Every other step is missing, so each is on its own.
+  if end == "cut":  # Every other step is invalid, so sequences have one step.
     transitions.valid[1::2] = False
   means, value, next_value = _first_losses(
       transitions, bootstrap_truncation=bootstrap_truncation)
@@ -442,7 +446,7 @@ def test_only_some_ends_bootstrap(end, bootstrap_truncation, bootstraps):
 
 
 def _episodes(*lengths):
-  """One episode of each environment, terminated, and nothing after it."""
+  """Returns one terminated episode of each environment."""
   steps = np.arange(_STEPS)[:, None]
   return _transitions(0)._replace(
       terminated=steps == np.array(lengths) - 1,
@@ -451,8 +455,8 @@ def _episodes(*lengths):
 
 
 @pytest.mark.parametrize("lengths", [(6, 6, 6), (1, 4, 2)])
-def test_an_episodes_last_value_is_not_read_from_what_follows(lengths):
-  # In 2017 it was, from padding.
+def test_value_after_the_last_step_is_not_read_from_padding(lengths):
+  # The original of 2017 reads it from padding.
   transitions = _episodes(*lengths)
   means, value, _ = _first_losses(transitions, gae_lambda=0.0)
   advantage = transitions.reward - value
@@ -462,7 +466,7 @@ def test_an_episodes_last_value_is_not_read_from_what_follows(lengths):
       means, [advantage.mean(), (advantage ** 2).mean()], rtol=1e-4)
 
 
-def test_with_lambda_one_the_target_is_the_discounted_return():
+def test_value_target_with_lambda_one_is_the_discounted_return():
   transitions = _episodes(3, 1, 5)
   means, value, _ = _first_losses(transitions, gae_lambda=1.0)
   errors = [
@@ -473,9 +477,9 @@ def test_with_lambda_one_the_target_is_the_discounted_return():
       means, [np.mean(errors), np.mean(np.square(errors))], rtol=1e-4)
 
 
-def test_every_step_counts_the_same_in_episodes_of_unequal_length():
-  # In 2017 means went over padding; nor is it the mean of episodes' means.
-  # A value of zero, and no discount of later steps: the rewards themselves.
+def test_steps_of_long_and_short_episodes_have_equal_weight():
+  # The original of 2017 includes padding. With a value of zero and lambda zero,
+  # advantages are the rewards.
   transitions = _episodes(1, 6, 2)
   transitions.reward[:] = [[9, 1, 4]] * _STEPS
   config = dataclasses.replace(
@@ -498,15 +502,15 @@ def test_every_step_counts_the_same_in_episodes_of_unequal_length():
       transitions.observ[transitions.valid].mean(), rtol=1e-4)
 
 
-def _act(algorithm, observ, clock=0, explore=True):
-  noise = algorithm.noise(tf.constant(clock, tf.int64), len(observ))
+def _act(algorithm, observ, step_counter=0, explore=True):
+  noise = algorithm.noise(tf.constant(step_counter, tf.int64), len(observ))
   action, _ = algorithm.act(
       tf.constant(observ), types.NOTHING, noise if explore else None)
   return action.numpy()
 
 
 @_both_policies
-def test_without_exploring_the_action_is_the_mode(policy):
+def test_action_without_noise_is_the_mode(policy):
   algorithm = _algorithm(action_space=_SPACES[policy])
   observ = _draw(np.random.default_rng(0), _OBSERV, (50,))
   output = reference.forward(
@@ -517,10 +521,11 @@ def test_without_exploring_the_action_is_the_mode(policy):
 
 
 @_both_policies
-def test_exploring_repeats_by_seed_and_clock(policy):
+def test_sampled_actions_repeat_by_seed_and_step_counter(policy):
   observ = np.zeros((50, 2), np.float32)
   algorithm = _algorithm(action_space=_SPACES[policy])
-  first, again, later = (_act(algorithm, observ, clock) for clock in (3, 3, 4))
+  first, again, later = (
+      _act(algorithm, observ, step_counter) for step_counter in (3, 3, 4))
   np.testing.assert_array_equal(first, again)
   assert (first != later).any()
   other = _algorithm(action_space=_SPACES[policy], seed=12)
@@ -530,7 +535,7 @@ def test_exploring_repeats_by_seed_and_clock(policy):
   assert (_act(other, observ, 3) != first).any()
 
 
-def test_exploring_leaves_the_action_space_where_the_noise_does():
+def test_sampled_actions_are_not_clipped():
   algorithm = _algorithm(network=dataclasses.replace(_NETWORK, init_std=3.0))
   observ = np.zeros((2000, 2), np.float32)
   action = _act(algorithm, observ)
@@ -539,11 +544,11 @@ def test_exploring_leaves_the_action_space_where_the_noise_does():
   np.testing.assert_allclose(noise.std(), 3.0, rtol=0.1)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 def test_acting_changes_no_variable(prepare):
   algorithm = _algorithm()
   before = _state(algorithm)
-  noise = prepare(functools.partial(algorithm.noise, amount=5))(
+  noise = prepare(functools.partial(algorithm.noise, num_envs=5))(
       tf.constant(0, tf.int64))
   for chance in (noise, None):
     act = prepare(functools.partial(
@@ -553,7 +558,7 @@ def test_acting_changes_no_variable(prepare):
     np.testing.assert_array_equal(value, before[name], err_msg=name)
 
 
-def test_acting_normalizes_by_all_that_was_learned_from():
+def test_acting_normalizes_by_the_moments_of_all_updates():
   algorithm = _algorithm()
   transitions = _transitions(0)
   observ = transitions.observ[0]
@@ -573,13 +578,13 @@ def test_acting_normalizes_by_all_that_was_learned_from():
 @pytest.mark.slow
 @_each_shared
 def test_learning_is_compiled_once(settings, policy):
-  # A value that XLA has to know, such as the limit of a tf.range, becomes part
-  # of the program instead of an input, and every other value compiles anew.
+  # XLA compiles once for each value that must be static, such as the limit of a
+  # tf.range.
   algorithm = _shared(settings, policy)
   programs = set()
   for phase, lengths in enumerate(_PHASES):
     arguments = (
-        _experience(_transitions(phase, _SPACES[policy], lengths=lengths)),
+        _batch_of(_transitions(phase, _SPACES[policy], lengths=lengths)),
         tf.constant(phase, tf.int64), tf.constant(phase / 3))
     program = algorithm.learn.experimental_get_compiler_ir(*arguments)("hlo")
     main = program[program.index("ENTRY"):]
@@ -594,8 +599,7 @@ def test_learning_is_compiled_once(settings, policy):
     (dataclasses.replace(_MODERN, lr_schedule="kl_adaptive"), "gaussian"),
     (dataclasses.replace(_PAPER, update_epochs=2), "categorical")],
                          ids=["modern", "paper"])
-def test_variables_are_all_there_is(config, policy):
-  # All that a checkpoint holds makes another algorithm the same, bit for bit.
+def test_variables_contain_the_complete_state(config, policy):
   first = _algorithm(config, _SPACES[policy])
   with modes.functions_run_eagerly():
     _learn(first, _transitions(0, _SPACES[policy]))
@@ -605,7 +609,7 @@ def test_variables_are_all_there_is(config, policy):
     for name, value in _state(first).items():
       targets[name].assign(value)
     for algorithm in (first, second):
-      _learn(algorithm, _transitions(1, _SPACES[policy]), clock=_STEPS)
+      _learn(algorithm, _transitions(1, _SPACES[policy]), step_counter=_STEPS)
   state = _state(second)
   for name, value in _state(first).items():
     np.testing.assert_array_equal(state[name], value, err_msg=name)
@@ -639,7 +643,7 @@ def _assert_finite(metrics, algorithm):
 
 
 @pytest.mark.parametrize("settings", ["modern", "paper"])
-def test_advantages_that_are_all_alike_do_no_harm(settings):
+def test_equal_advantages_keep_all_numbers_finite(settings):
   algorithm = _shared(settings)
   for name, variable in algorithm.variables().items():
     if name.startswith("value/"):
@@ -650,7 +654,7 @@ def test_advantages_that_are_all_alike_do_no_harm(settings):
 
 
 @_each_shared
-def test_one_step_is_enough(settings, policy):
+def test_update_from_one_step_is_finite(settings, policy):
   algorithm = _shared(settings, policy)
   transitions = _transitions(0, _SPACES[policy], lengths=(0, 1, 0))
   for _ in range(2):

@@ -1,4 +1,4 @@
-"""Scaling of rewards, against NumPy over everything that was seen."""
+"""Scaling of rewards, against NumPy over all samples."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,10 @@ from agents.algorithms import reward_scale
 from tests import modes
 
 
-def _batches(amount=3):
-  """Rewards and returns of several sizes, with padding that is far off."""
+def _batches(num_batches=3):
+  """Returns rewards and returns of several sizes, with extreme padding."""
   rng = np.random.default_rng(0)
-  for size in (20, 7, 31)[:amount]:
+  for size in (20, 7, 31)[:num_batches]:
     reward = rng.normal(3, 5, size).astype(np.float32)
     returns = rng.normal(-2, 9, size).astype(np.float32)
     valid = np.arange(size) < size - 4
@@ -20,7 +20,7 @@ def _batches(amount=3):
 
 
 def _learn(scale, reward, returns, valid, prepare=lambda function: function):
-  """Return the std before the rewards, after them and after the returns."""
+  """Returns the std before the rewards, after them and after the returns."""
   stds = [scale.std.numpy()]
   prepare(scale.before_learning)(tf.constant(reward), tf.constant(valid))
   stds.append(scale.std.numpy())
@@ -29,8 +29,8 @@ def _learn(scale, reward, returns, valid, prepare=lambda function: function):
   return [*stds, scale.std.numpy()]
 
 
-@modes.policy_and_value
-def test_rewards_are_noticed_before_learning(prepare):
+@modes.eager_and_compiled
+def test_rewards_join_the_moments_before_learning(prepare):
   scale, seen, before = reward_scale.RewardScale("reward", None), [], 1.0
   for reward, returns, valid in _batches():
     seen.extend(reward[valid].astype(np.float64))
@@ -41,8 +41,8 @@ def test_rewards_are_noticed_before_learning(prepare):
     before = expected
 
 
-@modes.policy_and_value
-def test_returns_are_noticed_after_learning_and_unscaled(prepare):
+@modes.eager_and_compiled
+def test_unscaled_returns_join_the_moments_after_learning(prepare):
   scale, seen, before = reward_scale.RewardScale("return", None), [], 1.0
   for reward, returns, valid in _batches():
     seen.extend(returns[valid].astype(np.float64))
@@ -53,7 +53,7 @@ def test_returns_are_noticed_after_learning_and_unscaled(prepare):
     before = expected
 
 
-def test_nothing_is_noticed_where_nothing_is_scaled():
+def test_unscaled_rewards_have_no_moments():
   scale = reward_scale.RewardScale("none", None)
   for batch in _batches():
     assert _learn(scale, *batch) == [1, 1, 1]
@@ -61,7 +61,7 @@ def test_nothing_is_noticed_where_nothing_is_scaled():
   np.testing.assert_array_equal(scale(tf.constant([-7.0, 1e6])), [-7, 1e6])
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("by", ["reward", "return"])
 def test_rewards_are_divided_but_not_centered(prepare, by):
   scale = reward_scale.RewardScale(by, None)
@@ -74,7 +74,7 @@ def test_rewards_are_divided_but_not_centered(prepare, by):
       prepare(scale)(tf.constant(rewards)), rewards / std, rtol=1e-5)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("by", ["reward", "none"])
 def test_scaled_rewards_are_clipped(prepare, by):
   scale = reward_scale.RewardScale(by, 1.5)
@@ -86,7 +86,7 @@ def test_scaled_rewards_are_clipped(prepare, by):
 
 
 @pytest.mark.parametrize("by", ["reward", "return"])
-def test_variables_are_all_there_is(by):
+def test_variables_contain_the_complete_state(by):
   scale, copy = (reward_scale.RewardScale(by, None) for _ in range(2))
   batches = list(_batches())
   _learn(scale, *batches[0])

@@ -53,7 +53,7 @@ def test_user_errors_exit_without_creating_a_folder(
 
 def test_format_that_differs_from_training_is_reported_and_not_kept(
     tmp_path, capsys, monkeypatch):
-  folder, out = runs.make_run(tmp_path, "choice"), tmp_path / "policy"
+  folder, out = untrained_runs.make_run(tmp_path, "choice"), tmp_path / "policy"
   one = formats.FORMATS["npz"]
   def load(path):
     run = one.load(path)
@@ -82,7 +82,7 @@ def test_every_format_equals_training_for_every_policy(
                       formats.FORMATS[param.values[0]].modules))]
   if kind == "nested":  # ONNX export rejects nested actions.
     names = [name for name in names if name != "onnx"]
-  folder = untrained_runs.make_run(tmp_path, kind)
+  folder = untrained_untrained_runs.make_run(tmp_path, kind)
   assert export.main([
       str(folder.path), "--format", *names, "--actions", actions, "--out",
       str(tmp_path / "policy")]) == 0

@@ -48,25 +48,26 @@ def test_shares_add_up(name, amount):
       made.assign(trainer._variables())
       return made
     whole = algorithm()
-    begun = whole._begin(memory, tf.constant(0.0))
+    update = whole.prepare(memory, tf.constant(0.0))
     # Moved on, or ratios would be 1 and divergences 0.
     moved = {name: array + 0.01 * np.sin(np.arange(array.size)).reshape(
         array.shape).astype(array.dtype) if "moments" not in name and (
             array.dtype == np.float32) else array
              for name, array in trainer._variables().items()}
     whole.assign(moved)
-    *_, batches = whole._deal(
-        memory, begun.samples, clock, tf.constant(0), begun.passed)
-    index = tf.constant(int(batches.amount) - 1)
-    batch, losses, slope = whole._prepare(memory, batches.take(index))
-    gradients, parts = whole._gradients(batch, slope)
+    *_, split = whole._shuffle_split(
+        memory, update.samples, clock, tf.constant(0), update.state)
+    index = tf.constant(int(split.num_minibatches) - 1)
+    minibatch, loss, losses = whole._loss.bind(
+        split.take(index), memory.final_observ.shape[0])
+    gradients, terms = whole._gradients(loss, minibatch)
     expected = np.concatenate([np.ravel(tensor) for tensor in (
-        *gradients, *(parts[name] for name in whole._objective.names))])
+        *gradients, *(terms[name] for name in whole._loss.names))])
     total = np.zeros_like(expected)
     for machine in range(amount):
       one = algorithm(collectives.Communicator(machine, amount))
       one.assign(moved)
-      own, known = one._own_gradients(memory, batches.batches, index)
+      own, known = one._own_gradients(memory, split, index)
       total += own
       for name, loss in losses.items():
         np.testing.assert_array_equal(known[name], loss)

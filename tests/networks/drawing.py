@@ -1,4 +1,4 @@
-"""Draws parameters of heads, and actions by them."""
+"""Draws parameters of distributions, and actions."""
 
 import numpy as np
 import tensorflow as tf
@@ -6,12 +6,12 @@ import tensorflow as tf
 from agents.ops import random
 
 
-def parameters(head, seed, rows=4):
+def parameters(dist, seed, rows=4):
   rng = np.random.default_rng(seed)
-  return rng.normal(size=(rows, head.size)).astype(np.float32)
+  return rng.normal(size=(rows, dist.size)).astype(np.float32)
 
 
-def sample(head, parameters, counter=0, prepare=lambda function: function):
+def sample(dist, parameters, counter=0, prepare=lambda function: function):
   key = random.key(5, tf.constant(counter))
-  noise = prepare(head.noise)(parameters.shape[0], key)
-  return prepare(head.sample)(parameters, noise)
+  noise = prepare(dist.noise)(parameters.shape[0], key)
+  return prepare(dist.sample)(parameters, noise)

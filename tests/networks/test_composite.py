@@ -1,4 +1,4 @@
-"""What holds for distributions over all action spaces, and for products."""
+"""Properties of distributions over all action spaces, and products."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ _SPACES = {
     "tuple": gym.Tuple([_BOX, gym.Dict(_PARTS), _BOX])}
 
 
-def _head(name, kind="gaussian", **changes):
+def _distribution(name, kind="gaussian", **changes):
   return composite.make(_SPACES[name], config_lib.Network(
       action_distribution=kind, **changes))
 
@@ -41,25 +41,25 @@ _each_kind = pytest.mark.parametrize("name, kind", [
 @pytest.mark.slow
 @pytest.mark.parametrize("name, kind", [
     (name, kind) for name, kind in _each_kind.args[1] if name != "tuple"])
-def test_actions_are_kept_as_the_space_says_and_compiled_alike(name, kind):
-  head = _head(name, kind)
+def test_actions_have_type_and_shape_of_the_space(name, kind):
+  dist = _distribution(name, kind)
   first, second = (
-      tf.constant(drawing.parameters(head, seed)) for seed in (0, 1))
-  noise = head.noise(4, tf.constant([3, 4], tf.int64))
-  assert noise.shape == (4, head.noise_size)
-  action = head.sample(first, noise)
+      tf.constant(drawing.parameters(dist, seed)) for seed in (0, 1))
+  noise = dist.noise(4, tf.constant([3, 4], tf.int64))
+  assert noise.shape == (4, dist.noise_size)
+  action = dist.sample(first, noise)
   def actions(first, noise):
-    return head.sample(first, noise), head.mode(first)
+    return dist.sample(first, noise), dist.mode(first)
   def numbers(first, second, action):
-    return (head.log_prob(first, action), head.entropy(first),
-            head.kl(first, second), head.std(first), head.saturation(action))
+    return (dist.log_prob(first, action), dist.entropy(first),
+            dist.kl(first, second), dist.std(first), dist.saturation(action))
   kept, shape = spaces.dtype(_SPACES[name], acting=True)
   for eager, compiled in zip(
       actions(first, noise),
       tf.function(actions, jit_compile=True)(first, noise)):
-    assert eager.shape == compiled.shape == (4, *head.shape)
+    assert eager.shape == compiled.shape == (4, *dist.shape)
     if kept.names is None:
-      assert (eager.dtype, head.shape) == (kept, shape)
+      assert (eager.dtype, dist.shape) == (kept, shape)
     eager, compiled = (
         spaces.columns(spaces.from_bytes(action.numpy(), kept))
         for action in (eager, compiled))
@@ -73,46 +73,46 @@ def test_actions_are_kept_as_the_space_says_and_compiled_alike(name, kind):
 
 
 @_each_kind
-def test_sampling_repeats_by_key_and_the_kl_to_itself_is_zero(name, kind):
-  head = _head(name, kind)
-  parameters = tf.constant(drawing.parameters(head, 0, rows=20))
+def test_samples_repeat_by_key_and_kl_to_itself_is_zero(name, kind):
+  dist = _distribution(name, kind)
+  parameters = tf.constant(drawing.parameters(dist, 0, rows=20))
   first, again, other = (drawing.sample(
-      head, parameters, counter).numpy() for counter in (0, 0, 1))
+      dist, parameters, counter).numpy() for counter in (0, 0, 1))
   np.testing.assert_array_equal(first, again)
   assert (first != other).any()
   np.testing.assert_allclose(
-      head.kl(parameters, parameters), np.zeros(20), atol=1e-5)
+      dist.kl(parameters, parameters), np.zeros(20), atol=1e-5)
 
 
 @_each_kind
-def test_entropy_and_divergence_are_means_over_samples(name, kind):
-  head = _head(name, kind)
+def test_entropy_and_kl_equal_means_over_samples(name, kind):
+  dist = _distribution(name, kind)
   first, second = (
-      tf.constant(drawing.parameters(head, seed, 1)) for seed in (0, 1))
-  amount = 20_000
-  rows = tf.repeat(first, amount, 0)
-  action = drawing.sample(head, rows)
-  log_prob = head.log_prob(rows, action).numpy().astype(np.float64)
-  ratio = log_prob - head.log_prob(
-      tf.repeat(second, amount, 0), action).numpy()
-  for values, expected in ((-log_prob, head.entropy(first)),
-                           (ratio, head.kl(first, second))):
-    error = values.std() / np.sqrt(amount)
+      tf.constant(drawing.parameters(dist, seed, 1)) for seed in (0, 1))
+  num_samples = 20_000
+  rows = tf.repeat(first, num_samples, 0)
+  action = drawing.sample(dist, rows)
+  log_prob = dist.log_prob(rows, action).numpy().astype(np.float64)
+  ratio = log_prob - dist.log_prob(
+      tf.repeat(second, num_samples, 0), action).numpy()
+  for values, expected in ((-log_prob, dist.entropy(first)),
+                           (ratio, dist.kl(first, second))):
+    error = values.std() / np.sqrt(num_samples)
     assert abs(values.mean() - expected.numpy()[0]) < 5 * error + 2e-3
 
 
 @pytest.mark.parametrize("name, kind, size", [
     *((name, kind, 4.0) for name, kind in _each_kind.args[1]),
     *((name, "gaussian", 1e4) for name in ("choice", "choices", "bits"))])
-def test_gradients_are_finite_far_out(name, kind, size):
+def test_gradients_of_extreme_parameters_are_finite(name, kind, size):
   # A log std of 4 is a std of 55; logits of 1e4 are decisions.
-  head = _head(name, kind)
+  dist = _distribution(name, kind)
   parameters = tf.constant(
-      size * np.sign(drawing.parameters(head, 0, rows=50)))
-  action = drawing.sample(head, parameters)
-  for function in (lambda x: head.log_prob(x, action), head.entropy,
-                   lambda x: head.kl(parameters, x),
-                   lambda x: head.kl(-parameters, x)):
+      size * np.sign(drawing.parameters(dist, 0, rows=50)))
+  action = drawing.sample(dist, parameters)
+  for function in (lambda x: dist.log_prob(x, action), dist.entropy,
+                   lambda x: dist.kl(parameters, x),
+                   lambda x: dist.kl(-parameters, x)):
     with tf.GradientTape() as tape:
       tape.watch(parameters)
       result = function(parameters)
@@ -121,11 +121,11 @@ def test_gradients_are_finite_far_out(name, kind, size):
 
 
 def _parts_of(name, parameters, kind):
-  """Return the head of each leaf of a space, and its parameters."""
+  """Returns the distribution of each leaf of a space, and parameters."""
   config = config_lib.Network(action_distribution=kind)
   own = [composite.make(leaf.space, config)
          for leaf in spaces.leaves(_SPACES[name])]
-  ends = np.cumsum([head.size for head in own])
+  ends = np.cumsum([dist.size for dist in own])
   assert ends[-1] == parameters.shape[-1]
   return own, np.split(parameters, ends[:-1], -1)
 
@@ -133,16 +133,16 @@ def _parts_of(name, parameters, kind):
 @pytest.mark.parametrize("name, kind", [
     ("dict", "gaussian"), ("dict", "squashed_gaussian"), ("dict", "beta"),
     ("tuple", "gaussian")])
-def test_a_product_is_the_sum_of_its_parts(name, kind):
-  head = _head(name, kind)
-  first, second = (drawing.parameters(head, seed) for seed in (0, 1))
+def test_product_adds_up_its_factors(name, kind):
+  dist = _distribution(name, kind)
+  first, second = (drawing.parameters(dist, seed) for seed in (0, 1))
   parts, firsts = _parts_of(name, first, kind)
   _, seconds = _parts_of(name, second, kind)
-  # As NumPy lays out the elements that environments act by.
+  # Environments receive NumPy elements with this layout.
   structure, _ = spaces.dtype(_SPACES[name], acting=True)
   def columns(action):
     return spaces.columns(spaces.from_bytes(action.numpy(), structure))
-  action = drawing.sample(head, tf.constant(first))
+  action = drawing.sample(dist, tf.constant(first))
   def total(method, *each):
     return np.sum([getattr(part, method)(*own) for part, *own in zip(
         parts, *each, strict=True)], 0)
@@ -153,16 +153,16 @@ def test_a_product_is_the_sum_of_its_parts(name, kind):
       ("std", (first,), (firsts,), 1 / len(parts)),
       ("saturation", (action,), (columns(action),), 1 / len(parts))]:
     np.testing.assert_allclose(
-        getattr(head, method)(*arguments), factor * total(method, *each),
+        getattr(dist, method)(*arguments), factor * total(method, *each),
         rtol=1e-4, atol=1e-5, err_msg=method)
   for part, own, column in zip(
-      parts, firsts, columns(head.mode(first)), strict=True):
+      parts, firsts, columns(dist.mode(first)), strict=True):
     np.testing.assert_array_equal(column, part.mode(own))
 
 
-def test_parts_that_are_alike_are_drawn_independently():
-  head = _head("tuple")
-  action = drawing.sample(head, tf.zeros([5000, head.size]))
+def test_equal_factors_are_sampled_independently():
+  dist = _distribution("tuple")
+  action = drawing.sample(dist, tf.zeros([5000, dist.size]))
   parts = packing.unpack(action, spaces.leaves(_SPACES["tuple"], acting=True))
   correlation = np.corrcoef(parts[0][:, 0], parts[-1][:, 0])[0, 1]
   assert abs(correlation) < 5 / np.sqrt(5000)
@@ -170,10 +170,10 @@ def test_parts_that_are_alike_are_drawn_independently():
     assert abs(np.std(part) - 1) < 0.05
 
 
-def test_networks_give_the_parts_what_they_would_give_them_alone():
+def test_factors_have_the_parameters_of_single_distributions():
   config = config_lib.Network(policy_layers=(3,), init_std=0.3)
-  head = composite.make(_SPACES["dict"], config)
-  policy = feed_forward.Policy(head, config, 0)
+  dist = composite.make(_SPACES["dict"], config)
+  policy = feed_forward.Policy(dist, config, 0)
   parts, found = _parts_of(
       "dict", policy(tf.zeros([1, 2])).numpy(), "gaussian")
   for part, parameters in zip(parts, found, strict=True):
@@ -190,22 +190,22 @@ def test_networks_give_the_parts_what_they_would_give_them_alone():
     _SPACES["unbounded"], gym.Box(0, np.inf), gym.Box(
         np.float32([-1, -np.inf]), np.float32([1, 1])),
     gym.Dict(a=_BOX, b=_SPACES["unbounded"])], ids=str)
-def test_what_is_without_bounds_can_only_be_clipped(space, kind):
+def test_unbounded_spaces_accept_only_gaussians(space, kind):
   config = config_lib.Config().override({"network.action_distribution": kind})
   with pytest.raises(config_lib.ConfigError) as caught:
     build.algorithm(config, _BOX, space)
   for part in ("network.action_distribution", kind, "'gaussian'", "Box"):
     assert part in str(caught.value)
-  build.algorithm(config, _BOX, gym.Discrete(2))  # Reads no such setting.
+  build.algorithm(config, _BOX, gym.Discrete(2))  # Ignores this setting.
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name, kind", [
     ("box", "gaussian"), ("box", "squashed_gaussian"), ("box", "beta"),
     ("choices", "gaussian"), ("bits", "gaussian"), ("dict", "gaussian")])
-def test_rewarded_actions_become_likely(name, kind):
-  # Numbers are to be 0.5, choices 1, bits 1; by REINFORCE (Williams 1992).
-  head = _head(name, kind)
+def test_rewarded_actions_become_probable(name, kind):
+  # REINFORCE (Williams 1992) rewards numbers of 0.5, choices 1 and bits 1.
+  dist = _distribution(name, kind)
   leaves = spaces.leaves(_SPACES[name], acting=True)
   def rewards(action):
     parts = (packing.unpack(action, leaves)
@@ -216,24 +216,24 @@ def test_rewarded_actions_become_likely(name, kind):
       return tf.reduce_mean(tf.reshape(
           tf.exp(-4 * tf.square(errors)), [part.shape[0], -1]), -1)
     return tf.add_n([near(part) for part in parts]) / len(parts)
-  amount = 200
+  num_samples = 200
   def step(index, parameters):
-    noise = head.noise(amount, random.key(0, index))
+    noise = dist.noise(num_samples, random.key(0, index))
     with tf.GradientTape() as tape:
       tape.watch(parameters)
-      rows = tf.zeros([amount, 1]) + parameters
-      action = head.sample(tf.stop_gradient(rows), noise)
+      rows = tf.zeros([num_samples, 1]) + parameters
+      action = dist.sample(tf.stop_gradient(rows), noise)
       reward = rewards(action)
       advantage = reward - tf.reduce_mean(reward)
-      gain = tf.reduce_mean(head.log_prob(rows, action) * advantage)
+      gain = tf.reduce_mean(dist.log_prob(rows, action) * advantage)
     return parameters + 0.1 * tf.math.l2_normalize(
         tape.gradient(gain, parameters))
   @tf.function(jit_compile=True)
   def learned(parameters):
     return loops.repeat(100, step, parameters)
-  begin = tf.zeros([head.size])
+  begin = tf.zeros([dist.size])
   end = learned(begin)
   before, after = (
-      rewards(drawing.sample(head, tf.zeros([1000, 1]) + parameters))
+      rewards(drawing.sample(dist, tf.zeros([1000, 1]) + parameters))
       for parameters in (begin, end))
   assert np.mean(after) > 0.5 * (1 + np.mean(before))

@@ -14,13 +14,13 @@ from tests import modes
 from tests.networks import drawing
 
 
-def _head(kind, shape=(1,), **changes):
+def _distribution(kind, shape=(1,), **changes):
   return composite.make(
       gymnasium.spaces.Box(-1, 1, shape, np.float32),
       config_lib.Network(action_distribution=kind, **changes))
 
 
-_gaussian = functools.partial(_head, "gaussian")
+_gaussian = functools.partial(_distribution, "gaussian")
 
 
 _each_shape = pytest.mark.parametrize(
@@ -28,61 +28,61 @@ _each_shape = pytest.mark.parametrize(
 
 
 @_each_shape
-def test_gaussian_shapes(shape, actions):
-  head = _gaussian(shape)
-  parameters = tf.constant(drawing.parameters(head, 0))
-  assert (head.noise_size, head.size) == (actions, 2 * actions)
-  for action in (head.mode(parameters), drawing.sample(head, parameters)):
+def test_gaussian_has_the_shapes_of_the_space(shape, actions):
+  dist = _gaussian(shape)
+  parameters = tf.constant(drawing.parameters(dist, 0))
+  assert (dist.noise_size, dist.size) == (actions, 2 * actions)
+  for action in (dist.mode(parameters), drawing.sample(dist, parameters)):
     assert action.shape == (4, *shape) and action.dtype == tf.float32
-    assert head.log_prob(parameters, action).shape == (4,)
-  for result in (head.entropy(parameters), head.std(parameters),
-                 head.kl(parameters, parameters)):
+    assert dist.log_prob(parameters, action).shape == (4,)
+  for result in (dist.entropy(parameters), dist.std(parameters),
+                 dist.kl(parameters, parameters)):
     assert result.shape == (4,)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @_each_shape
-def test_gaussian_log_prob_is_the_closed_form(prepare, shape, actions):
-  head = _gaussian(shape)
-  parameters = drawing.parameters(head, 0)
-  # Far outside of the space, too: nothing is clipped.
+def test_gaussian_log_prob_equals_the_closed_form(prepare, shape, actions):
+  dist = _gaussian(shape)
+  parameters = drawing.parameters(dist, 0)
+  # Actions outside of the space are not clipped.
   action = 5 * np.random.default_rng(1).normal(size=(4, *shape))
   mean, log_std = np.split(parameters.astype(np.float64), 2, -1)
   deviation = (action.reshape(4, actions) - mean) / np.exp(log_std)
   expected = (-0.5 * deviation ** 2 - log_std - 0.5 * np.log(2 * np.pi)).sum(-1)
   np.testing.assert_allclose(
-      prepare(head.log_prob)(
+      prepare(dist.log_prob)(
           tf.constant(parameters), tf.constant(action, tf.float32)),
       expected, rtol=1e-5)
 
 
-def test_gaussian_agrees_with_integrals():
-  head = _gaussian((1,))
+def test_gaussian_equals_integrals():
+  dist = _gaussian((1,))
   grid = np.linspace(-12, 12, 24_001)
   width = grid[1] - grid[0]
   first = np.array([[0.5, np.log(0.7)]], np.float32)
   second = np.array([[-0.3, np.log(1.2)]], np.float32)
   def log_density(parameters):
-    return head.log_prob(
+    return dist.log_prob(
         tf.repeat(parameters, len(grid), 0),
         tf.constant(grid[:, None], tf.float32)).numpy().astype(np.float64)
   log_p, log_q = log_density(first), log_density(second)
   p = np.exp(log_p)
   assert abs((p * width).sum() - 1) < 1e-5
   np.testing.assert_allclose(
-      head.entropy(tf.constant(first)), [-(p * log_p * width).sum()],
+      dist.entropy(tf.constant(first)), [-(p * log_p * width).sum()],
       rtol=1e-4)
   np.testing.assert_allclose(
-      head.kl(tf.constant(first), tf.constant(second)),
+      dist.kl(tf.constant(first), tf.constant(second)),
       [(p * (log_p - log_q) * width).sum()], rtol=1e-4)
 
 
-@modes.policy_and_value
-def test_gaussian_entropy_and_kl_are_the_closed_forms(prepare):
-  head = _gaussian((2, 3))
-  first, second = drawing.parameters(head, 0), drawing.parameters(head, 1)
+@modes.eager_and_compiled
+def test_gaussian_entropy_and_kl_equal_the_closed_forms(prepare):
+  dist = _gaussian((2, 3))
+  first, second = drawing.parameters(dist, 0), drawing.parameters(dist, 1)
   def entropy_and_kl(first, second):
-    return head.entropy(first), head.kl(first, second)
+    return dist.entropy(first), dist.kl(first, second)
   entropy, kl = prepare(entropy_and_kl)(
       tf.constant(first), tf.constant(second))
   mean, log_std = np.split(first.astype(np.float64), 2, -1)
@@ -96,37 +96,37 @@ def test_gaussian_entropy_and_kl_are_the_closed_forms(prepare):
 
 
 def test_gaussian_samples_have_mean_and_std_of_the_parameters():
-  head = _gaussian((2,))
-  amount = 50_000
+  dist = _gaussian((2,))
+  num_samples = 50_000
   mean, std = np.array([0.5, -3.0]), np.array([0.1, 2.0])
   parameters = tf.constant(np.tile(
-      np.concatenate([mean, np.log(std)]), (amount, 1)), tf.float32)
-  samples = drawing.sample(head, parameters).numpy()
-  error = std / np.sqrt(amount)
+      np.concatenate([mean, np.log(std)]), (num_samples, 1)), tf.float32)
+  samples = drawing.sample(dist, parameters).numpy()
+  error = std / np.sqrt(num_samples)
   assert (np.abs(samples.mean(0) - mean) < 5 * error).all()
   assert (np.abs(samples.std(0) - std) < 5 * error / np.sqrt(2)).all()
-  assert abs(np.corrcoef(samples.T)[0, 1]) < 5 / np.sqrt(amount)
+  assert abs(np.corrcoef(samples.T)[0, 1]) < 5 / np.sqrt(num_samples)
 
 
-def test_gaussian_mode_and_std_are_the_parameters():
-  head = _gaussian((2, 2))
-  parameters = drawing.parameters(head, 0)
+def test_gaussian_mode_and_std_equal_the_parameters():
+  dist = _gaussian((2, 2))
+  parameters = drawing.parameters(dist, 0)
   np.testing.assert_array_equal(
-      head.mode(parameters), parameters[:, :4].reshape(4, 2, 2))
+      dist.mode(parameters), parameters[:, :4].reshape(4, 2, 2))
   np.testing.assert_allclose(
-      head.std(parameters), np.exp(parameters[:, 4:]).mean(-1), rtol=1e-6)
+      dist.std(parameters), np.exp(parameters[:, 4:]).mean(-1), rtol=1e-6)
 
 
 @pytest.mark.parametrize("low, high", [(-1, 1), (-0.4, 0.4), (5, 10)])
 def test_saturation_is_the_share_of_dimensions_out_of_bounds(low, high):
-  # Bounded actions span [-1, 1] for the agent, whatever the environment's do.
-  head = composite.make(gymnasium.spaces.Box(low, high, (2, 2)))
+  # The agent's bounded actions span [-1, 1] in every space.
+  dist = composite.make(gymnasium.spaces.Box(low, high, (2, 2)))
   action = tf.constant([[[0.0, 1.0], [-1.0, 0.5]], [[1.1, 0], [-3, 0]],
                         [[5, 5], [5, 5]]])
-  np.testing.assert_array_equal(head.saturation(action), [0, 0.5, 1])
+  np.testing.assert_array_equal(dist.saturation(action), [0, 0.5, 1])
 
 
-def test_what_has_no_bounds_is_not_saturated():
+def test_unbounded_dimensions_are_not_saturated():
   action = tf.constant([[[0.0, 9.0], [-9.0, 0.5]]] * 3)
   unbounded = composite.make(gymnasium.spaces.Box(-np.inf, np.inf, (2, 2)))
   np.testing.assert_array_equal(unbounded.saturation(action), [0, 0, 0])
@@ -134,8 +134,8 @@ def test_what_has_no_bounds_is_not_saturated():
   np.testing.assert_array_equal(half.saturation(action), [0.25] * 3)
 
 
-# One action each: nearly uniform, with two modes if squashed, with one close to
-# a bound, and narrow.
+# One dimension each: nearly uniform (two modes if squashed), a mode close to a
+# bound, and narrow.
 _PARAMETERS = {
     "gaussian": [[0.5, -0.3], [0.0, 0.7], [2.0, -0.5], [-0.3, -3.0]],
     "squashed_gaussian": [[0.1, -0.1], [0.2, 0.7], [2.0, -0.5], [-0.3, -3.0]],
@@ -145,7 +145,7 @@ _each_density = pytest.mark.parametrize("kind, parameters", [
 
 
 def _oracle(kind, parameters):
-  """The log density of one action in double precision, and where it is."""
+  """Returns the log density of one action in double precision."""
   first, second = np.float64(parameters)
   if kind == "beta":
     upper, lower = 1 + np.logaddexp(0, [first, second])
@@ -157,34 +157,34 @@ def _oracle(kind, parameters):
 
 
 def _grid(limit):
-  """Points of a fine grid, more of them close to its ends; and their widths."""
+  """Returns points of a grid that is finer at its ends, and widths."""
   edges = limit * np.tanh(np.linspace(-8, 8, 20_001))
   return (edges[1:] + edges[:-1]) / 2, np.diff(edges)
 
 
-def _log_density(head, parameters, points):
-  return head.log_prob(
+def _log_density(dist, parameters, points):
+  return dist.log_prob(
       tf.constant([parameters] * len(points), tf.float32),
       tf.constant(points[:, None], tf.float32)).numpy().astype(np.float64)
 
 
 @_each_density
-def test_densities_are_those_of_the_definitions(kind, parameters):
+def test_densities_equal_their_definitions(kind, parameters):
   log_density, limit = _oracle(kind, parameters)
   points = limit * np.float32([-0.999, -0.5, -0.26, 0.0, 0.2, 0.7, 0.999])
   np.testing.assert_allclose(
-      _log_density(_head(kind), parameters, points),
+      _log_density(_distribution(kind), parameters, points),
       log_density(points.astype(np.float64)), rtol=1e-3, atol=1e-3)
 
 
 @_each_density
-def test_gradients_are_those_of_the_definitions(kind, parameters):
+def test_gradients_equal_those_of_the_definitions(kind, parameters):
   def log_density(parameters):
     return _oracle(kind, parameters)[0](np.float64(0.25))
   row = tf.constant([parameters], tf.float32)
   with tf.GradientTape() as tape:
     tape.watch(row)
-    log_prob = _head(kind).log_prob(row, tf.constant([[0.25]]))
+    log_prob = _distribution(kind).log_prob(row, tf.constant([[0.25]]))
   expected = [(log_density(parameters + step) - log_density(parameters - step))
               / 2e-5 for step in 1e-5 * np.eye(2)]
   np.testing.assert_allclose(
@@ -194,86 +194,87 @@ def test_gradients_are_those_of_the_definitions(kind, parameters):
 @_each_density
 def test_densities_integrate_to_one_and_have_the_std_and_entropy(
     kind, parameters):
-  head = _head(kind)
+  dist = _distribution(kind)
   points, width = _grid(_oracle(kind, parameters)[1])
-  log_density = _log_density(head, parameters, points)
+  log_density = _log_density(dist, parameters, points)
   density = np.exp(log_density)
   assert abs((density * width).sum() - 1) < 1e-3
   mean = (points * density * width).sum()
   variance = ((points - mean) ** 2 * density * width).sum()
   row = tf.constant([parameters], tf.float32)
-  np.testing.assert_allclose(head.std(row), [np.sqrt(variance)], rtol=1e-2)
+  np.testing.assert_allclose(dist.std(row), [np.sqrt(variance)], rtol=1e-2)
   np.testing.assert_allclose(
-      head.entropy(row), [-(density * log_density * width).sum()], atol=5e-3)
+      dist.entropy(row), [-(density * log_density * width).sum()], atol=5e-3)
 
 
 @pytest.mark.parametrize("kind", list(_PARAMETERS))
-def test_divergences_are_integrals(kind):
-  head = _head(kind)
+def test_divergences_equal_integrals(kind):
+  dist = _distribution(kind)
   first, second = _PARAMETERS[kind][1:3]
   points, width = _grid(_oracle(kind, first)[1])
-  log_p, log_q = (_log_density(head, row, points) for row in (first, second))
+  log_p, log_q = (_log_density(dist, row, points) for row in (first, second))
   np.testing.assert_allclose(
-      head.kl(*tf.constant([[first], [second]], tf.float32)),
+      dist.kl(*tf.constant([[first], [second]], tf.float32)),
       [(np.exp(log_p) * (log_p - log_q) * width).sum()], rtol=3e-3)
 
 
 @_each_density
-def test_samples_are_distributed_as_the_density_says(kind, parameters):
-  amount = 20_000
-  samples = np.sort(drawing.sample(_head(kind), tf.constant(
-      [parameters] * amount, tf.float32)).numpy()[:, 0])
+def test_samples_follow_the_density(kind, parameters):
+  num_samples = 20_000
+  samples = np.sort(drawing.sample(_distribution(kind), tf.constant(
+      [parameters] * num_samples, tf.float32)).numpy()[:, 0])
   log_density, limit = _oracle(kind, parameters)
   points, width = _grid(limit)
   cdf = np.interp(samples, points + width / 2, np.cumsum(
       np.exp(log_density(points)) * width))
-  distance = np.abs(cdf - (np.arange(amount) + 0.5) / amount).max()
-  assert distance < 1.95 / np.sqrt(amount)  # Kolmogorov-Smirnov, at 0.1 %.
+  distance = np.abs(cdf - (np.arange(num_samples) + 0.5) / num_samples).max()
+  assert distance < 1.95 / np.sqrt(num_samples)  # Kolmogorov-Smirnov, at 0.1 %.
 
 
 @pytest.mark.slow
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("kind", ["squashed_gaussian", "beta"])
 @pytest.mark.parametrize("size", [1.0, 30.0])
-def test_bounded_samples_stay_inside_where_all_is_finite(prepare, kind, size):
-  head = _head(kind, (3,))
-  parameters = tf.constant(size * drawing.parameters(head, 0, rows=2000))
-  if kind == "squashed_gaussian":  # Its second half are logarithms.
+def test_bounded_samples_have_finite_densities(prepare, kind, size):
+  dist = _distribution(kind, (3,))
+  parameters = tf.constant(size * drawing.parameters(dist, 0, rows=2000))
+  if kind == "squashed_gaussian":  # The second half contains logarithms.
     mean, log_std = tf.split(parameters, 2, -1)
     parameters = tf.concat([mean, tf.clip_by_value(log_std, -10, 3)], -1)
-  for action in (drawing.sample(head, parameters, prepare=prepare),
-                 prepare(head.mode)(parameters)):
+  for action in (drawing.sample(dist, parameters, prepare=prepare),
+                 prepare(dist.mode)(parameters)):
     assert np.abs(action).max() < 1
     def log_prob_and_gradient(parameters, action):
       with tf.GradientTape() as tape:
         tape.watch(parameters)
-        log_prob = head.log_prob(parameters, action)
+        log_prob = dist.log_prob(parameters, action)
       return log_prob, tape.gradient(log_prob, parameters)
     for result in prepare(log_prob_and_gradient)(parameters, action):
       assert np.isfinite(result).all()
-  np.testing.assert_array_equal(head.saturation(action), 0)
+  np.testing.assert_array_equal(dist.saturation(action), 0)
 
 
-def test_mode_is_where_the_density_is_highest():
+def test_mode_maximizes_the_density():
   points, _ = _grid(1)
   for parameters in _PARAMETERS["beta"][1:]:
-    best = points[_log_density(_head("beta"), parameters, points).argmax()]
-    mode = _head("beta").mode(tf.constant([parameters], tf.float32))
+    dist = _distribution("beta")
+    best = points[_log_density(dist, parameters, points).argmax()]
+    mode = dist.mode(tf.constant([parameters], tf.float32))
     np.testing.assert_allclose(mode, [[best]], atol=2e-3)
 
 
-def test_the_mode_of_the_squashed_is_its_median():
-  head = _head("squashed_gaussian", (2,))
-  parameters = tf.constant(np.tile(drawing.parameters(head, 0, 1), (5001, 1)))
-  samples = drawing.sample(head, parameters).numpy()
+def test_mode_of_the_squashed_gaussian_is_its_median():
+  dist = _distribution("squashed_gaussian", (2,))
+  parameters = tf.constant(np.tile(drawing.parameters(dist, 0, 1), (5001, 1)))
+  samples = drawing.sample(dist, parameters).numpy()
   np.testing.assert_allclose(
-      head.mode(parameters[:1])[0], np.median(samples, 0), atol=0.05)
+      dist.mode(parameters[:1])[0], np.median(samples, 0), atol=0.05)
 
 
-def _initial_std(head):
-  parameters = head.parameters(
-      tf.constant(head.initial_outputs[None]), tf.constant(head.initial_free))
-  return head.std(parameters).numpy()[0]
+def _initial_std(dist):
+  parameters = dist.parameters(
+      tf.constant(dist.initial_outputs[None]), tf.constant(dist.initial_free))
+  return dist.std(parameters).numpy()[0]
 
 
 @pytest.mark.parametrize("dependent", [False, True])
@@ -281,15 +282,15 @@ def _initial_std(head):
     ("gaussian", 0.6, 0.6), ("gaussian", 2.0, 2.0),
     ("squashed_gaussian", 0.05, 0.0499), ("squashed_gaussian", 0.6, 0.4722),
     ("beta", 1e-3, 1e-3), ("beta", 0.3, 0.3), ("beta", 0.6, 0.4775)])
-def test_initial_std(kind, init_std, std, dependent):
-  # Squashing takes some of 0.6: the std of tanh(0.6 x), by integration. Beta
-  # distributions as wide as that would have their modes at the bounds.
-  head = _head(
+def test_new_policies_have_the_configured_std(kind, init_std, std, dependent):
+  # Squashing reduces 0.6 to the std of tanh(0.6 x), here by integration. Beta
+  # distributions of this std would have their modes at the bounds.
+  dist = _distribution(
       kind, (2,), init_std=init_std, state_dependent_std=dependent)
-  np.testing.assert_allclose(_initial_std(head), std, rtol=2e-3)
+  np.testing.assert_allclose(_initial_std(dist), std, rtol=2e-3)
   free = 2 if kind != "beta" and not dependent else 0
-  assert head.initial_free.shape == (free,)
-  assert head.initial_outputs.shape == (head.size - free,)
+  assert dist.initial_free.shape == (free,)
+  assert dist.initial_outputs.shape == (dist.size - free,)
 
 
 @pytest.mark.parametrize("kind, activation", [
@@ -297,11 +298,11 @@ def test_initial_std(kind, init_std, std, dependent):
 @pytest.mark.parametrize("dependent", [False, True])
 def test_only_the_clipped_gaussian_has_a_mean_activation(
     kind, activation, dependent):
-  head = _head(
+  dist = _distribution(
       kind, (2,), mean_activation="tanh", state_dependent_std=dependent)
   outputs = np.float32([[0.5, 2.0, 3.0, 4.0]])
   free = np.float32([] if dependent else [3.0, 4.0])
   expected = np.concatenate([activation(outputs[:, :2]), outputs[:, 2:]], -1)
-  np.testing.assert_allclose(head.parameters(
+  np.testing.assert_allclose(dist.parameters(
       tf.constant(outputs[:, :4 if dependent else 2]), tf.constant(free)),
       expected, rtol=1e-6)

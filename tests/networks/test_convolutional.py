@@ -1,4 +1,4 @@
-"""Convolutional networks against NumPy, and how they begin and learn."""
+"""Convolutional networks against NumPy; initial weights and learning."""
 
 import numpy as np
 import pytest
@@ -33,19 +33,19 @@ def _relu(x):
 
 
 def _windows(images, size, stride):
-  """Return [N, rows, columns, C, size, size]."""
+  """Returns [N, rows, columns, C, size, size]."""
   windows = np.lib.stride_tricks.sliding_window_view(
       images, (size, size), (1, 2))
   return windows[:, ::stride, ::stride]
 
 
 def _pad(images, size, stride, value):
-  """As TensorFlow pads for an output of ceil(input / stride)."""
-  amounts = []
+  """Pads like TensorFlow for an output of ceil(input / stride)."""
+  paddings = []
   for length in images.shape[1:3]:
     total = max((-(-length // stride) - 1) * stride + size - length, 0)
-    amounts.append((total // 2, total - total // 2))
-  return np.pad(images, [(0, 0), *amounts, (0, 0)], constant_values=value)
+    paddings.append((total // 2, total - total // 2))
+  return np.pad(images, [(0, 0), *paddings, (0, 0)], constant_values=value)
 
 
 class _Layers:
@@ -89,12 +89,12 @@ def _impala(layers, images):
 
 @modes.compiled_slowly
 @_each_kind
-def test_networks_are_those_of_the_papers(prepare, kind, shape):
+def test_networks_equal_those_of_the_papers(prepare, kind, shape):
   network = _network(kind)
   weights = _weights(network, shape)
   rng = np.random.default_rng(1)
   for name, weight in weights.items():
-    if name.endswith("bias"):  # They begin at zero and would show no error.
+    if name.endswith("bias"):  # Initial biases of zero would hide errors.
       weight.assign(0.1 * rng.normal(size=weight.shape))
   expected = {"nature": _nature, "impala": _impala}[kind](
       _Layers(weights), _images(shape).astype(np.float64))
@@ -103,21 +103,22 @@ def test_networks_are_those_of_the_papers(prepare, kind, shape):
   np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind, amount", [
-    # For frames of 84 x 84 x 4: kernels, and as many biases as filters.
+@pytest.mark.parametrize("kind, num_parameters", [
+    # Kernels and biases for frames of 84 x 84 x 4.
     ("nature", 8 * 8 * 4 * 32 + 4 * 4 * 32 * 64 + 3 * 3 * 64 * 64
      + 7 * 7 * 64 * 512 + 32 + 64 + 64 + 512),
     ("impala", 9 * (4 * 16 + 4 * 16 * 16 + 16 * 32 + 9 * 32 * 32)
      + 11 * 11 * 32 * 256 + 5 * 16 + 10 * 32 + 256)])
-def test_parameters_for_the_frames_of_atari(kind, amount):
-  weights = _weights(_network(kind), (84, 84, 4))
-  assert sum(weight.numpy().size for weight in weights.values()) == amount
+def test_number_of_parameters_for_atari_frames(kind, num_parameters):
+  weights = _weights(_network(kind), (84, 84, 4)).values()
+  assert sum(weight.numpy().size for weight in weights) == num_parameters
 
 
 @pytest.mark.parametrize("kind, shape, initializer", [
     ("nature", (36, 36, 1), "glorot"), ("nature", (36, 36, 1), "orthogonal"),
     ("impala", (9, 6, 2), "orthogonal")])
-def test_weights_begin_by_seed_and_initializer(kind, shape, initializer):
+def test_initial_weights_depend_on_seed_and_initializer(
+    kind, shape, initializer):
   first, again, other = (
       _weights(_network(kind, seed, initializer), shape) for seed in (0, 0, 1))
   for name, weight in first.items():
@@ -140,8 +141,8 @@ def test_weights_begin_by_seed_and_initializer(kind, shape, initializer):
 
 @pytest.mark.slow
 @_each_kind
-def test_learning_in_a_compiled_loop(kind, shape):
-  # Whether an image is brighter above or below.
+def test_networks_learn_in_a_compiled_loop(kind, shape):
+  # The task: whether the upper or the lower half is brighter.
   images = _images(shape, 32)
   middle = shape[0] // 2
   labels = images[:, :middle].mean((1, 2, 3)) - images[:, -middle:].mean(
@@ -169,7 +170,7 @@ def test_learning_in_a_compiled_loop(kind, shape):
   assert loss().numpy() < 0.7 * before
 
 
-def test_images_that_are_too_small_say_what_to_do():
+def test_error_for_small_images_names_the_solution():
   with pytest.raises(config_lib.ConfigError) as caught:
     _network("nature")(tf.zeros([1, 84, 35, 3]))
   assert "84 x 35" in str(caught.value) and "impala" in str(caught.value)

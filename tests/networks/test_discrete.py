@@ -19,39 +19,39 @@ def _softmax(logits):
   return exponential / exponential.sum(-1, keepdims=True)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("start", [0, 3])
-def test_categorical_shapes_count_from_zero(prepare, start):
-  head = _categorical(3, start)
-  parameters = tf.constant(drawing.parameters(head, 0, rows=50))
-  assert (head.noise_size, head.size) == (3, 3)
-  for action in (prepare(head.mode)(parameters),
-                 drawing.sample(head, parameters, prepare=prepare)):
+def test_categorical_choices_are_numbered_from_zero(prepare, start):
+  dist = _categorical(3, start)
+  parameters = tf.constant(drawing.parameters(dist, 0, rows=50))
+  assert (dist.noise_size, dist.size) == (3, 3)
+  for action in (prepare(dist.mode)(parameters),
+                 drawing.sample(dist, parameters, prepare=prepare)):
     assert action.shape == (50,) and action.dtype == tf.int64
     np.testing.assert_array_equal(np.unique(action), [0, 1, 2])
-    assert head.log_prob(parameters, action).shape == (50,)
-  for result in (head.entropy(parameters), head.std(parameters),
-                 head.kl(parameters, parameters)):
+    assert dist.log_prob(parameters, action).shape == (50,)
+  for result in (dist.entropy(parameters), dist.std(parameters),
+                 dist.kl(parameters, parameters)):
     assert result.shape == (50,)
 
 
-@modes.policy_and_value
-def test_categorical_log_prob_is_the_closed_form(prepare):
-  head = _categorical(3)
-  parameters = 3 * drawing.parameters(head, 0)
+@modes.eager_and_compiled
+def test_categorical_log_prob_equals_the_closed_form(prepare):
+  dist = _categorical(3)
+  parameters = 3 * drawing.parameters(dist, 0)
   action = np.array([0, 1, 2, 1])
   log_softmax = np.log(_softmax(parameters.astype(np.float64)))
   np.testing.assert_allclose(
-      prepare(head.log_prob)(tf.constant(parameters), tf.constant(action)),
+      prepare(dist.log_prob)(tf.constant(parameters), tf.constant(action)),
       log_softmax[np.arange(4), action], rtol=1e-5)
 
 
-@modes.policy_and_value
-def test_categorical_entropy_and_kl_are_the_closed_forms(prepare):
-  head = _categorical(5)
-  first, second = (2 * drawing.parameters(head, seed) for seed in (0, 1))
+@modes.eager_and_compiled
+def test_categorical_entropy_and_kl_equal_the_closed_forms(prepare):
+  dist = _categorical(5)
+  first, second = (2 * drawing.parameters(dist, seed) for seed in (0, 1))
   def entropy_and_kl(first, second):
-    return head.entropy(first), head.kl(first, second)
+    return dist.entropy(first), dist.kl(first, second)
   entropy, kl = prepare(entropy_and_kl)(
       tf.constant(first), tf.constant(second))
   p, q = _softmax(first.astype(np.float64)), _softmax(second.astype(np.float64))
@@ -60,35 +60,35 @@ def test_categorical_entropy_and_kl_are_the_closed_forms(prepare):
       kl, (p * np.log(p / q)).sum(-1), rtol=1e-4, atol=1e-6)
 
 
-@modes.policy_and_value
-def test_categorical_samples_as_often_as_the_softmax_says(prepare):
-  head = _categorical(4)
-  amount = 50_000
+@modes.eager_and_compiled
+def test_categorical_samples_follow_the_softmax(prepare):
+  dist = _categorical(4)
+  num_samples = 50_000
   logits = np.array([1.0, -2.0, 101.0, 102.0]) - [0, 0, 100, 100]
   samples = drawing.sample(
-      head, tf.constant(np.tile(logits, (amount, 1)), tf.float32),
+      dist, tf.constant(np.tile(logits, (num_samples, 1)), tf.float32),
       prepare=prepare).numpy()
   probability = _softmax(logits)
-  error = np.sqrt(probability * (1 - probability) / amount)
-  frequency = np.bincount(samples, minlength=4) / amount
+  error = np.sqrt(probability * (1 - probability) / num_samples)
+  frequency = np.bincount(samples, minlength=4) / num_samples
   assert (np.abs(frequency - probability) < 5 * error).all()
 
 
-def test_categorical_never_samples_the_impossible():
-  head = _categorical(3)
+def test_categorical_never_samples_impossible_choices():
+  dist = _categorical(3)
   parameters = tf.constant(np.tile([0.0, -1e4, 0.0], (20_000, 1)), tf.float32)
-  samples = drawing.sample(head, parameters).numpy()
+  samples = drawing.sample(dist, parameters).numpy()
   np.testing.assert_array_equal(np.unique(samples), [0, 2])
 
 
-def test_categorical_mode_and_std():
-  head = _categorical(3)
-  parameters = drawing.parameters(head, 0)
+def test_categorical_mode_and_std_equal_the_closed_forms():
+  dist = _categorical(3)
+  parameters = drawing.parameters(dist, 0)
   np.testing.assert_array_equal(
-      head.mode(parameters), parameters.argmax(-1))
+      dist.mode(parameters), parameters.argmax(-1))
   probability = _softmax(parameters)
   np.testing.assert_allclose(
-      head.std(parameters),
+      dist.std(parameters),
       np.sqrt(probability * (1 - probability)).mean(-1), rtol=1e-5)
 
 
@@ -101,16 +101,16 @@ def _multi():
 
 
 def _split(parameters):
-  """The logits of each choice, of four for the widest one."""
+  """Returns the logits of each choice; the largest one has four."""
   widest = parameters.astype(np.float64).reshape(-1, 4, 4)
   return [widest[:, index, :choices]
           for index, choices in enumerate(_NVEC.flatten())]
 
 
-@modes.policy_and_value
-def test_several_choices_are_independent_ones(prepare):
-  head = _multi()
-  first, second = drawing.parameters(head, 0), 2 * drawing.parameters(head, 1)
+@modes.eager_and_compiled
+def test_several_choices_are_independent(prepare):
+  dist = _multi()
+  first, second = drawing.parameters(dist, 0), 2 * drawing.parameters(dist, 1)
   action = np.array([[[0, 3], [1, 0]], [[1, 0], [2, 0]], [[1, 1], [0, 0]],
                      [[0, 2], [2, 0]]])
   log_prob, entropy, kl, std = 0, 0, 0, []
@@ -122,41 +122,42 @@ def test_several_choices_are_independent_ones(prepare):
     kl += (p * np.log(p / q)).sum(-1)
     std.append(np.sqrt(p * (1 - p)))
   def results(first, second, action):
-    return (head.log_prob(first, action), head.entropy(first),
-            head.kl(first, second), head.std(first))
+    return (dist.log_prob(first, action), dist.entropy(first),
+            dist.kl(first, second), dist.std(first))
   found = prepare(results)(*map(tf.constant, (first, second, action)))
   for result, expected in zip(found, (
       log_prob, entropy, kl, np.concatenate(std, -1).mean(-1)), strict=True):
     np.testing.assert_allclose(result, expected, rtol=1e-4)
 
 
-@modes.policy_and_value
-def test_several_choices_are_drawn_as_often_as_the_softmax_says(prepare):
-  head = _multi()
-  amount = 20_000
-  parameters = drawing.parameters(head, 0, 1)
-  # Ruled out are those that a choice does not have, however likely.
+@modes.eager_and_compiled
+def test_several_choices_follow_the_softmax(prepare):
+  dist = _multi()
+  num_samples = 20_000
+  parameters = drawing.parameters(dist, 0, 1)
+  # Logits beyond the size of a choice have no effect.
   parameters[0, [2, 3, 11, 13, 14, 15]] = 100
   samples = drawing.sample(
-      head, tf.constant(np.tile(parameters, (amount, 1))), prepare=prepare)
-  assert samples.shape == (amount, 2, 2) and samples.dtype == tf.int64
-  flat = samples.numpy().reshape(amount, 4)
-  mode = head.mode(tf.constant(parameters)).numpy().flatten()
+      dist, tf.constant(np.tile(parameters, (num_samples, 1))), prepare=prepare)
+  assert samples.shape == (num_samples, 2, 2) and samples.dtype == tf.int64
+  flat = samples.numpy().reshape(num_samples, 4)
+  mode = dist.mode(tf.constant(parameters)).numpy().flatten()
   for index, logits in enumerate(_split(parameters)):
     probability = _softmax(logits)[0]
-    error = np.sqrt(probability * (1 - probability) / amount)
+    error = np.sqrt(probability * (1 - probability) / num_samples)
     frequency = np.bincount(
-        flat[:, index], minlength=len(probability)) / amount
+        flat[:, index], minlength=len(probability)) / num_samples
     assert (np.abs(frequency - probability) <= 5 * error).all()
     assert mode[index] == probability.argmax()
-  assert abs(np.corrcoef(flat[:, 0], flat[:, 2])[0, 1]) < 5 / np.sqrt(amount)
+  correlation = np.corrcoef(flat[:, 0], flat[:, 2])[0, 1]
+  assert abs(correlation) < 5 / np.sqrt(num_samples)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("shape", [(3,), (2, 2)])
-def test_bits_are_independent_choices_of_two(prepare, shape):
-  head = composite.make(gymnasium.spaces.MultiBinary(shape))
-  first, second = drawing.parameters(head, 0), 2 * drawing.parameters(head, 1)
+def test_bits_equal_independent_choices_of_two(prepare, shape):
+  dist = composite.make(gymnasium.spaces.MultiBinary(shape))
+  first, second = drawing.parameters(dist, 0), 2 * drawing.parameters(dist, 1)
   action = np.random.default_rng(2).integers(0, 2, (4, *shape))
   p, q = (1 / (1 + np.exp(-x.astype(np.float64))) for x in (first, second))
   expected = (
@@ -165,24 +166,24 @@ def test_bits_are_independent_choices_of_two(prepare, shape):
       (p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))).sum(-1),
       np.sqrt(p * (1 - p)).mean(-1))
   def results(first, second, action):
-    return (head.log_prob(first, action), head.entropy(first),
-            head.kl(first, second), head.std(first))
+    return (dist.log_prob(first, action), dist.entropy(first),
+            dist.kl(first, second), dist.std(first))
   found = prepare(results)(*map(tf.constant, (first, second, action)))
   for result, of_the_definition in zip(found, expected, strict=True):
     np.testing.assert_allclose(result, of_the_definition, rtol=1e-4)
   np.testing.assert_array_equal(
-      head.mode(tf.constant(first)), (first > 0).reshape(4, *shape))
+      dist.mode(tf.constant(first)), (first > 0).reshape(4, *shape))
 
 
-@modes.policy_and_value
-def test_bits_are_drawn_as_often_as_the_sigmoid_says(prepare):
-  head = composite.make(gymnasium.spaces.MultiBinary(5))
-  amount = 20_000
+@modes.eager_and_compiled
+def test_bits_follow_the_sigmoid(prepare):
+  dist = composite.make(gymnasium.spaces.MultiBinary(5))
+  num_samples = 20_000
   logits = np.array([0.0, -1.0, 2.0, -1e4, 1e4])
   samples = drawing.sample(
-      head, tf.constant(np.tile(logits, (amount, 1)), tf.float32),
+      dist, tf.constant(np.tile(logits, (num_samples, 1)), tf.float32),
       prepare=prepare)
   assert samples.dtype == tf.int64
   probability = [0.5, 1 / (1 + np.e), 1 / (1 + np.exp(-2)), 0, 1]
   assert (np.abs(samples.numpy().mean(0) - probability)
-          <= 5 * samples.numpy().std(0) / np.sqrt(amount)).all()
+          <= 5 * samples.numpy().std(0) / np.sqrt(num_samples)).all()

@@ -1,4 +1,4 @@
-"""Networks against NumPy, and how they begin."""
+"""Networks against NumPy, and their initial weights."""
 
 import gymnasium
 import numpy as np
@@ -50,7 +50,7 @@ def _weights(network):
 
 
 def _randomized(network):
-  """Biases and last layers begin near zero, where they'd show no error."""
+  """Draws weights, because initial biases of zero would hide errors."""
   rng = np.random.default_rng(1)
   weights = _weights(network)
   for weight in weights.values():
@@ -76,9 +76,9 @@ def _forward(weights, name, layers, hidden, activation="tanh"):
 _each_activation = pytest.mark.parametrize("activation", list(_ACTIVATIONS))
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("layers", [(), (5,), (5, 3)])
-def test_value_is_hidden_layers_and_a_linear_one(prepare, layers):
+def test_value_network_equals_its_transcription(prepare, layers):
   network = _value(layers)
   weights = _randomized(network)
   np.testing.assert_allclose(
@@ -89,9 +89,9 @@ def test_value_is_hidden_layers_and_a_linear_one(prepare, layers):
 @_each_activation
 @pytest.mark.parametrize("make, name", [
     (_value, "value"), (_categorical, "policy")])
-def test_hidden_layers_have_the_activation_and_outputs_none(
+def test_only_hidden_layers_have_the_activation(
     make, name, activation):
-  # Nor has the mean's activation anything to do with logits and values.
+  # The activation of the mean does not apply to logits and values.
   network = make(activation=activation, mean_activation="tanh")
   weights = _randomized(network)
   expected = _forward(weights, name, 2, _features(), activation)
@@ -100,10 +100,10 @@ def test_hidden_layers_have_the_activation_and_outputs_none(
       network(tf.constant(_features())), expected, rtol=1e-4)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @_each_activation
 @pytest.mark.parametrize("mean_activation", ["linear", "tanh"])
-def test_gaussian_adds_log_stds_that_do_not_depend_on_the_state(
+def test_gaussian_log_stds_are_independent_of_the_state(
     prepare, activation, mean_activation):
   network = _gaussian(activation=activation, mean_activation=mean_activation)
   weights = _randomized(network)
@@ -118,14 +118,14 @@ def test_gaussian_adds_log_stds_that_do_not_depend_on_the_state(
 
 
 @pytest.mark.parametrize("init_std", [0.1, 0.6, 2.0])
-def test_gaussian_begins_in_the_middle_with_the_initial_std(init_std):
+def test_new_gaussian_is_centered_with_the_initial_std(init_std):
   mean, log_std = np.split(
       _gaussian(init_std=init_std)(_features(100)).numpy(), 2, -1)
   np.testing.assert_allclose(np.exp(log_std), init_std, rtol=1e-5)
   assert 0 < np.abs(mean).max() < 0.1
 
 
-def test_categorical_begins_nearly_undecided():
+def test_new_categorical_is_nearly_uniform():
   logits = _categorical()(_features(100)).numpy()
   assert 0 < np.abs(logits).max() < 0.1
 
@@ -135,7 +135,7 @@ def test_categorical_begins_nearly_undecided():
     (_value, 0.01, 1.0), (_value, 0.5, 1.0)])
 def test_initial_layers_are_orthogonal_with_zero_bias(
     make, factor, output_gain):
-  # The factor scales a policy's last weights.
+  # The factor scales the last layer of a policy.
   for name, weight in _weights(
       make(layers=(8, 3), init_output_factor=factor)).items():
     if name.endswith("bias"):
@@ -150,7 +150,7 @@ def test_initial_layers_are_orthogonal_with_zero_bias(
 
 
 def _is_glorot(kernel):
-  """Uniform within sqrt(6 / (inputs + outputs)), for a large kernel."""
+  """Checks that a kernel is uniform within sqrt(6 / (inputs + outputs))."""
   bound = np.sqrt(6 / sum(kernel.shape))
   return (0.97 * bound < np.abs(kernel).max() < bound
           and abs(kernel.std() / (bound / np.sqrt(3)) - 1) < 0.1)
@@ -158,8 +158,8 @@ def _is_glorot(kernel):
 
 @pytest.mark.parametrize("make", [_gaussian, _categorical, _value])
 @pytest.mark.parametrize("factor", [0.1, 1.0])
-def test_glorot_layers(make, factor):
-  # The factor is a variance: that of a policy's outputs for inputs of size 1.
+def test_glorot_layers_are_uniform_within_their_bound(make, factor):
+  # The factor is the variance of a policy's outputs for inputs of size 1.
   weights = _weights(make(
       layers=(100, 400), initializer="glorot", init_output_factor=factor))
   for name, weight in weights.items():
@@ -169,7 +169,7 @@ def test_glorot_layers(make, factor):
     elif "hidden" in name or name.startswith("value"):
       assert _is_glorot(kernel), name
     elif name.endswith("kernel"):
-      std = np.sqrt(factor / 400)  # Of a normal, cut at two of its own.
+      std = np.sqrt(factor / 400)  # Normal, truncated at two std.
       np.testing.assert_allclose(kernel.std(), std, rtol=0.1)
       assert 1.8 * std < np.abs(kernel).max() < 2 * std / 0.8796
       assert abs(kernel.mean()) < 5 * std / np.sqrt(kernel.size)
@@ -177,7 +177,7 @@ def test_glorot_layers(make, factor):
 
 @_each_network
 @pytest.mark.parametrize("initializer", ["orthogonal", "glorot"])
-def test_same_seed_same_weights_other_seed_others(make, initializer):
+def test_initial_weights_repeat_by_seed(make, initializer):
   first, again, other = (
       _weights(make(seed=seed, initializer=initializer)) for seed in (0, 0, 1))
   for name, weight in first.items():
@@ -187,7 +187,7 @@ def test_same_seed_same_weights_other_seed_others(make, initializer):
 
 
 @pytest.mark.parametrize("initializer", ["orthogonal", "glorot"])
-def test_layers_of_one_shape_begin_differently(initializer):
+def test_layers_of_equal_shape_have_different_weights(initializer):
   weights = _weights(_value(
       layers=(_INPUTS, _INPUTS, _INPUTS), initializer=initializer))
   kernels = [weights[f"value/hidden_{index}/kernel"].numpy()

@@ -1,4 +1,4 @@
-"""Running moments against NumPy over everything that was seen."""
+"""Running moments against NumPy over all samples."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from tests import modes
 
 
 def _batches(seed=0, dims=3):
-  """Batches of several sizes, each dimension on a scale of its own."""
+  """Returns batches of several sizes and scales."""
   rng = np.random.default_rng(seed)
   scale = 10.0 ** np.arange(dims)
   return [(rng.normal(size=(size, dims)) * scale + 5 * scale).astype(np.float32)
@@ -20,8 +20,8 @@ def _all(samples):
   return tf.constant(samples), tf.fill([len(samples)], True)
 
 
-@modes.policy_and_value
-def test_moments_are_those_of_all_samples(prepare):
+@modes.eager_and_compiled
+def test_moments_equal_those_of_all_samples(prepare):
   moments = normalization.RunningMoments((3,), "test")
   update = prepare(moments.update)
   seen = []
@@ -36,8 +36,8 @@ def test_moments_are_those_of_all_samples(prepare):
     np.testing.assert_allclose(moments.std, together.std(0), rtol=1e-10)
 
 
-@modes.policy_and_value
-def test_a_small_spread_around_a_large_mean_is_not_lost(prepare):
+@modes.eager_and_compiled
+def test_small_spread_around_a_large_mean_is_exact(prepare):
   rng = np.random.default_rng(0)
   samples = (1e4 + 0.1 * rng.normal(size=(10, 500))).astype(np.float32)
   moments = normalization.RunningMoments((), "test")
@@ -48,8 +48,8 @@ def test_a_small_spread_around_a_large_mean_is_not_lost(prepare):
       moments.std, samples.astype(np.float64).std(), rtol=1e-8)
 
 
-@modes.policy_and_value
-def test_one_more_sample_counts_after_very_many(prepare):
+@modes.eager_and_compiled
+def test_one_sample_counts_after_very_many(prepare):
   # 2^40 zeros and ones in equal numbers; float32 stops counting at 2^24.
   count = 2.0 ** 40
   moments = normalization.RunningMoments((), "test")
@@ -74,7 +74,7 @@ def test_normalizing_gives_mean_zero_and_std_one():
   np.testing.assert_allclose(normalized.std(0), 1, rtol=1e-5)
 
 
-def test_normalizing_is_the_formula_and_clips():
+def test_normalizing_equals_the_formula_and_clips():
   moments = normalization.RunningMoments((2,), "test")
   moments.update(*_all([[-1.0, 10.0], [3.0, 30.0]]))
   samples = np.array([[1, 20], [4, 0], [100, -1000]], np.float32)
@@ -83,14 +83,14 @@ def test_normalizing_is_the_formula_and_clips():
       [[0, 0], [1.5, -1.75], [1.75, -1.75]], atol=1e-6)
 
 
-def test_before_the_first_update_only_clips():
+def test_normalizing_before_the_first_update_only_clips():
   moments = normalization.RunningMoments((1,), "test")
   assert moments.std.numpy() == 1
   np.testing.assert_allclose(
       moments.normalize(tf.constant([[-20.0], [3.0]]), 10.0), [[-10.0], [3.0]])
 
 
-def test_a_constant_becomes_zero():
+def test_constants_are_normalized_to_zero():
   moments = normalization.RunningMoments((1,), "test")
   constant = tf.fill([33, 1], 0.1)
   for _ in range(3):
@@ -98,7 +98,7 @@ def test_a_constant_becomes_zero():
   np.testing.assert_array_equal(moments.normalize(constant, 10.0), 0)
 
 
-def test_normalizing_changes_nothing():
+def test_normalizing_changes_no_variable():
   moments = normalization.RunningMoments((3,), "test")
   moments.update(*_all(_batches()[0]))
   before = [variable.numpy().copy() for variable in moments.variables]
@@ -109,7 +109,7 @@ def test_normalizing_changes_nothing():
     np.testing.assert_array_equal(variable, value)
 
 
-def test_variables_are_all_there_is():
+def test_variables_contain_the_complete_state():
   moments = normalization.RunningMoments((3,), "test")
   copy = normalization.RunningMoments((3,), "test")
   moments.update(*_all(_batches()[0]))
@@ -123,7 +123,7 @@ def test_variables_are_all_there_is():
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 1, 0, 2)])
-def test_order_of_the_batches_does_not_matter(order):
+def test_moments_are_independent_of_the_order_of_batches(order):
   moments = normalization.RunningMoments((3,), "test")
   batches = _batches()
   for index in order:
@@ -133,16 +133,16 @@ def test_order_of_the_batches_does_not_matter(order):
       rtol=1e-10)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("shape", [(), (3,), (2, 2)])
 def test_only_valid_samples_count(prepare, shape):
   rng = np.random.default_rng(0)
   moments = normalization.RunningMoments(shape, "test")
   update = prepare(moments.update)
   seen = []
-  for amount in (20, 1, 13):
+  for num_valid in (20, 1, 13):
     samples = rng.normal(3, 5, (20, *shape)).astype(np.float32)
-    valid = np.isin(np.arange(20), rng.permutation(20)[:amount])
+    valid = np.isin(np.arange(20), rng.permutation(20)[:num_valid])
     samples[~valid] = 1e6
     update(tf.constant(samples), tf.constant(valid))
     seen.extend(samples[valid].astype(np.float64))

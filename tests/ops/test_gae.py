@@ -10,7 +10,7 @@ from tests import modes
 
 def _naive(reward, value, next_value, terminated, truncated, discount,
            lambda_):
-  """Sum the TD errors from each step to the end of its episode."""
+  """Sums the TD errors from each step to the end of its episode."""
   steps, batch = reward.shape
   advantage = np.zeros((steps, batch))
   for row in range(batch):
@@ -30,8 +30,8 @@ def _random_segment(seed, steps=12, batch=6):
   rng = np.random.default_rng(seed)
   reward, value, next_value = rng.normal(size=(3, steps, batch))
   terminated, truncated = rng.random((2, steps, batch)) < 0.2
-  terminated[:, 0] = truncated[:, 0] = False  # Goes on throughout.
-  terminated[4, 1] = truncated[4, 1] = True  # Ends both ways at once.
+  terminated[:, 0] = truncated[:, 0] = False  # No end.
+  terminated[4, 1] = truncated[4, 1] = True  # Both ends at once.
   return [reward.astype(np.float32), value.astype(np.float32),
           next_value.astype(np.float32), terminated, truncated]
 
@@ -49,10 +49,11 @@ def _quiet_segment(steps=3):
   return [np.zeros_like(time), 10 + time, 100 + time, ends, ends.copy()]
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("discount, lambda_", [
     (0.99, 0.95), (1.0, 1.0), (0.9, 0.0), (0.0, 0.5)])
-def test_equals_the_naive_sum_of_td_errors(prepare, discount, lambda_):
+def test_advantage_equals_the_naive_sum_of_td_errors(
+    prepare, discount, lambda_):
   function = prepare(gae.generalized_advantage)
   for seed in range(3):
     segment = _random_segment(seed)
@@ -63,10 +64,10 @@ def test_equals_the_naive_sum_of_td_errors(prepare, discount, lambda_):
         rtol=1e-5, atol=1e-5)
 
 
-@modes.policy_and_value
-def test_sequences_one_after_the_other_equal_columns(prepare):
+@modes.eager_and_compiled
+def test_concatenated_sequences_equal_columns(prepare):
   columns = _random_segment(0)
-  columns[4][-1] = True  # Nor does a sequence go on in the next column.
+  columns[4][-1] = True  # Sequences end with their columns.
   function = prepare(gae.generalized_advantage)
   row = _advantage([array.T.reshape(-1) for array in columns],
                    function=function)
@@ -74,8 +75,8 @@ def test_sequences_one_after_the_other_equal_columns(prepare):
       row, _advantage(columns).T.reshape(-1), rtol=1e-5, atol=1e-6)
 
 
-@modes.policy_and_value
-def test_double_precision_passes_through(prepare):
+@modes.eager_and_compiled
+def test_double_precision_is_kept(prepare):
   segment = _random_segment(0)
   segment[:3] = [array.astype(np.float64) for array in segment[:3]]
   function = prepare(gae.generalized_advantage)
@@ -84,12 +85,12 @@ def test_double_precision_passes_through(prepare):
       rtol=1e-12, atol=1e-12)
 
 
-def test_the_last_frame_of_a_segment_bootstraps_from_next_value():
+def test_last_step_of_a_segment_bootstraps_from_next_value():
   advantage = _advantage(_quiet_segment())
   np.testing.assert_allclose(advantage[2], 0.9 * 102 - 12, rtol=1e-6)
 
 
-def test_termination_leaves_the_reward_alone():
+def test_termination_leaves_only_the_reward():
   segment = _quiet_segment()
   segment[0][1] = 5
   segment[3][1] = True
@@ -104,20 +105,20 @@ def test_truncation_bootstraps_from_its_own_next_value():
   segment[2][1] = 201
   np.testing.assert_allclose(
       _advantage(segment)[1] - advantage[1], 0.9 * 100, rtol=1e-5)
-  # The next row is another episode's first.
+  # The next row belongs to another episode.
   segment[1][2] = 1e6
   np.testing.assert_allclose(
       _advantage(segment)[1] - advantage[1], 0.9 * 100, rtol=1e-5)
 
 
-def test_termination_wins_over_truncation_at_the_same_step():
+def test_termination_overrides_truncation_of_the_same_step():
   segment = _quiet_segment()
   segment[3][1] = segment[4][1] = True
   np.testing.assert_allclose(_advantage(segment)[1], -11, rtol=1e-6)
 
 
 @pytest.mark.parametrize("flag", [3, 4], ids=["terminated", "truncated"])
-def test_rewriting_what_follows_an_end_changes_nothing_before(flag):
+def test_steps_after_an_end_change_no_earlier_advantage(flag):
   segment = _random_segment(1)
   segment[3][5], segment[4][5] = False, False
   segment[flag][5] = True
@@ -131,14 +132,14 @@ def test_rewriting_what_follows_an_end_changes_nothing_before(flag):
   assert (after[6:] != before[6:]).all()
 
 
-def test_rewriting_next_value_of_a_terminated_step_changes_nothing():
+def test_next_value_of_a_terminated_step_changes_nothing():
   segment = _random_segment(3)
   before = _advantage(segment)
   segment[2][segment[3]] = 1e6
   np.testing.assert_array_equal(_advantage(segment), before)
 
 
-def test_lambda_one_is_the_discounted_return_minus_the_value():
+def test_advantage_with_lambda_one_is_the_return_minus_the_value():
   reward, value, next_value, *ends = _quiet_segment(steps=4)
   reward[:, 0] = [1, 2, 3, 4]
   # Between two steps the true successor is the next state.
@@ -160,6 +161,7 @@ def test_no_gradient_flows_into_the_values():
 
 @pytest.mark.parametrize("discount, lambda_, name", [
     (1.2, 0.9, "discount"), (-0.1, 0.9, "discount"), (0.9, 1.1, "lambda_")])
-def test_weights_outside_of_their_range_are_refused(discount, lambda_, name):
+def test_discount_or_lambda_outside_of_its_range_is_an_error(
+    discount, lambda_, name):
   with pytest.raises(ValueError, match=f"`{name}` must lie in"):
     _advantage(_quiet_segment(), discount, lambda_)

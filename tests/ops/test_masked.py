@@ -1,4 +1,4 @@
-"""Means over what counts, against NumPy on only that."""
+"""Means over valid elements, against NumPy on only these."""
 
 import numpy as np
 import pytest
@@ -9,12 +9,12 @@ from tests import modes
 
 
 def _values(shape, seed=0):
-  """Numbers, which of them count, and those alone in float64."""
+  """Returns numbers, a mask, and the valid numbers in float64."""
   rng = np.random.default_rng(seed)
   valid = rng.random(shape) < 0.6
   values = (3 + 2 * rng.normal(size=shape)).astype(np.float32)
   assert 1 < valid.sum() < valid.size
-  values[~valid] = 1e6  # Never to be seen in a result.
+  values[~valid] = 1e6  # Results must not contain them.
   return values, valid, values[valid].astype(np.float64)
 
 
@@ -25,9 +25,9 @@ def _weight(valid):
 _each_shape = pytest.mark.parametrize("shape", [(20,), (4, 6)])
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @_each_shape
-def test_equal_the_moments_of_what_counts(prepare, shape):
+def test_moments_equal_those_of_the_valid_elements(prepare, shape):
   for seed in range(3):
     values, valid, chosen = _values(shape, seed)
     for function, expected in (
@@ -37,7 +37,7 @@ def test_equal_the_moments_of_what_counts(prepare, shape):
       np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @_each_shape
 def test_normalizing_gives_mean_zero_and_std_one(prepare, shape):
   values, valid, chosen = _values(shape)
@@ -54,28 +54,28 @@ def test_weights_are_equal_and_sum_to_one(shape):
   np.testing.assert_allclose(_weight(valid), valid / len(chosen), rtol=1e-6)
 
 
-def test_weights_sum_to_one_along_an_axis_unless_nothing_counts():
+def test_weights_sum_to_one_along_an_axis_with_valid_elements():
   valid = np.array([[True, True], [True, False], [False, False]])
   np.testing.assert_allclose(
       masked.weight(tf.constant(valid), axis=1), [[0.5, 0.5], [1, 0], [0, 0]])
 
 
-@_each_shape
-def test_count_is_a_whole_number(shape):
-  _, valid, chosen = _values(shape)
-  count = masked.count(tf.constant(valid))
-  assert count == len(chosen) and count.dtype == tf.int32
+@pytest.mark.parametrize("valid, expected", [
+    ([], 0), ([0], 1), ([0, 1, 2], 3), ([1, 4], 5), ([7], 8)])
+def test_valid_length_ends_with_the_last_valid_row(valid, expected):
+  length = masked.valid_length(tf.constant(np.isin(np.arange(8), valid)))
+  assert length == expected and length.dtype == tf.int32
 
 
 @pytest.mark.parametrize("values", [[5.0, 5.0, 9.0], [0.0, 0.0, 1e6]])
-def test_what_is_all_alike_becomes_zero(values):
+def test_equal_values_are_normalized_to_zero(values):
   weight = _weight([True, True, False])
   result = masked.normalize(tf.constant(values), weight)
   np.testing.assert_array_equal(result[:2], 0)
   assert masked.variance(tf.constant(values), weight) == 0
 
 
-def test_rewriting_what_does_not_count_changes_nothing():
+def test_rewriting_invalid_elements_changes_nothing():
   values, valid, _ = _values((20,))
   other = np.where(valid, values, -77.0).astype(np.float32)
   for function in (masked.mean, masked.variance):

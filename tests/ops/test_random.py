@@ -1,4 +1,4 @@
-"""Random numbers that follow from seed and counter alone."""
+"""Random numbers that depend only on seed and counter."""
 
 import collections
 
@@ -33,7 +33,7 @@ def _draw(function, seed, counter):
 @_each_draw
 @pytest.mark.parametrize("jit_compile", [False, True], ids=["graph", "xla"])
 def test_eager_and_compiled_agree(function, jit_compile):
-  # The key is an argument: constant ones are folded outside of XLA.
+  # The key is an argument, because TensorFlow folds constants outside of XLA.
   compiled = tf.function(function, jit_compile=jit_compile)
   # The logarithm and cosine in a normal may differ in their last bit.
   tolerance = 1e-5 if function is _normal else 0
@@ -42,7 +42,7 @@ def test_eager_and_compiled_agree(function, jit_compile):
 
 
 @_each_draw
-def test_repeats_for_the_same_seed_and_counter_whatever_was_drawn_before(
+def test_numbers_depend_only_on_seed_and_counter(
     function):
   first = _draw(function, 3, 7)
   tf.random.set_seed(99)
@@ -50,9 +50,9 @@ def test_repeats_for_the_same_seed_and_counter_whatever_was_drawn_before(
   np.testing.assert_array_equal(_draw(function, 3, 7), first)
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @_each_draw
-def test_differs_for_every_counter_and_seed(function, prepare):
+def test_numbers_differ_for_every_counter_and_seed(function, prepare):
   def numbers(seed, counter):
     return function(tf.stack([seed, counter]))
   numbers = prepare(numbers)
@@ -63,7 +63,7 @@ def test_differs_for_every_counter_and_seed(function, prepare):
   assert len({array.tobytes() for array in drawn}) == len(keys)
 
 
-def test_key_holds_seed_and_counter():
+def test_key_contains_seed_and_counter():
   key = random.key(2**32 - 1, tf.constant(5))
   np.testing.assert_array_equal(key, [2**32 - 1, 5])
   assert key.dtype == tf.int64
@@ -92,8 +92,8 @@ def test_normal_has_the_moments_of_a_standard_normal():
   assert abs((numbers ** 4).mean() - 3) < 5 * np.sqrt(96) * error
 
 
-@modes.policy_and_value
-def test_permutation_holds_every_number_once(prepare):
+@modes.eager_and_compiled
+def test_permutation_contains_every_number_once(prepare):
   function = prepare(lambda key: random.permutation(
       257, key, first=tf.fill([257], True)))
   for counter in range(3):
@@ -102,11 +102,11 @@ def test_permutation_holds_every_number_once(prepare):
     assert (order != np.arange(257)).any()
 
 
-@modes.policy_and_value
+@modes.eager_and_compiled
 @pytest.mark.parametrize("first", [
     [1, 1, 1, 0, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 0]],
     ids=str)
-def test_permutation_begins_with_those_that_are_first(prepare, first):
+def test_permutation_begins_with_the_first_numbers(prepare, first):
   first = np.array(first, bool)
   function = prepare(lambda key, first: random.permutation(5, key, first))
   orders = [function(random.key(0, tf.constant(counter)), tf.constant(first))
@@ -115,27 +115,27 @@ def test_permutation_begins_with_those_that_are_first(prepare, first):
     order = order.numpy()
     np.testing.assert_array_equal(
         np.sort(order[:first.sum()]), np.flatnonzero(first))
-    # What comes behind is of no use, so it is not mixed.
+    # The other numbers are not shuffled.
     np.testing.assert_array_equal(
         order[first.sum():], np.flatnonzero(~first))
   if first.sum() > 1:
     assert len({order.numpy().tobytes() for order in orders}) > 1
 
 
-def test_those_that_are_not_first_change_nothing_about_the_order():
+def test_order_of_the_first_numbers_is_independent_of_the_others():
   key = random.key(0, tf.constant(0))
-  few, many = (random.permutation(50, key, first=tf.range(50) < amount).numpy()
-               for amount in (10, 40))
+  few, many = (random.permutation(50, key, first=tf.range(50) < count).numpy()
+               for count in (10, 40))
   np.testing.assert_array_equal(many[many < 10], few[:10])
 
 
-def test_every_order_is_as_likely():
-  # Those of three numbers, when a fourth one stays behind.
+def test_all_orders_are_equally_probable():
+  # Orders of three numbers; the fourth one stays at the end.
   draw = tf.function(lambda counter: random.permutation(
       4, random.key(0, counter), first=tf.range(4) < 3)[:3])
-  amount = 1200
+  count = 1200
   orders = collections.Counter(
-      tuple(draw(tf.constant(counter)).numpy()) for counter in range(amount))
+      tuple(draw(tf.constant(counter)).numpy()) for counter in range(count))
   assert len(orders) == 6
-  error = np.sqrt(amount * 1 / 6 * 5 / 6)
-  assert max(abs(n - amount / 6) for n in orders.values()) < 5 * error
+  error = np.sqrt(count * 1 / 6 * 5 / 6)
+  assert max(abs(n - count / 6) for n in orders.values()) < 5 * error

@@ -1,4 +1,4 @@
-"""Frames found again by their numbers, against lists of each episode's own."""
+"""Indexed frames, against lists of each episode's observations."""
 
 import numpy as np
 import pytest
@@ -12,10 +12,10 @@ _BATCH, _STEPS = 3, 7
 
 
 def _play(seed, collections=3):
-  """Random episodes, in which every observation has a number of its own.
+  """Plays random episodes in which every observation is another number.
 
-  Yields for each collection: transitions, the next observations, and for each
-  [t][b] all observations of the episode up to then, with the true successor.
+  Yields transitions, next observations, and for each [t][b] the observations of
+  the episode so far and the true successor.
   """
   rng = np.random.default_rng(seed)
   count = iter(range(1, 10 ** 6))
@@ -42,7 +42,7 @@ def _play(seed, collections=3):
           episodes[b] = [next(count)]
           if end != "broken":
             final.append(successor)
-    following = np.array([episode[-1] for episode in episodes])
+    next_observ = np.array([episode[-1] for episode in episodes])
     def shaped(array):  # An image of two pixels.
       return tf.constant(np.stack([array, -array], -1), tf.float32)
     yield types.Transition(
@@ -50,18 +50,18 @@ def _play(seed, collections=3):
             np.zeros((_STEPS, _BATCH)), np.zeros((_STEPS, _BATCH)),
             fields["terminated"], fields["truncated"],
             fields["next_observ"], fields["valid"])),
-        shaped(np.array(final, int).reshape(-1))), shaped(following), seen
+        shaped(np.array(final, int).reshape(-1))), shaped(next_observ), seen
 
 
-def _last(episode, amount):
-  return [episode[0]] * (amount - len(episode)) + episode[-amount:]
+def _last(episode, stack):
+  return [episode[0]] * (stack - len(episode)) + episode[-stack:]
 
 
 def _remember(transitions, recent):
-  """Go through a collection as acting does; return all stacks."""
+  """Returns the stacks that acting computes, and the last state."""
   stacks = []
   for t in range(_STEPS):
-    stacked, recent = frame_stack.stack(transitions.observ[t], recent)
+    stacked, recent = frame_stack.stack_frames(transitions.observ[t], recent)
     stacks.append(stacked.numpy())
     ended = (transitions.terminated | transitions.truncated
              | ~transitions.valid)[t].numpy()
@@ -73,40 +73,40 @@ def _remember(transitions, recent):
 
 
 @modes.compiled_slowly
-@pytest.mark.parametrize("amount", [
+@pytest.mark.parametrize("stack", [
     1, 2, pytest.param(4, marks=pytest.mark.slow)])
 def test_acting_and_learning_see_the_last_frames_of_each_episode(
-    prepare, amount):
-  recent = frame_stack.nothing(tf.zeros([1, 2]), _BATCH, amount)
-  for transitions, following, seen in _play(amount):
-    film = prepare(lambda *arguments: frame_stack.film(*arguments, room=30))(
-        transitions, recent, following)
+    prepare, stack):
+  recent = frame_stack.initial_recent(tf.zeros([1, 2]), _BATCH, stack)
+  for transitions, next_observ, seen in _play(stack):
+    table = prepare(lambda *arguments: frame_stack.index_frames(
+        *arguments, room=30))(transitions, recent, next_observ)
     stacks, recent = _remember(transitions, recent)
     for t in range(_STEPS):
       for b in range(_BATCH):
         episode, successor = seen[t][b]
-        expected = _last(episode, amount)
+        expected = _last(episode, stack)
         assert stacks[t, b, :, 0].tolist() == expected
-        found = tf.gather(film.frames, film.step[t, b])
+        found = tf.gather(table.frames, table.step[t, b])
         assert found[:, 0].numpy().tolist() == expected
         np.testing.assert_array_equal(found[:, 1], -found[:, 0])
         valid, terminated = transitions.valid[t, b], transitions.terminated[
             t, b]
         if valid and not terminated:
-          found = tf.gather(film.frames, film.successor[t, b])
+          found = tf.gather(table.frames, table.successor[t, b])
           assert found[:, 0].numpy().tolist() == _last(
-              [*episode, successor], amount)
+              [*episode, successor], stack)
 
 
 def test_frames_are_stored_once():
-  transitions, following, _ = next(_play(0))
-  recent = frame_stack.nothing(tf.zeros([1, 2]), _BATCH, 4)
-  film = frame_stack.film(transitions, recent, following, room=30)
-  assert len(film.frames) == (3 + _STEPS + 1) * _BATCH + 30
+  transitions, next_observ, _ = next(_play(0))
+  recent = frame_stack.initial_recent(tf.zeros([1, 2]), _BATCH, 4)
+  table = frame_stack.index_frames(transitions, recent, next_observ, room=30)
+  assert len(table.frames) == (3 + _STEPS + 1) * _BATCH + 30
 
 
-def test_more_truncations_than_there_is_room_for_are_an_error():
-  transitions, following, _ = next(_play(0))
-  recent = frame_stack.nothing(tf.zeros([1, 2]), _BATCH, 4)
+def test_too_many_truncated_episodes_are_an_error():
+  transitions, next_observ, _ = next(_play(0))
+  recent = frame_stack.initial_recent(tf.zeros([1, 2]), _BATCH, 4)
   with pytest.raises(tf.errors.InvalidArgumentError, match="frame_stack"):
-    frame_stack.film(transitions, recent, following, room=1)
+    frame_stack.index_frames(transitions, recent, next_observ, room=1)

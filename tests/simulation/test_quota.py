@@ -149,7 +149,7 @@ def test_equals_playing_one_after_the_other(quota, eager):
   assert len(played.transitions.valid) == max(totals)
   assert taken == totals
   assert played.left.tolist() == [0, 0, 0]
-  assert played.carry.clock == max(totals)
+  assert played.carry.step_counter == max(totals)
   np.testing.assert_array_equal(running.score, 0)
   np.testing.assert_array_equal(running.length, 0)
   _assert_finished(batch.finished, _in_order_of_time(quota))

@@ -1,4 +1,4 @@
-"""Lining up steps, against a loop over environments and time."""
+"""Batches of rollouts, against a loop over environments and time."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from agents.simulation import rollout
 
 
 def _transitions(valid, terminated=None, truncated=None):
-  """Steps that say where they are from, as 100 * env + time."""
+  """Returns steps with values 100 * env + time."""
   steps, batch = valid.shape
   name = 100.0 * np.arange(batch) + np.arange(steps)[:, None]
   nowhere = np.zeros(valid.shape, bool)
@@ -25,16 +25,16 @@ def _transitions(valid, terminated=None, truncated=None):
       valid=valid)
 
 
-def _arrange(memory, transitions, prepare=lambda function: function):
-  result = prepare(memory.arrange)(
+def _flatten(spec, transitions, prepare=lambda function: function):
+  result = prepare(spec.flatten)(
       tf.nest.map_structure(tf.constant, transitions))
   return tf.nest.map_structure(lambda field: field.numpy(), result)
 
 
 def _naive(transitions):
-  """Lists of the rows, and of the final observations."""
+  """Returns lists of the rows and of the final observations."""
   rows = {name: [] for name in types.Experience._fields
-          if name not in ("final_observ", "segments", "frames")}
+          if name not in ("final_observ", "segments")}
   finals = []
   steps, batch = transitions.valid.shape
   for env in range(batch):
@@ -54,65 +54,66 @@ def _naive(transitions):
   return rows, finals
 
 
-def _check(memory, transitions, prepare=lambda function: function):
-  experience = _arrange(memory, transitions, prepare)
+def _check(spec, transitions, prepare=lambda function: function):
+  experience = _flatten(spec, transitions, prepare)
   rows, finals = _naive(transitions)
-  amount = len(rows["valid"])
+  num_rows = len(rows["valid"])
   for name, expected in rows.items():
     field = getattr(experience, name)
-    assert len(field) == memory.rows, name
-    np.testing.assert_array_equal(field[:amount], expected, err_msg=name)
-  assert not experience.valid[amount:].any()
-  assert len(experience.final_observ) == memory.sequences
+    assert len(field) == spec.rows, name
+    np.testing.assert_array_equal(field[:num_rows], expected, err_msg=name)
+  assert not experience.valid[num_rows:].any()
+  assert len(experience.final_observ) == spec.sequences
   np.testing.assert_array_equal(experience.final_observ[:len(finals)], finals)
-  # Padding is as harmless as any step.
+  # Padding repeats the first step.
   for name in ("observ", "action", "reward", "sequence"):
     field = getattr(experience, name)
     np.testing.assert_array_equal(
-        field[amount:], np.broadcast_to(field[0], field[amount:].shape))
+        field[num_rows:], np.broadcast_to(field[0], field[num_rows:].shape))
   np.testing.assert_array_equal(
       experience.final_observ[len(finals):],
       np.broadcast_to(finals[0], experience.final_observ[len(finals):].shape))
 
 
-# XLA can't know how many steps are valid, so arranging stays outside of it.
+# XLA does not support the dynamic number of valid steps.
 @pytest.mark.parametrize(
     "prepare", [lambda function: function, tf.function], ids=["eager", "graph"])
 @pytest.mark.parametrize("seed", range(4))
-def test_equals_a_loop_over_environments_and_time(prepare, seed):
+def test_flatten_equals_a_loop_over_environments_and_time(prepare, seed):
   rng = np.random.default_rng(seed)
   shape = 9, 5
   valid = rng.random(shape) < 0.8
-  valid[:, 1] = False  # One that only waits.
+  valid[:, 1] = False  # An environment that only waits.
   terminated, truncated = rng.random((2, *shape)) < 0.15
-  memory = rollout.Memory(9, None, chunks.whole(45), chunks.whole(45))
-  _check(memory, _transitions(
+  rows = chunks.padded_rows(45)
+  spec = rollout.RolloutSpec(9, None, rows, rows)
+  _check(spec, _transitions(
       valid, valid & terminated, valid & truncated), prepare)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_segments_are_full(seed):
-  memory = rollout.segments(num_envs=3, length=7)
-  assert memory.quota is None
-  assert memory.steps == 7 and memory.rows == memory.sequences == 21
+def test_segments_have_no_padding(seed):
+  spec = rollout.segments(num_envs=3, length=7)
+  assert spec.quota is None
+  assert spec.steps == 7 and spec.rows == spec.sequences == 21
   rng = np.random.default_rng(seed)
   terminated, truncated = rng.random((2, 7, 3)) < 0.3
   transitions = _transitions(np.ones((7, 3), bool), terminated, truncated)
-  _check(memory, transitions)
-  assert _arrange(memory, transitions).valid.all()
+  _check(spec, transitions)
+  assert _flatten(spec, transitions).valid.all()
 
 
 def test_segments_have_room_for_an_end_at_every_step():
-  memory = rollout.segments(num_envs=3, length=7)
+  spec = rollout.segments(num_envs=3, length=7)
   ends = np.ones((7, 3), bool)
   transitions = _transitions(ends, ends)
-  _check(memory, transitions)
+  _check(spec, transitions)
   np.testing.assert_array_equal(
-      _arrange(memory, transitions).sequence, np.arange(21))
+      _flatten(spec, transitions).sequence, np.arange(21))
 
 
 def _play(quota, max_length, rng):
-  """Episodes of any length, until every environment has done its share."""
+  """Returns episodes of random lengths, a share for every environment."""
   steps, batch = quota[0] * max_length, len(quota)
   valid, terminated, truncated = np.zeros((3, steps, batch), bool)
   for env, episodes in enumerate(quota):
@@ -126,52 +127,53 @@ def _play(quota, max_length, rng):
   return _transitions(valid[:taken], terminated[:taken], truncated[:taken])
 
 
-def test_large_memories_have_room_for_whole_chunks():
-  memory = rollout.segments(num_envs=2, length=1025)
-  assert memory.steps == 1025 and memory.rows == memory.sequences == 2050
-  memory = rollout.segments(num_envs=7, length=293)
-  assert memory.steps == 293 and memory.rows == memory.sequences == 2055
-  _check(memory, _transitions(np.ones((293, 7), bool)))
-  memory = rollout.episodes(num_envs=7, amount=2051, max_length=1)
-  assert memory.steps == 293 and memory.rows == memory.sequences == 2055
+def test_large_batches_have_room_for_whole_chunks():
+  spec = rollout.segments(num_envs=2, length=1025)
+  assert spec.steps == 1025 and spec.rows == spec.sequences == 2050
+  spec = rollout.segments(num_envs=7, length=293)
+  assert spec.steps == 293 and spec.rows == spec.sequences == 2055
+  _check(spec, _transitions(np.ones((293, 7), bool)))
+  spec = rollout.episodes(num_envs=7, num_episodes=2051, max_length=1)
+  assert spec.steps == 293 and spec.rows == spec.sequences == 2055
 
 
-@pytest.mark.parametrize("num_envs, amount, max_length", [
+@pytest.mark.parametrize("num_envs, num_episodes, max_length", [
     (3, 3, 4), (3, 7, 5), (1, 4, 1), (4, 5, 205)])
-def test_episodes_fit_whatever_their_lengths(num_envs, amount, max_length):
-  memory = rollout.episodes(num_envs, amount, max_length)
-  assert sum(memory.quota) == amount
-  assert memory.steps == -(-amount // num_envs) * max_length
-  assert memory.rows == chunks.whole(amount * max_length)
-  assert memory.sequences == chunks.whole(amount)
+def test_episodes_of_all_lengths_fit(num_envs, num_episodes, max_length):
+  spec = rollout.episodes(num_envs, num_episodes, max_length)
+  assert sum(spec.quota) == num_episodes
+  assert spec.steps == -(-num_episodes // num_envs) * max_length
+  assert spec.rows == chunks.padded_rows(num_episodes * max_length)
+  assert spec.sequences == chunks.padded_rows(num_episodes)
   for seed in range(3):
-    transitions = _play(memory.quota, max_length, np.random.default_rng(seed))
-    _check(memory, transitions)
-    experience = _arrange(memory, transitions)
-    assert experience.last[experience.valid].sum() == amount
+    transitions = _play(spec.quota, max_length, np.random.default_rng(seed))
+    _check(spec, transitions)
+    experience = _flatten(spec, transitions)
+    assert experience.last[experience.valid].sum() == num_episodes
 
 
-def test_the_longest_episodes_fill_the_memory():
-  memory = rollout.episodes(num_envs=2, amount=5, max_length=3)
+def test_longest_episodes_fill_the_batch():
+  spec = rollout.episodes(num_envs=2, num_episodes=5, max_length=3)
   class Longest:
     integers = staticmethod(lambda low, high: high - 1)
-  experience = _arrange(memory, _play(memory.quota, 3, Longest))
-  assert experience.valid.sum() == memory.rows == 15
+  experience = _flatten(spec, _play(spec.quota, 3, Longest))
+  assert experience.valid.sum() == spec.rows == 15
 
 
-@pytest.mark.parametrize("amount, num_envs, expected", [
+@pytest.mark.parametrize("num_episodes, num_envs, expected", [
     (3, 3, (1, 1, 1)), (7, 3, (3, 2, 2)), (8, 3, (3, 3, 2)), (5, 1, (5,)),
     (2, 3, (1, 1, 0))])
-def test_shares_differ_by_one_at_most(amount, num_envs, expected):
-  assert rollout.shares(amount, num_envs) == expected
+def test_shares_of_episodes_differ_by_one_at_most(
+    num_episodes, num_envs, expected):
+  assert rollout.shares(num_episodes, num_envs) == expected
 
 
-def test_every_sequence_ends_in_its_own_true_successor():
+def test_every_sequence_ends_with_its_own_true_successor():
   valid = np.array([[1, 1], [1, 1], [1, 0], [1, 1], [1, 1]], bool)
   terminated, truncated = np.zeros((2, 5, 2), bool)
   terminated[1, 0] = truncated[3, 0] = True
-  memory = rollout.Memory(5, None, 12, 12)
-  experience = _arrange(memory, _transitions(valid, terminated, truncated))
+  spec = rollout.RolloutSpec(5, None, 12, 12)
+  experience = _flatten(spec, _transitions(valid, terminated, truncated))
   np.testing.assert_array_equal(
       experience.observ[:9, 0], [0, 1, 2, 3, 4, 100, 101, 103, 104])
   np.testing.assert_array_equal(
@@ -184,34 +186,35 @@ def test_every_sequence_ends_in_its_own_true_successor():
 
 @pytest.mark.parametrize("observ, action, dtype", [
     ((), (), np.int64), ((2, 2), (3,), np.float32)])
-def test_shapes_are_known_although_the_number_of_steps_is_not(
+def test_shapes_are_static_for_dynamic_numbers_of_steps(
     observ, action, dtype):
-  memory = rollout.episodes(num_envs=3, amount=4, max_length=5)
-  def spec(shape, dtype):
+  spec = rollout.episodes(num_envs=3, num_episodes=4, max_length=5)
+  def tensor(shape, dtype):
     return tf.TensorSpec([None, 3, *shape], dtype)
-  specs = types.Transition(
-      spec(observ, np.uint8), spec(action, dtype), spec((), np.float32),
-      spec((), bool), spec((), bool), spec(observ, np.uint8), spec((), bool))
-  arranged = tf.function(memory.arrange).get_concrete_function(specs)
+  transitions = types.Transition(
+      tensor(observ, np.uint8), tensor(action, dtype), tensor((), np.float32),
+      tensor((), bool), tensor((), bool), tensor(observ, np.uint8),
+      tensor((), bool))
+  flatten = tf.function(spec.flatten).get_concrete_function(transitions)
   shapes = types.Experience(*[
       (tuple(field.shape), field.dtype)
-      for field in arranged.structured_outputs[:-2]])
-  rows = memory.rows
+      for field in flatten.structured_outputs[:-1]])
+  rows = spec.rows
   assert shapes == types.Experience(
       ((rows, *observ), tf.uint8), ((rows, *action), tf.as_dtype(dtype)),
       ((rows,), tf.float32), ((rows,), tf.bool), ((rows,), tf.bool),
       ((rows,), tf.bool), ((rows,), tf.bool), ((rows,), tf.int32),
-      ((memory.sequences, *observ), tf.uint8))
+      ((spec.sequences, *observ), tf.uint8))
 
 
-def test_brief_episodes_may_all_be_truncated():
+def test_brief_episodes_can_all_be_truncated():
   assert rollout.segments(4, 96).room == 4 * 8
   assert rollout.segments(4, 1).room == 4
   assert rollout.segments(4, 96, brief=True).room == 4 * 96
 
 
 @pytest.mark.parametrize("stack", [1, 4])
-def test_a_rollout_of_pictures_takes_little_more_than_its_frames(stack):
+def test_batch_of_images_takes_little_more_memory_than_its_frames(stack):
   steps, batch = 128, 64
   def zeros(kind, *shape):
     return tf.zeros([steps, batch, *shape], kind)
@@ -220,8 +223,11 @@ def test_a_rollout_of_pictures_takes_little_more_than_its_frames(stack):
   transitions = types.Transition(
       picture, zeros(tf.int64), zeros(tf.float32), never, never, picture,
       ~never, final_observ=picture[0, :0])
-  recent = frame_stack.nothing(picture[0, :1], batch, stack)
-  memory = rollout.segments(batch, steps).arrange(
+  recent = frame_stack.initial_recent(picture[0, :1], batch, stack)
+  result = rollout.segments(batch, steps).flatten(
       transitions, types.PolicyState(recent), picture[0])
-  size = sum(tensor.numpy().nbytes for tensor in tf.nest.flatten(memory))
+  assert result.final_observ.frames is result.observ.frames
+  size = sum(tensor.numpy().nbytes for tensor in tf.nest.flatten(
+      result._replace(final_observ=result.final_observ.index),
+      expand_composites=True))
   assert size < 1.2 * picture.numpy().nbytes

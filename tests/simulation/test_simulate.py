@@ -79,7 +79,7 @@ def test_scores_and_lengths_run_within_their_episode(eager):
   assert _finished(batch) == [(3, 2), (6, 3), (3, 2), (3, 2), (6, 3)]
   np.testing.assert_array_equal(running.score, [1, 1])
   np.testing.assert_array_equal(running.length, [1, 1])
-  assert played.carry.clock == 7
+  assert played.carry.step_counter == 7
 
 
 @pytest.mark.parametrize("truncates", [False, True])
@@ -134,7 +134,7 @@ def test_clock_continues_from_where_it_is_set():
     played = _play(batch, _Clockwork(), carry, 3)
   np.testing.assert_allclose(
       played.transitions.action[:, 0, 0], [2.0, 2.1, 2.2], rtol=1e-6)
-  assert played.carry.clock == 23
+  assert played.carry.step_counter == 23
 
 
 @_both_modes

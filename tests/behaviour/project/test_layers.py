@@ -33,6 +33,7 @@ _ARROWS = {
     "agents.algorithms": {
         "agents.config", "agents.networks", "agents.ops", "agents.simulation",
         "agents.types"},
+    "agents.parts": {"agents.algorithms"},
     "agents.training": {
         "agents.commands.cli", "agents.config", "agents.config_parsing",
         "agents.distributed", "agents.environments", "agents.errors",

@@ -55,7 +55,7 @@ def test_sequences_end_before_what_failed(env):
   assert not (transitions.terminated | transitions.truncated)[failed].any()
   assert all(np.isfinite(x).all() for x in transitions)
 
-  memory = rollout.segments(_SIZE, _STEPS).arrange(played.transitions)
+  memory = rollout.segments(_SIZE, _STEPS).flatten(played.transitions)
   memory = tf.nest.map_structure(np.array, memory)
   assert memory.valid.sum() == _SIZE * _STEPS - failed.sum()
   np.testing.assert_array_equal(

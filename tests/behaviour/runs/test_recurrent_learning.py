@@ -1,4 +1,4 @@
-"""Policies that remember learn what the others can't."""
+"""Policies with memory solve tasks that others cannot solve."""
 
 import contextlib
 
@@ -30,7 +30,7 @@ def _trainer(config):
 
 
 def _score(config):
-  """Train, and return the mean score of the mean actions."""
+  """Trains, and returns the mean score of the mean actions."""
   with _trainer(config) as trainer:
     trainer.start()
     done = 0
@@ -48,22 +48,23 @@ def _score(config):
     (_PENDULUM, 300_000, {
         "network.recurrent": "gru", "algorithm.discount": 0.9,
         "algorithm.learning_rate": 1e-3}, -800, -500)])
-def test_tasks_that_need_a_memory(env, steps, changes, without, least):
+def test_only_policies_with_memory_solve_tasks_that_need_it(
+    env, steps, changes, without, least):
   config = _config(env, steps, **changes)
-  forgetful = config.override({
+  memoryless = config.override({
       "network.recurrent": None, "network.frame_stack": 1})
-  assert _score(forgetful) < without
+  assert _score(memoryless) < without
   assert _score(config) > least
 
 
-def test_the_preset_fits_any_config():
+def test_recurrent_preset_applies_to_any_config():
   config = presets.apply("recurrent", config_lib.Config())
   assert config.network.recurrent == "gru"
   assert config.algorithm.minibatch_size % config.algorithm.segment_length == 0
 
 
 @pytest.mark.slow
-def test_what_is_remembered_is_saved():
+def test_checkpoints_contain_the_policy_state():
   config = _config(_CARTPOLE, 3000, **{
       "network.recurrent": "gru", "network.frame_stack": 2,
       "network.recurrent_units": 8, "num_envs": 4,

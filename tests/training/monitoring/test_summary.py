@@ -46,7 +46,7 @@ def test_batch_size_excludes_padding(tmp_path):
       "algorithm.segment_length": 683, "algorithm.minibatch_size": 683})
   trainer = build.trainer(config, None)
   folder = run_folder.create(str(tmp_path), "x", config)
-  assert trainer.memory.rows > 2049
+  assert trainer.rollout_spec.rows > 2049
   assert "batches of 2,049 steps, 10 epochs" in summary.beginning(
       folder, trainer)
 

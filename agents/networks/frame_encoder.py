@@ -1,0 +1,109 @@
+"""Encodes observations that contain images or consist of several frames."""
+
+from __future__ import annotations
+
+import gymnasium
+import tensorflow as tf
+
+from agents import spaces
+from agents import types
+from agents.networks import observation_encoder
+
+
+class FrameEncoder(observation_encoder.ObservationEncoder):
+  """Adds images in [0, 1] to the vectors, and concatenates stacked frames.
+
+  Bytes of shape [H, W], [H, W, C] or [C, H, W] with at least 36 x 36 pixels are
+  images. Smaller ones are part of the vectors.
+
+  Args:
+    space: Observation space.
+    normalize: Whether numbers are normalized by their running moments.
+    clip: Bound of the absolute value of normalized numbers.
+    stack: Number of frames in an observation; 0 for observations themselves.
+  """
+
+  def __init__(self, space: gymnasium.Space, normalize: bool, clip: float,
+               stack: int):
+    super().__init__(space, normalize, clip)
+    self._images = [(position, leaf)
+                    for position, leaf in enumerate(spaces.leaves(space))
+                    if leaf.is_image]
+    self.stack = stack
+
+  def images(self, observ: tf.Tensor) -> list[tf.Tensor]:
+    """Returns all images, of shape [N, H, W, C] and in [0, 1].
+
+    Args:
+      observ: Observations of shape [N, ...].
+    """
+    leaves = self._unpack(observ)
+    return [_image(leaf, leaves[position]) for position, leaf in self._images]
+
+  def inputs(self, observ: tf.Tensor | types.FrameIndices
+             ) -> tuple[tf.Tensor, ...]:
+    """Returns vectors and images.
+
+    Args:
+      observ: Observations of shape [N, ...], or [N, stack, ...] if they consist
+        of several frames.
+    Returns:
+      Vectors of all frames, [N, stack * size], and each image with the channels
+      of all frames.
+    """
+    if isinstance(observ, types.FrameIndices):
+      observ = observ.gather_frames()
+    if not self.stack:
+      return self(observ), *self.images(observ)
+    frames = tf.reshape(observ, [-1, *observ.shape[2:]])
+    rows = tf.shape(observ)[0] if observ.shape[0] is None else observ.shape[0]
+    vector = tf.reshape(self(frames), [rows, self.stack * self.size])
+    return vector, *(tf.concat(tf.unstack(tf.reshape(
+        image, [-1, self.stack, *image.shape[1:]]), axis=1), -1)
+                     for image in self.images(frames))
+
+  def clipped(self, observ: tf.Tensor | types.FrameIndices) -> tf.Tensor:
+    """See `ObservationEncoder.clipped`; only the latest frames count."""
+    return super().clipped(_latest(observ))
+
+  def update(self, observ: tf.Tensor | types.FrameIndices, valid: tf.Tensor):
+    """See `ObservationEncoder.update`; only the latest frames count."""
+    super().update(_latest(observ), valid)
+
+
+def make(space: gymnasium.Space, normalize: bool, clip: float, stack: int,
+         frame_indices: bool) -> observation_encoder.ObservationEncoder:
+  """Returns the encoder that a space needs.
+
+  Args:
+    space: Observation space.
+    normalize: Whether numbers are normalized by their running moments.
+    clip: Bound of the absolute value of normalized numbers.
+    stack: Number of observations that a policy sees at a time.
+    frame_indices: Whether images are stored as `types.FrameIndices`, also if
+      `stack` is 1.
+  """
+  images = any(leaf.is_image for leaf in spaces.leaves(space))
+  if stack == 1 and not images:
+    return observation_encoder.ObservationEncoder(space, normalize, clip)
+  return FrameEncoder(space, normalize, clip,
+                      stack if stack > 1 or frame_indices else 0)
+
+
+def _latest(observ: tf.Tensor | types.FrameIndices) -> tf.Tensor:
+  """Returns the latest frame of each observation, so that each counts once."""
+  if isinstance(observ, types.FrameIndices):
+    return tf.gather(observ.frames, observ.index[:, -1])
+  return observ
+
+
+def _image(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
+  """Returns images of shape [N, H, W, C] in [0, 1]."""
+  if len(leaf.shape) == 2:
+    part = part[..., None]
+  elif leaf.shape[0] < min(leaf.shape[1:]):
+    part = tf.transpose(part, [0, 2, 3, 1])
+  assert isinstance(leaf.space, gymnasium.spaces.Box)
+  low, high = (float(bound) for bound in (
+      leaf.space.low.min(), leaf.space.high.max()))
+  return (tf.cast(part, tf.float32) - low) / max(high - low, 1)

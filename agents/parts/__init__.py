@@ -1,0 +1,1 @@
+"""Modules that moved; this package remains for one release."""
