@@ -137,6 +137,6 @@ def test_crashes_at_the_same_step_have_separate_folders(tmp_path):
   for folder in folders:
     crash = crash_folder.load(pathlib.Path(folder))
     assert crash.config.env.kwargs == {"how": "raise"}
-    for episode, steps in zip(crash.incident.episodes, (2, 0, 4), strict=True):
+    for episode, steps in zip(crash.failure.episodes, (2, 0, 4), strict=True):
       assert (episode.environment, episode.seed) == (3, _SEED)
       np.testing.assert_array_equal(episode.action, np.zeros((steps, 1)))

@@ -168,8 +168,9 @@ def test_user_errors_exit_2_without_traceback(args, message, tmp_path):
 
 
 @pytest.mark.parametrize("args, message", [
-    (["--checkpoint", "77"], "--checkpoint 77: there is none of this name"),
-    (["--episode", "7777"], "--episode 7777: its actions are not kept")])
+    (["--checkpoint", "77"], "--checkpoint 77: no checkpoint in"),
+    (["--episode", "7777"],
+     "--episode 7777: no checkpoint contains its actions")])
 def test_missing_checkpoints_and_episodes_are_user_errors(
     args, message, finished, tmp_path):
   done = command.run(

@@ -42,7 +42,8 @@ _ARROWS = {
     "agents.distributed": {
         "agents.algorithms", "agents.build", "agents.config",
         "agents.environments", "agents.errors", "agents.ops",
-        "agents.training", "agents.training_run", "agents.types"},
+        "agents.simulation", "agents.spaces", "agents.training",
+        "agents.training_run", "agents.types"},
     "agents.training_run": {
         "agents.build", "agents.commands.cli", "agents.config",
         "agents.environments", "agents.training", "agents.videos"},
