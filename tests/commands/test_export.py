@@ -82,7 +82,7 @@ def test_every_format_equals_training_for_every_policy(
                       formats.FORMATS[param.values[0]].modules))]
   if kind == "nested":  # ONNX export rejects nested actions.
     names = [name for name in names if name != "onnx"]
-  folder = untrained_untrained_runs.make_run(tmp_path, kind)
+  folder = untrained_runs.make_run(tmp_path, kind)
   assert export.main([
       str(folder.path), "--format", *names, "--actions", actions, "--out",
       str(tmp_path / "policy")]) == 0
