@@ -41,6 +41,14 @@ class FrameIndices(tf.experimental.ExtensionType):
     return tf.gather(self.frames, self.index)
 
 
+@tf.experimental.dispatch_for_api(tf.gather, {"params": FrameIndices})
+def _gather_rows(params, indices, validate_indices=None,
+                 axis=None, batch_dims=0, name=None) -> FrameIndices:
+  """Selects rows of observations; they share the frames."""
+  return FrameIndices(params.frames, tf.gather(
+      params.index, indices, validate_indices, axis, batch_dims, name))
+
+
 def map_tensors(function: Callable[[tf.Tensor], tf.Tensor], data: Any) -> Any:
   """Selects or reshapes the rows of all tensors of a structure.
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from agents import types
 from agents.algorithms import chunks
 from agents.ops import masked
 from agents.ops import random
@@ -45,7 +44,7 @@ class Minibatches(NamedTuple):
     """Returns one minibatch."""
     # XLA compiles `rows[index]` once for each value of an argument `index`.
     rows, weight = tf.gather(self.rows, index), tf.gather(self.weight, index)
-    return minibatch(types.map_tensors(
+    return minibatch(tf.nest.map_structure(
         lambda tensor: tf.gather(tensor, rows), self.samples), weight)
 
 

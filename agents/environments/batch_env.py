@@ -195,12 +195,13 @@ class BatchEnv:
         an episode.
       RuntimeError: If `reset` was not called, or the batch is closed.
     """
-    packed = self.step_packed(action, active)
-    fields = self.step_layout.views(packed)
-    next_observ = fields["observ"].copy()
-    ended = fields["terminated"] | fields["truncated"]
-    next_observ[ended] = self._arrays["final_observ"][ended]
-    return StepResult(next_observ=next_observ, **fields)
+    self._step(action, active)
+    arrays = self._arrays
+    ended = arrays["terminated"] | arrays["truncated"]
+    next_observ = arrays["observ"].copy()
+    next_observ[ended] = arrays["final_observ"][ended]
+    return StepResult(arrays["observ"].copy(), next_observ, *(
+        arrays[name].copy() for name in StepResult._fields[2:]))
 
   def step_packed(self, action: np.ndarray, active: np.ndarray | None = None
                   ) -> np.ndarray:
@@ -220,9 +221,18 @@ class BatchEnv:
       ValueError: See `step`.
       RuntimeError: See `step`.
     """
-    self._check_step(active)
-    self._write_action(np.asarray(action))
+    self._step(action, active)
+    return self._result_bytes.copy()
+
+  def _step(self, action: np.ndarray, active: np.ndarray | None):
+    """Steps the block and records the result."""
+    self._check_open()
+    if not self._log.begun:
+      raise RuntimeError("Call reset() before step().")
+    if active is not None:
+      self._check_active(active)
     arrays = self._arrays
+    self._write_action(np.asarray(action))
     arrays["active"][...] = True if active is None else active
     self._consistent = False
     start = time.perf_counter()
@@ -235,7 +245,6 @@ class BatchEnv:
     self._statistics.update(arrays, reports, time.perf_counter() - start)
     self._source.observ = arrays["observ"].copy()
     self._consistent = True
-    return self._result_bytes.copy()
 
   def snapshot(self) -> episodes.EpisodeState:
     """Returns seeds and actions of the running episodes.
@@ -451,12 +460,7 @@ class BatchEnv:
     self._consistent = True
     return self._arrays["observ"].copy()
 
-  def _check_step(self, active: np.ndarray | None):
-    self._check_open()
-    if not self._log.begun:
-      raise RuntimeError("Call reset() before step().")
-    if active is None:
-      return
+  def _check_active(self, active: np.ndarray):
     size = len(self)
     if np.shape(active) != (size,):
       raise ValueError(f"`active` must have shape {(size,)}. "

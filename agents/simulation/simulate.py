@@ -84,8 +84,10 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
         actor, observ, state, None if noise is None else noise[step])
     packed, step_seconds = env.step(action)
     result = env.unpack(packed)
+    actions, results = storage
     return (step + 1, result.observ, reset_state(state, result),
-            _write(storage, step, (action, packed)), seconds + step_seconds)
+            (actions.write(step, action), results.write(step, packed)),
+            seconds + step_seconds)
 
   _, _, state, storage, seconds = tf.while_loop(
       lambda step, *_: step < num_steps, body, (
@@ -93,8 +95,7 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
           tf.constant(0.0, tf.float64)),
       maximum_iterations=num_steps)
   action, packed = (array.stack() for array in storage)
-  return _simulation(
-      env, carry, state, action, env.unpack(packed), seconds)
+  return _simulation(env, carry, state, action, packed, seconds)
 
 
 def simulate_episodes(
@@ -125,9 +126,10 @@ def simulate_episodes(
     packed, step_seconds = env.step(action, left > 0)
     result = env.unpack(packed)
     failed = (left > 0) & ~result.valid
+    actions, results = storage
     return (step + 1, result.observ, reset_state(state, result),
-            _write(storage, step, (action, packed)), seconds + step_seconds,
-            left - tf.cast(result.ended | failed, tf.int32))
+            (actions.write(step, action), results.write(step, packed)),
+            seconds + step_seconds, left - tf.cast(result.ended | failed, tf.int32))
 
   step, _, state, storage, seconds, left = tf.while_loop(
       lambda *carried: tf.reduce_any(carried[-1] > 0), body, (
@@ -135,8 +137,7 @@ def simulate_episodes(
           tf.constant(0.0, tf.float64), episodes_left),
       maximum_iterations=max_steps)
   action, packed = (array.gather(tf.range(step)) for array in storage)
-  return _simulation(
-      env, carry, state, action, env.unpack(packed), seconds), left
+  return _simulation(env, carry, state, action, packed, seconds), left
 
 
 def transitions_of(carry: types.Carry, action: tf.Tensor,
@@ -200,16 +201,10 @@ def _storage(env: in_graph_batch_env.InGraphBatchEnv, num_steps: int
   return action, packed
 
 
-def _write(storage: tuple[tf.TensorArray, ...], step: tf.Tensor,
-           values: tuple[tf.Tensor, ...]) -> tuple[tf.TensorArray, ...]:
-  return tuple(array.write(step, value)
-               for array, value in zip(storage, values, strict=True))
-
-
 def _simulation(env: in_graph_batch_env.InGraphBatchEnv, carry: types.Carry,
-                state: Any, action: tf.Tensor,
-                results: in_graph_batch_env.StepResult, seconds: tf.Tensor
-                ) -> Simulation:
+                state: Any, action: tf.Tensor, packed: tf.Tensor,
+                seconds: tf.Tensor) -> Simulation:
+  results = env.unpack(packed)
   carry, transitions = transitions_of(
       carry, action, results, env.final_observ(results), state)
   return Simulation(carry, transitions, {"env": seconds})

@@ -20,7 +20,6 @@ from agents.environments.blocks import vector_block
 from agents.environments.data import infos as infos_lib
 from agents.environments.data import mujoco_warnings
 from agents.environments.workers import pool
-from agents.environments.workers import remote_block
 from agents.environments.workers import shared_memory
 
 # Observations, rewards, terminated, truncated, infos.
@@ -210,7 +209,7 @@ class VectorEnv(vector.VectorEnv):
     self._end()
 
   @property
-  def _open_block(self) -> vector_block.VectorBlock | remote_block.RemoteBlock:
+  def _open_block(self) -> vector_block.VectorBlock | pool.RemoteBlock:
     if not self._end.alive:
       raise gymnasium.error.ClosedEnvironmentError(
           "The environments are closed.")
@@ -221,7 +220,7 @@ class VectorEnv(vector.VectorEnv):
             workers: pool.WorkerPool | int | None,
             spaces: tuple[gymnasium.Space, gymnasium.Space]) -> tuple[
                 dict[str, np.ndarray],
-                vector_block.VectorBlock | remote_block.RemoteBlock]:
+                vector_block.VectorBlock | pool.RemoteBlock]:
     """Return shared arrays and the block; `stack` closes them."""
     layout = vector_block.vector_layout(self.num_envs, *spaces)
     descriptor = shared_memory.create(layout.num_bytes)
@@ -232,7 +231,7 @@ class VectorEnv(vector.VectorEnv):
     if isinstance(workers, int) and workers:
       workers = stack.enter_context(
           pool.WorkerPool(min(self.num_envs, workers)))
-    block: vector_block.VectorBlock | remote_block.RemoteBlock
+    block: vector_block.VectorBlock | pool.RemoteBlock
     if isinstance(workers, pool.WorkerPool):
       block = workers.open(
           vector_block.VectorBlock, constructors, 0, spaces, descriptor, None,

@@ -15,6 +15,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from agents import spaces as spaces_lib
 from agents.environments.blocks import gymnasium_block
 from agents.environments.blocks import mujoco_tasks
 from agents.environments.data import episodes
@@ -52,6 +53,8 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     self._task: mujoco_tasks.VectorizedMujocoTask | None = None
     super().__init__(*args, **kwargs)
     self._task = _vectorize(self._envs)
+    if self._task:  # Its observations have the shape of their space.
+      self._write_observ = self._arrays["observ"].__setitem__
     # Steps to the time limit and to the staggered time limit of each episode.
     self._limits: list[tuple[int, int | None]] = [(0, None)] * len(self._envs)
 
@@ -113,6 +116,8 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
         _set_elapsed_steps(env, self._lengths[offset])
         self._reward_parts[offset] = self._task.reward_sums(offset)
       self._task = None
+      self._write_observ = spaces_lib.writer(
+          self._spaces[0], self._arrays["observ"])
     return super()._selected(selected)
 
 

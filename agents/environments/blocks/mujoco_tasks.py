@@ -54,6 +54,7 @@ class VectorizedMujocoTask:
     self._mj_step = mujoco.mj_step
     self._mj_contact_forces = mujoco.mj_rnePostConstraint
     self._envs = list(envs)
+    self._env = envs[0]  # For settings that are equal in all.
     self._simulations = [_simulation(env) for env in envs]
     self._fields: dict[str, list[np.ndarray]] = {}
     self._position = self._positions(slice(None))
@@ -67,6 +68,7 @@ class VectorizedMujocoTask:
       env: New environment without wrappers.
     """
     self._envs[index] = env
+    self._env = self._envs[0]
     self._simulations[index] = _simulation(env)
     self._fields = {}
 
@@ -120,11 +122,6 @@ class VectorizedMujocoTask:
     """
     return {name: float(values[index])
             for name, values in self._reward_sums.items()}
-
-  @property
-  def _env(self) -> Any:
-    """The first environment, for settings that are equal in all."""
-    return self._envs[0]
 
   def _sums_of(self, name: str) -> np.ndarray:
     return self._reward_sums.setdefault(name, np.zeros(len(self._envs)))

@@ -73,7 +73,8 @@ class EpisodeLog:
         finished[index] = episodes.Episode(
             int(state.seed[index]), state.episode_actions(index),
             float(state.score[index]), {})
-        self._advance(index, self.next_seed(index))
+        state.seed[index] = self.next_seed(index)
+        state.episode[index] += 1
       state.score[ended] = 0
       state.first[fresh] = len(state.actions)
       oldest = state.first.min()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import dataclasses
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 
 import cloudpickle
 import gymnasium
+import numpy as np
 
 from agents import errors
 from agents.environments.blocks import base
@@ -24,25 +25,13 @@ from agents.environments.making import gym_registry
 from agents.environments.workers import affinity
 from agents.environments.workers import process
 from agents.environments.workers import protocol
-from agents.environments.workers import remote_block
+from agents.environments.workers import replacement
 
 _SECONDS_TO_CHECK = 1.0
-_SECONDS_TO_OPEN = 60.0  # Minimum for a new process and its environments.
 
 
 class Interrupted(errors.EnvironmentsError):
   """The user stops the run and the environments take too long to answer."""
-
-
-@dataclasses.dataclass
-class _Request:
-  """A request to all workers of a block, and the answers so far."""
-
-  block: remote_block.RemoteBlock
-  send: remote_block.Send
-  seconds: float  # Limit for an answer; 0: none.
-  waiting: list[tuple[process.WorkerProcess, slice]]
-  answers: list[protocol.Answer] = dataclasses.field(default_factory=list)
 
 
 def num_cores() -> int:
@@ -96,17 +85,17 @@ class WorkerPool:
     self._timeout = timeout
     self._workers: list[process.WorkerProcess] = []
     self._numbers: set[int] = set()  # Of all blocks that are not closed.
-    self._open: dict[remote_block.RemoteBlock, replay_source.ReplaySource | None] = {}
-    self._requests: collections.deque[_Request] = collections.deque()
+    self._open: dict[RemoteBlock, replay_source.ReplaySource | None] = {}
+    self._requests: collections.deque[replacement.Request] = collections.deque()
     # Complete answers that another block's `wait` received.
     self._kept: dict[
-        remote_block.RemoteBlock, list[list[protocol.Answer]]] = {}
+        RemoteBlock, list[list[protocol.Answer]]] = {}
     self._failed = False
     try:
       for number in range(num_workers):
         self._workers.append(process.WorkerProcess(
             number, variables or {}, interrupt_fd,
-            self._limit(_SECONDS_TO_OPEN),
+            self._limit(replacement.SECONDS_TO_OPEN),
             affinity.core_for(number, num_workers)))
     except BaseException:
       self.close()
@@ -123,7 +112,7 @@ class WorkerPool:
   def open(self, block_class: type[base.BlockBase],
            constructors: Sequence[base.Constructor], first: int,
            spaces: tuple[gymnasium.Space, gymnasium.Space], descriptor: int,
-           source: replay_source.ReplaySource | None, *options) -> remote_block.RemoteBlock:
+           source: replay_source.ReplaySource | None, *options) -> RemoteBlock:
     """Builds environments on all workers, with an even share on each.
 
     Args:
@@ -159,11 +148,11 @@ class WorkerPool:
       worker.request((block.number, "open", (
           block_class, size, rows.start, first, registrations,
           pickled[rows.start], spaces, options)), block.descriptor)
-    block = remote_block.RemoteBlock(
+    block = RemoteBlock(
         self, number, shares, os.dup(descriptor), build)
     self._numbers.add(number)
     try:
-      self.ask(block, build, _SECONDS_TO_OPEN)
+      self.ask(block, build, replacement.SECONDS_TO_OPEN)
       self.wait(block)
     except Exception:
       with contextlib.suppress(Exception):
@@ -172,7 +161,7 @@ class WorkerPool:
     self._open[block] = source
     return block
 
-  def expect(self, block: remote_block.RemoteBlock, send: remote_block.Send,
+  def expect(self, block: RemoteBlock, send: replacement.Send,
              min_seconds: float = 0.0):
     """Registers a request that the block sends to all its workers.
 
@@ -185,10 +174,10 @@ class WorkerPool:
       RuntimeError: If the workers accept no requests.
     """
     self._check_usable()
-    self._requests.append(_Request(
+    self._requests.append(replacement.Request(
         block, send, self._limit(min_seconds), list(block.shares)))
 
-  def ask(self, block: remote_block.RemoteBlock, send: remote_block.Send,
+  def ask(self, block: RemoteBlock, send: replacement.Send,
           min_seconds: float = 0.0):
     """Sends a request to all workers of a block.
 
@@ -208,7 +197,7 @@ class WorkerPool:
       self.mark_failed()
       raise
 
-  def wait(self, block: remote_block.RemoteBlock, seconds: float | None = None
+  def wait(self, block: RemoteBlock, seconds: float | None = None
            ) -> list[Any]:
     """Waits for the answers to a block's oldest request.
 
@@ -253,7 +242,7 @@ class WorkerPool:
     """Refuses further requests, because a request was sent in part."""
     self._failed = True
 
-  def forget(self, block: remote_block.RemoteBlock):
+  def forget(self, block: RemoteBlock):
     """Stops rebuilding a block in replaced workers.
 
     Args:
@@ -261,7 +250,7 @@ class WorkerPool:
     """
     self._open.pop(block, None)
 
-  def release(self, block: remote_block.RemoteBlock):
+  def release(self, block: RemoteBlock):
     """Makes the number of a closed block available again.
 
     Args:
@@ -296,7 +285,7 @@ class WorkerPool:
   def __exit__(self, *_):
     self.close()
 
-  def _collect(self, request: _Request, deadline: float | None):
+  def _collect(self, request: replacement.Request, deadline: float | None):
     """Receives the answers that a request still misses."""
     while request.waiting:
       try:
@@ -344,50 +333,18 @@ class WorkerPool:
         time.sleep(0.001)  # The interrupt stays readable.
 
   def _replace_worker(self, death: process.WorkerDied):
-    """Starts a new worker in the state of the one that died.
-
-    Raises:
-      WorkerDied: If the failure budget is used up.
-    """
-    worker = self._workers[death.number]
     # Answers that were kept cannot be repeated, and a block without a source
     # cannot be rebuilt.
     if any(self._kept.values()) or None in self._open.values():
       raise death
-    while True:
-      failed = [
-          episode for request in self._requests
-          if (source := self._open.get(request.block))
-          for waiting, rows in request.waiting if waiting is worker
-          for episode in source.failed_episodes(
-              rows, request.send == request.block.wake)]
-      if not self.failure_budget.record(
-          failure_budget_lib.Failure(str(death), tuple(failed))):
-        raise death
-      try:
-        worker.replace()
-        for block, source in self._open.items():
-          self._rebuild(block, source, worker)
-        for request in self._requests:
-          for waiting, rows in request.waiting:
-            if waiting is worker:
-              request.send(worker, rows)
-        return
-      except process.WorkerDied as again:
-        death = again
+    replacement.replace_worker(
+        self._workers[death.number], death, self._open, self._requests,
+        self.failure_budget, self._receive_from)
 
-  def _rebuild(self, block: remote_block.RemoteBlock,
-               source: replay_source.ReplaySource | None, worker: process.WorkerProcess):
-    """Builds a worker's share of a block again and replays its episodes."""
-    assert source
-    for rows in [rows for other, rows in block.shares if other is worker]:
-      block.build(worker, rows)
-      _raise_error([self._answer([worker], self._limit(_SECONDS_TO_OPEN))])
-      if running := source.running():
-        worker.request((block.number, "replay", tuple(
-            field[rows] for field in running)))
-        _raise_error([self._answer([worker], self._limit())])
-        source.check(rows)
+  def _receive_from(self, worker: process.WorkerProcess,
+                    min_seconds: float = 0.0):
+    """Receives one answer; raises its error."""
+    _raise_error([self._answer([worker], self._limit(min_seconds))])
 
   def _limit(self, min_seconds: float = 0.0) -> float:
     """Returns the limit in seconds for an answer; 0: none."""
@@ -399,6 +356,127 @@ class WorkerPool:
     if self._failed:
       raise RuntimeError("A worker has died or did not answer; close the "
                          "workers and open new ones.")
+
+
+class RemoteBlock:
+  """Has the methods of a block and distributes them over several workers.
+
+  Args:
+    pool: The workers.
+    number: Number of this block in the pool.
+    shares: Worker and rows of each share.
+    descriptor: Shared memory; closed with the block.
+    build: Requests that a worker builds its share.
+  """
+
+  deterministic = True
+
+  def __init__(self, pool: WorkerPool, number: int,
+               shares: list[tuple[process.WorkerProcess, slice]],
+               descriptor: int, build: replacement.Send):
+    self._pool = pool
+    self.number = number
+    self.shares = [(worker, rows) for worker, rows in shares
+                   if rows.start < rows.stop]
+    self.descriptor = descriptor
+    self.build = build
+    self._wake_byte = bytes([number])
+
+  def step(self) -> dict[int, Any]:
+    """Steps all shares at the same time.
+
+    Returns:
+      The reports of all workers; see `GymnasiumBlock.step`.
+    """
+    self.step_async()
+    return self.step_wait()
+
+  def step_async(self):
+    """Wakes the workers without waiting for their steps."""
+    self._pool.expect(self, self.wake)
+    try:
+      for worker, _ in self.shares:
+        worker.send(self._wake_byte)
+    except BaseException:  # KeyboardInterrupt; some workers do not step.
+      self._pool.mark_failed()
+      raise
+
+  def step_wait(self) -> dict[int, Any]:
+    """Waits for the step that `step_async` began.
+
+    Returns:
+      The reports of all workers; see `GymnasiumBlock.step`.
+    """
+    reports: dict[int, Any] = {}
+    for result in self._pool.wait(self):
+      reports.update(result or {})
+    return reports
+
+  def wake(self, worker: process.WorkerProcess, rows: slice):
+    """Wakes one worker for a step.
+
+    Args:
+      worker: Worker of a share.
+      rows: Rows of the share.
+    """
+    worker.send(self._wake_byte)
+
+  def reset(self, seeds: Sequence[Any]) -> list[Any]:
+    """See `GymnasiumBlock.reset`."""
+    return sum(self._request("reset", lambda rows: (seeds[rows],)), [])
+
+  def begin_next(self, seeds: Sequence[int | None]) -> list[Any]:
+    """See `GymnasiumBlock.begin_next`."""
+    return sum(self._request("begin_next", lambda rows: (seeds[rows],)), [])
+
+  def replay(self, episode: Sequence[int], seeds: Sequence[int],
+             actions: Sequence[np.ndarray]):
+    """See `GymnasiumBlock.replay`."""
+    self._request("replay", lambda rows: (
+        episode[rows], seeds[rows], actions[rows]))
+
+  def call(self, name: str, args: tuple, kwargs: dict,
+           selected: Sequence[bool]) -> list[Any]:
+    """See `BlockBase.call`."""
+    return sum(self._request("call", lambda rows: (
+        name, args, kwargs, selected[rows])), [])
+
+  def get(self, name: str, selected: Sequence[bool]) -> list[Any]:
+    """See `BlockBase.get`."""
+    return sum(self._request("get", lambda rows: (name, selected[rows])), [])
+
+  def set(self, name: str, values: Sequence[Any], selected: Sequence[bool]):
+    """See `BlockBase.set`."""
+    self._request("set", lambda rows: (name, values[rows], selected[rows]))
+
+  def close(self):
+    """Closes the environments; ends the workers if they do not answer."""
+    self._pool.forget(self)
+    if self.descriptor >= 0:
+      os.close(self.descriptor)
+      self.descriptor = -1
+    with contextlib.suppress(TimeoutError, process.WorkerDied):
+      if self._pool.usable:
+        self._ask("close", lambda _: ())
+        try:
+          self._pool.wait(self, process.SECONDS_TO_CLOSE)
+        finally:
+          self._pool.release(self)
+        return
+    self._pool.close()
+
+  def _request(self, name: str, arguments: Callable[[slice], tuple]
+               ) -> list[Any]:
+    self._ask(name, arguments)
+    return self._pool.wait(self)
+
+  def _ask(self, name: str, arguments: Callable[[slice], tuple]):
+    # Pickles all requests before it sends the first, so that an argument that
+    # cannot be pickled leaves the workers usable.
+    pickled = {rows.start: cloudpickle.dumps((
+        self.number, name, arguments(rows))) for _, rows in self.shares}
+    self._pool.ask(self, lambda worker, rows: worker.request(
+        pickled[rows.start]))
 
 
 def _raise_error(answers: Sequence[protocol.Answer]):
