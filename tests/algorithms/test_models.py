@@ -92,15 +92,15 @@ def test_learner_recomputes_the_policy_that_acted(kind, setting):
   with _batch(2 if setting == "groups" else 1, setting == "broken") as batch:
     algorithm = _algorithm(config, batch)
     for transitions, experience, noise in _rollouts(algorithm, config, batch):
-      parameters = algorithm.model.policy(experience)
-      recomputed = algorithm.distribution.sample(
-          parameters[:len(batch) * _STEPS], _by_environment(noise))
-      acted = _by_environment(transitions.action)
       valid = tf.reshape(tf.transpose(transitions.valid), [-1])
       # Only batches of segments contain invalid steps.
       rows = (valid if config.network.recurrent else
-              tf.range(len(recomputed)) < np.count_nonzero(valid))
-      np.testing.assert_allclose(recomputed[rows], acted[valid], atol=1e-5)
+              tf.range(len(valid)) < np.count_nonzero(valid))
+      parameters = algorithm.model.policy(experience)[:len(valid)]
+      recomputed = algorithm.distribution.sample(
+          parameters[rows], _by_environment(noise)[valid])
+      acted = _by_environment(transitions.action)[valid]
+      np.testing.assert_allclose(recomputed, acted, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["lstm, two cells", "gru, frames"])
