@@ -232,7 +232,14 @@ class BatchEnv:
     if active is not None:
       self._check_active(active)
     arrays = self._arrays
-    self._write_action(np.asarray(action))
+    action = np.asarray(action)
+    expected = arrays["action"]
+    if action.dtype != expected.dtype:
+      action = spaces.from_bytes(action, expected.dtype)
+    if action.shape != expected.shape:
+      raise ValueError(f"`action` must have shape {expected.shape}. "
+                       f"Received: {action.shape}.")
+    expected[...] = action
     arrays["active"][...] = True if active is None else active
     self._consistent = False
     start = time.perf_counter()
@@ -471,15 +478,6 @@ class BatchEnv:
       raise ValueError(
           f"Environment {self.first + index} cannot wait inside of an episode, "
           "only before its first step.")
-
-  def _write_action(self, action: np.ndarray):
-    expected = self._arrays["action"]
-    if action.dtype != expected.dtype:
-      action = spaces.from_bytes(action, expected.dtype)
-    if action.shape != expected.shape:
-      raise ValueError(f"`action` must have shape {expected.shape}. "
-                       f"Received: {action.shape}.")
-    expected[...] = action
 
   def _checked_indices(self, indices: Sequence[int] | None) -> Sequence[int]:
     if indices is None:

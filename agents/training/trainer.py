@@ -300,7 +300,8 @@ class Trainer:
   def _collected(self, samples: epoch_result.Samples) -> tuple[
       list[episodes_lib.Episode], episodes_lib.EpisodeState]:
     """Returns the episodes that ended in an epoch and the running ones."""
-    return self.train_env.batch_env.take_finished(), self._episode_state()
+    env = self.train_env.batch_env
+    return env.take_finished(), env.snapshot()
 
   def _episode_state(self) -> episodes_lib.EpisodeState:
     return self.train_env.batch_env.snapshot()

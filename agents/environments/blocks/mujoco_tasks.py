@@ -276,7 +276,7 @@ def _simulation(env: Any) -> tuple[Any, Any, np.ndarray, int]:
 
 def _squares(values: np.ndarray) -> np.ndarray:
   """Return the sum of squares of each row."""
-  return np.square(_flat(values)).sum(1)
+  return np.square(values.reshape(len(values), -1)).sum(1)
 
 
 def _flat(values: np.ndarray) -> np.ndarray:

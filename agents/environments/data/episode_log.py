@@ -21,6 +21,8 @@ class EpisodeLog:
     run_seed: Seed from which the episodes' seeds are derived.
     size: Number of environments, B.
     first: Index of the first environment within the batch of the run.
+
+  The attribute `begun` is whether episodes are running.
   """
 
   def __init__(self, run_seed: int, size: int, first: int = 0):
@@ -28,6 +30,7 @@ class EpisodeLog:
     self._size = size
     self._first = first
     self._state: episodes.EpisodeState | None = None
+    self.begun = False
     self._storage = np.zeros(0)  # The running actions end at row `_end`.
     self._end = 0
 
@@ -139,11 +142,6 @@ class EpisodeLog:
             [state.episode_actions(index) for index in range(self._size)])
 
   @property
-  def begun(self) -> bool:
-    """Whether episodes are running."""
-    return self._state is not None
-
-  @property
   def state(self) -> episodes.EpisodeState:
     """The running episodes, without observations; changed by every step."""
     assert self._state is not None
@@ -167,6 +165,7 @@ class EpisodeLog:
       state: Running episodes of the B environments.
     """
     self._state = state.copy()
+    self.begun = True
     # Without spare rows, the next step allocates an array of its own.
     self._storage, self._end = state.actions, len(state.actions)
 

@@ -230,7 +230,9 @@ class WorkerPool:
     for answer in answers:
       for warning in answer.warnings:
         mujoco_warnings.warn(warning)
-    _raise_error(answers)
+    failed = [answer for answer in answers if answer.error is not None]
+    if failed:
+      _raise_error(failed[0])
     return [answer.result for answer in answers]
 
   @property
@@ -344,7 +346,9 @@ class WorkerPool:
   def _receive_from(self, worker: process.WorkerProcess,
                     min_seconds: float = 0.0):
     """Receives one answer; raises its error."""
-    _raise_error([self._answer([worker], self._limit(min_seconds))])
+    answer = self._answer([worker], self._limit(min_seconds))
+    if answer.error is not None:
+      _raise_error(answer)
 
   def _limit(self, min_seconds: float = 0.0) -> float:
     """Returns the limit in seconds for an answer; 0: none."""
@@ -479,10 +483,9 @@ class RemoteBlock:
         pickled[rows.start]))
 
 
-def _raise_error(answers: Sequence[protocol.Answer]):
-  """Raises the first error among some answers."""
-  for answer in answers:
-    if answer.error is not None:
-      if isinstance(answer.error, base.EnvironmentFailure):
-        raise answer.failure or answer.error
-      raise answer.error from answer.failure
+def _raise_error(answer: protocol.Answer):
+  """Raises the error of an answer, with the failure as its cause."""
+  assert answer.error is not None
+  if isinstance(answer.error, base.EnvironmentFailure):
+    raise answer.failure or answer.error
+  raise answer.error from answer.failure
