@@ -201,8 +201,8 @@ def test_environments_do_not_import_tensorflow_later_either():
 
 
 @pytest.mark.parametrize("name, only", [
-    ("numpy_function", {"agents.simulation.in_graph_batch_env"}),
-    ("py_function", set()),
+    ("numpy_function", set()),
+    ("py_function", {"agents.simulation.in_graph_batch_env"}),
     ("tensorflow_probability", {
         "agents.networks.continuous", "agents.networks.discrete"})])
 def test_what_few_files_alone_know(name, only):
