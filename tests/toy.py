@@ -47,6 +47,18 @@ class Counter(gymnasium.Env):
     return np.array([self._seed % 1000, self._step], np.float32)
 
 
+class Informative(Counter):
+  """Returns infos with numbers, text and arrays."""
+
+  def reset(self, *, seed=None, options=None):
+    observ, _ = super().reset(seed=seed)
+    return observ, {"reset_seed": seed, "text": "new"}
+
+  def step(self, action):
+    *rest, info = super().step(action)
+    return *rest, {**info, "seed": self._seed, "array": np.full(2, self._step)}
+
+
 class Target(gymnasium.Env):
   """Rewards actions near the observed number; learnable in seconds."""
 

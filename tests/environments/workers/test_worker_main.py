@@ -44,7 +44,8 @@ class Local(faulty_envs.Inside):
 with pool.WorkerPool(2) as workers:
   with batch_env.BatchEnv([Local] * 3, workers) as batch:
     print(batch.call("imported", "gymnasium"))
-    print(batch.call("imported", "tensorflow"), "tensorflow" in sys.modules)
+    print(batch.call("imported", "tensorflow"),
+          "tensorflow" in sys.modules)
     try:
       batch.call("fail")
     except LocalError as error:
