@@ -10,7 +10,7 @@ from agents.networks import feed_forward
 
 
 def make(batch):
-  """Return a BatchPPO whose mean action depends on the observation."""
+  """Return a BatchPPO that acts on the observation."""
   network = config_lib.Network(policy_layers=(64, 64), value_layers=(4,))
   policy = feed_forward.Policy(composite.make(batch.action_space), network, 0)
   algorithm = ppo.BatchPPO(

@@ -1,4 +1,4 @@
-"""Batches whose environments hang, and an interrupt of their steps."""
+"""Hanging environments, and batches that were interrupted."""
 
 import contextlib
 import functools
