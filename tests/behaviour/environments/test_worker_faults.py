@@ -57,7 +57,9 @@ def _train(logdir, *args, faults=()):
 
 
 @pytest.mark.parametrize("name", _RUNS)
-def test_killed_and_hanging_workers_do_not_change_a_run(name, tmp_path):
+def test_killed_and_hanging_workers_do_not_change_a_run(
+    name, tmp_path, deadline):
+  deadline(900)
   folders = []
   for faults in ((), _FAULTS):
     logdir = tmp_path / str(len(faults))
