@@ -1,4 +1,4 @@
-"""Small environments whose numbers name themselves."""
+"""Small environments with predictable observations and rewards."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Counter(gymnasium.Env):
   """Observes [seed, step]; the reward is the step.
 
   Args:
-    length: Steps of an episode.
-    truncates: Whether episodes end by truncation or by termination.
+    length: Number of steps of an episode.
+    truncates: Whether episodes end by truncation instead of termination.
   """
 
   def __init__(self, length: int = 3, truncates: bool = False):
@@ -40,11 +40,23 @@ class Counter(gymnasium.Env):
             done and self.truncates, info)
 
   def add(self, first, second=0):
-    """For `call`."""
+    """Return the sum; tests call this method from outside."""
     return first + second
 
   def _observ(self):
     return np.array([self._seed % 1000, self._step], np.float32)
+
+
+class Informative(Counter):
+  """Returns infos with numbers, text and arrays."""
+
+  def reset(self, *, seed=None, options=None):
+    observ, _ = super().reset(seed=seed)
+    return observ, {"reset_seed": seed, "text": "new"}
+
+  def step(self, action):
+    *rest, info = super().step(action)
+    return *rest, {**info, "seed": self._seed, "array": np.full(2, self._step)}
 
 
 class Target(gymnasium.Env):
@@ -76,9 +88,9 @@ class Target(gymnasium.Env):
 
 
 class Flash(gymnasium.Env):
-  """Shows which half of a picture is bright, to be said one step later.
+  """Rewards the side of an image that was bright in the previous step.
 
-  So it takes two pictures to know what to say, the last and the one before.
+  A policy needs the latest two images.
   """
 
   def __init__(self, size: int = 36, length: int = 8):
@@ -100,33 +112,33 @@ class Flash(gymnasium.Env):
 
   def _draw(self):
     self._side = int(self.np_random.integers(2))
-    picture = np.zeros(self.observation_space.shape, np.uint8)
-    half = picture.shape[1] // 2
-    picture[:, half * self._side:half * (self._side + 1)] = 255
-    return picture
+    image = np.zeros(self.observation_space.shape, np.uint8)
+    half = image.shape[1] // 2
+    image[:, half * self._side:half * (self._side + 1)] = 255
+    return image
 
 
 class Inflation(Target):
-  """Each step's reward is larger than that of the step before."""
+  """Scales the rewards up with every step."""
 
   def __init__(self):
     super().__init__()
-    self._prices = 1.0
+    self._reward_scale = 1.0
 
   def step(self, action):
-    self._prices *= 1.1
+    self._reward_scale *= 1.1
     observ, reward, *rest = super().step(action)
-    return observ, self._prices * reward, *rest
+    return observ, self._reward_scale * reward, *rest
 
 
 class Uneven(Target):
-  """Lasts 1 to `most` steps, as the seed of the episode says.
+  """Plays episodes of 1 to `most` steps, depending on the seed.
 
-  Episodes of an odd length end by termination, the others by truncation.
+  Episodes of odd length end by termination, the others by truncation.
 
   Args:
-    most: Steps of the longest episode.
-    discrete: Whether actions are choices.
+    most: Maximum length of an episode.
+    discrete: Whether actions are discrete.
   """
 
   def __init__(self, most: int = 4, discrete: bool = False):
@@ -147,15 +159,17 @@ class Uneven(Target):
 
   @staticmethod
   def lasts(seed: int, most: int = 4) -> int:
-    """Return the steps of the episode that begins with this seed."""
+    """Return the length of the episode with this seed."""
     return 1 + seed % most
 
 
 class Faulty(Counter):
-  """Misbehaves in its second step.
+  """Fails in its second step, in its constructor or in its reset.
 
   Args:
-    fault: "raise", "exit", "kill", "hang", "spin", "constructor" or "reset".
+    fault: "raise", "exit", "kill", "hang" and "spin" fail in the second step;
+      "constructor" and "reset" raise there.
+    length: Number of steps of an episode.
   """
 
   def __init__(self, fault: str, length: int = 3):

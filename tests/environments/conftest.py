@@ -1,4 +1,4 @@
-"""Processes that tests share, and an end to tests that wait forever."""
+"""Worker pools that tests share, and a time limit for each test."""
 
 import signal
 
@@ -9,13 +9,13 @@ from agents.environments.workers import pool as pool_lib
 
 @pytest.fixture(autouse=True)
 def deadline():
-  """Fail a test that hangs, instead of hanging with it.
+  """Fail a test that hangs.
 
   Returns:
-    A function that sets the seconds left, for tests that know better.
+    A function that sets another limit, in seconds.
   """
   def expire(*_):
-    raise TimeoutError("The test waits for something that never comes.")
+    raise TimeoutError("The test exceeded its time limit.")
   handler = signal.signal(signal.SIGALRM, expire)
   signal.alarm(60)
   yield signal.alarm
@@ -23,23 +23,22 @@ def deadline():
   signal.signal(signal.SIGALRM, handler)
 
 
-# Not of the package: all of its tests open more batches than they can tell
-# apart.
+# One pool per module: a test that damages its pool fails only its own module.
 @pytest.fixture(scope="module")
 def pool():
-  """Two workers for tests that leave them as they were."""
+  """Two workers for tests that leave them usable."""
   with pool_lib.WorkerPool(2) as workers:
     yield workers
 
 
 @pytest.fixture(scope="module")
 def pools(pool):
-  """One, two and three workers."""
+  """Pools of one, two and three workers."""
   with pool_lib.WorkerPool(1) as one, pool_lib.WorkerPool(3) as three:
     yield [one, pool, three]
 
 
 @pytest.fixture(params=["serial", "processes"])
 def mode(request, pool):
-  """Workers for the batch of a test that holds with and without them."""
+  """None or a pool, for properties that hold with and without workers."""
   return pool if request.param == "processes" else None

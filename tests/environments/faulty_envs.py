@@ -221,8 +221,8 @@ class Stuck(toy.Counter):
   """Hangs in its second step and does not react to SIGTERM.
 
   Args:
-    how: "native" holds the interpreter's lock, as native code may; "deaf"
-      ignores SIGTERM.
+    how: "native" holds the interpreter's lock, as native code may;
+      "sigterm" ignores SIGTERM.
   """
 
   def __init__(self, how: str):
@@ -469,7 +469,7 @@ class Refuses(Breaks):
     if self.refuses(seed):
       self._broken = True
       if self._how == "raise":
-        raise ValueError("no beginning")
+        raise ValueError("broken reset")
       observ = np.full_like(observ, np.nan)
     return observ, info
 
@@ -488,7 +488,7 @@ class Never(toy.Counter):
 
   def reset(self, *, seed=None, options=None):
     if seed != episodes.episode_seed(0, 1, 0):
-      raise ValueError("never again")
+      raise ValueError("broken forever")
     return super().reset(seed=seed)
 
 

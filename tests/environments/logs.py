@@ -1,4 +1,4 @@
-"""Logs of episodes that end by chance, and what they should have kept."""
+"""Plays random episodes with an episode log and a naive record beside it."""
 
 from typing import NamedTuple
 
@@ -8,66 +8,64 @@ import pytest
 from agents.environments.data import episode_log
 from agents.environments.data import episodes
 
-pauses = pytest.mark.parametrize("chance", [0.0, 0.6], ids=["busy", "pauses"])
+RUN_SEED = 7
+pauses = pytest.mark.parametrize(
+    "probability", [0.0, 0.6], ids=["busy", "pauses"])
 
 
-class Logged(NamedTuple):
-  """A log after some steps, and all there was to keep, row by row."""
+class Moment(NamedTuple):
+  """An episode log after some steps, and the naive record of each row."""
 
   log: episode_log.EpisodeLog
-  observ: np.ndarray  # [B, 1], that the log was given.
-  actions: list[list[list[float]]]  # Of the running episode.
-  rewards: list[list[np.float32]]  # Likewise.
-  episode: list[int]
-  ended: dict[int, episodes.Episode]  # What the last step should have told.
-  told: dict[int, episodes.Episode]  # And did.
+  observ: np.ndarray  # [B, 1], latest observations.
+  actions: list[list[list[float]]]  # Running episodes only.
+  rewards: list[list[np.float32]]  # Running episodes only.
+  episode: list[int]  # Numbers of the running episodes.
+  expected: dict[int, episodes.Episode]  # Finished by the latest step.
+  finished: dict[int, episodes.Episode]  # Result of `EpisodeLog.record`.
 
   @property
   def scores(self):
-    return [added(rewards) for rewards in self.rewards]
+    return [float32_sum(rewards) for rewards in self.rewards]
 
 
-def added(rewards):
-  """Add numbers up one after the other, in float32."""
+def float32_sum(numbers):
+  """Add numbers one after the other in float32."""
   total = np.float32(0)
-  for reward in rewards:
-    total = np.float32(total + reward)
+  for number in numbers:
+    total = np.float32(total + number)
   return float(total)
 
 
-def play(chance=0.0, steps=60, batch=4, seed=0):
-  """Log episodes that end by chance; yield the log and all there was to keep.
+def play(probability=0.0, num_steps=60, size=4, seed=0):
+  """Record random episodes; yield a `Moment` at the start and after each step.
 
-  Actions are 100 * row + time, observations -action. Rows wait with a chance,
-  wherever they can. Every other step is logged in two parts.
+  Actions are 100 * row + time, observations -action. Before each episode, rows
+  wait with the given probability.
   """
   random = np.random.default_rng(seed)
-  observ = np.zeros((batch, 1), np.float32)
-  log = episode_log.EpisodeLog(7, batch)
+  observ = np.zeros((size, 1), np.float32)
+  log = episode_log.EpisodeLog(RUN_SEED, size)
   log.begin()
-  played = Logged(log, observ, [[] for _ in range(batch)],
-                   [[] for _ in range(batch)], [0] * batch, {}, {})
-  yield played
-  for time in range(steps):
-    action = (100 * np.arange(batch) + time)[:, None].astype(np.float32)
-    begun = np.array([bool(actions) for actions in played.actions])
-    active = begun | (random.random(batch) >= chance)
-    ended = active & (random.random(batch) < 0.15)
-    reward = np.where(active, random.normal(0, 9, batch), 0).astype(np.float32)
+  moment = Moment(log, observ, [[] for _ in range(size)],
+                  [[] for _ in range(size)], [0] * size, {}, {})
+  yield moment
+  for time in range(num_steps):
+    action = (100 * np.arange(size) + time)[:, None].astype(np.float32)
+    inside = np.array([bool(actions) for actions in moment.actions])
+    active = inside | (random.random(size) >= probability)
+    ended = active & (random.random(size) < 0.15)
+    reward = np.where(active, random.normal(0, 9, size), 0).astype(np.float32)
     observ[:] = -action
-    told = {}
-    bounds = (0, batch // 2, batch) if time % 2 else (0, batch)
-    for first, end in zip(bounds, bounds[1:]):
-      told.update(log.append(first, *(
-          array[first:end] for array in (action, active, reward, ended))))
-    played = played._replace(ended={}, told=told)
+    moment = moment._replace(
+        expected={}, finished=log.record(action, active, reward, ended))
     for row in np.flatnonzero(active):
-      played.actions[row].append([100.0 * row + time])
-      played.rewards[row].append(reward[row])
+      moment.actions[row].append([100.0 * row + time])
+      moment.rewards[row].append(reward[row])
       if ended[row]:
-        played.ended[row] = episodes.Episode(
-            episodes.episode_seed(7, int(row), played.episode[row]),
-            np.array(played.actions[row], np.float32), played.scores[row], {})
-        played.actions[row], played.rewards[row] = [], []
-        played.episode[row] += 1
-    yield played
+        moment.expected[row] = episodes.Episode(
+            episodes.episode_seed(RUN_SEED, int(row), moment.episode[row]),
+            np.array(moment.actions[row], np.float32), moment.scores[row], {})
+        moment.actions[row], moment.rewards[row] = [], []
+        moment.episode[row] += 1
+    yield moment

@@ -1,4 +1,4 @@
-"""Plays batches of environments and compares what came out, bit for bit."""
+"""Plays batches of environments and compares the results bit by bit."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def make_env(env_id: str, **options) -> make.MakeEnv:
   return make.MakeEnv(config.Env(env_id, **options))
 
 
-# Cheetahs don't fall; the limit makes their episodes end, too.
+# The limit makes episodes of HalfCheetah end, too.
 SIMULATED = [make_env(env_id, max_length=60) for env_id in (
     "Hopper-v5", "HalfCheetah-v5", "Ant-v5", "Humanoid-v5")]
-# Batches of five; in each, episodes end within 60 steps.
+# Batches of five environments. In each, episodes end within 60 steps.
 BATCHES = {
     "toy": [functools.partial(toy.Counter, length, length % 2 == 0)
             for length in (1, 2, 3, 4, 50)],
@@ -37,67 +37,65 @@ BATCHES = {
 }
 
 
-def draw_actions(space: gymnasium.Space, size: int, steps: int, seed: int = 1
-                 ) -> np.ndarray:
-  """Return actions of shape [steps, size, ...], many outside of the bounds."""
+def draw_actions(space: gymnasium.Space, size: int, num_steps: int,
+                 seed: int = 1) -> np.ndarray:
+  """Return actions of shape [num_steps, size, ...], many out of bounds."""
   random = np.random.default_rng(seed)
   if isinstance(space, gymnasium.spaces.Discrete):
-    return random.integers(space.n, size=(steps, size))
-  shape = (steps, size, *space.shape)
+    return random.integers(space.n, size=(num_steps, size))
+  shape = (num_steps, size, *space.shape)
   return random.normal(0, 1.5, shape).astype(np.float32)
 
 
 def roll(batch: batch_env.BatchEnv, actions: np.ndarray
-         ) -> list[tuple[batch_env.Step, list[episodes.Episode]]]:
-  """Step through the actions; return what came of each, and what it ended."""
-  steps = []
-  for action in actions:
-    seen = len(batch.finished)
-    step = batch.step(action)
-    steps.append((step, batch.finished[seen:]))
-  return steps
+         ) -> list[tuple[batch_env.StepResult, list[episodes.Episode]]]:
+  """Take the actions; return the result and the finished episodes of each step.
+  """
+  batch.take_finished()
+  return [(batch.step(action), batch.take_finished()) for action in actions]
 
 
-def roll_with_pauses(batch: batch_env.BatchEnv, actions: np.ndarray,
-                     chance: float = 0.6
-                     ) -> list[tuple[batch_env.Step, list[episodes.Episode]]]:
-  """Do the same, while environments wait with a chance wherever they can."""
+def roll_with_pauses(
+    batch: batch_env.BatchEnv, actions: np.ndarray, probability: float = 0.6
+    ) -> list[tuple[batch_env.StepResult, list[episodes.Episode]]]:
+  """Do the same; before each episode, environments wait with a probability."""
+  batch.take_finished()
   random = np.random.default_rng(0)
-  begun, steps = np.zeros(len(batch), bool), []
+  inside, steps = np.zeros(len(batch), bool), []
   for action in actions:
-    active = begun | (random.random(len(batch)) >= chance)
-    seen = len(batch.finished)
+    active = inside | (random.random(len(batch)) >= probability)
     step = batch.step(action, active)
     assert (step.valid == active).all()
-    begun = active & ~(step.terminated | step.truncated)
-    steps.append((step, batch.finished[seen:]))
+    inside = active & ~(step.terminated | step.truncated)
+    steps.append((step, batch.take_finished()))
   return steps
 
 
-def play(constructors, workers, steps: int = 60, seed: int = 0,
-         groups: int = 1):
-  """Return the first observations of a new batch, and what follows."""
-  with batch_env.BatchEnv(constructors, workers, seed, groups) as batch:
+def play(constructors, workers, num_steps: int = 60, seed: int = 0):
+  """Return the first observations of a new batch, and the result of `roll`."""
+  with batch_env.BatchEnv(constructors, workers, seed) as batch:
     first = batch.reset()
     return first, roll(
-        batch, draw_actions(batch.action_space, len(batch), steps))
+        batch, draw_actions(batch.action_space, len(batch), num_steps))
 
 
-def assert_same_bits(one, other):
-  """Compare what two calls of `roll` returned."""
-  assert len(one) == len(other)
-  for (one_step, one_ended), (other_step, other_ended) in zip(one, other):
-    for name in one_step._fields:
-      field, same = getattr(one_step, name), getattr(other_step, name)
-      assert field.dtype == same.dtype and field.shape == same.shape, name
-      assert field.tobytes() == same.tobytes(), name
-    np.testing.assert_equal(one_ended, other_ended)
+def assert_same_bits(steps, other_steps):
+  """Compare two results of `roll`."""
+  assert len(steps) == len(other_steps)
+  for (step, finished), (other_step, other_finished) in zip(
+      steps, other_steps):
+    for name in step._fields:
+      field, other = getattr(step, name), getattr(other_step, name)
+      assert field.dtype == other.dtype and field.shape == other.shape, name
+      assert field.tobytes() == other.tobytes(), name
+    np.testing.assert_equal(finished, other_finished)
 
 
-def not_closed(diary: pathlib.Path) -> dict[str, int]:
-  """Return how many environments of each name an `odd.Diary` left open."""
-  lines = collections.Counter(diary.read_text().splitlines())
+def count_open(diary: pathlib.Path) -> dict[str, int]:
+  """Return the number of open `faulty_envs.Diary` environments by name."""
+  lines = collections.Counter(
+      diary.read_text().splitlines() if diary.exists() else [])
   names = {line.split()[1] for line in lines}
-  amounts = {name: lines[f"built {name}"] - lines[f"closed {name}"]
-             for name in names}
-  return {name: amount for name, amount in amounts.items() if amount}
+  counts = {name: lines[f"built {name}"] - lines[f"closed {name}"]
+            for name in names}
+  return {name: count for name, count in counts.items() if count}

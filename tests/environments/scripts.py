@@ -1,4 +1,4 @@
-"""Runs Python files in processes of their own."""
+"""Runs Python scripts in separate processes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 
 def start(code: str, folder: pathlib.Path) -> subprocess.Popen:
-  """Start a file of this code; `folder / "cwd"` is its current folder.
+  """Start a script in its own process group, as a terminal does.
 
-  It has a process group of its own, as if started from a terminal.
+  Args:
+    code: Text of the script.
+    folder: The script is written here; "cwd" below is its current folder.
   """
   path = folder / "script.py"
   path.write_text(code)
@@ -27,7 +29,7 @@ def start(code: str, folder: pathlib.Path) -> subprocess.Popen:
 
 
 def run(code: str, folder: pathlib.Path) -> tuple[str, str]:
-  """Run it to its end; return what it printed on stdout and stderr."""
+  """Run a script to its end; return its stdout and stderr."""
   process = start(code, folder)
   try:
     stdout, stderr = process.communicate(timeout=50)
@@ -38,7 +40,7 @@ def run(code: str, folder: pathlib.Path) -> tuple[str, str]:
 
 
 def runs(pid: int) -> bool:
-  """Whether there is such a process, and it has not ended."""
+  """Return whether a process exists and has not ended."""
   try:
     with open(f"/proc/{pid}/stat") as file:
       return file.read().rpartition(")")[2].split()[0] not in ("Z", "X")

@@ -1,4 +1,5 @@
-"""Batches behave the same wherever their environments are stepped."""
+"""Batches have the same results in this process and on any number of workers.
+"""
 
 import functools
 import gc
@@ -20,21 +21,21 @@ from tests.environments import rollouts
 @pytest.mark.parametrize("name", rollouts.BATCHES)
 def test_any_number_of_processes_equals_serial(name, pools):
   first, serial = rollouts.play(rollouts.BATCHES[name], None)
-  assert any(ended for _, ended in serial), "No episode ended."
+  assert any(finished for _, finished in serial), "No episode ended."
   for workers in pools:
-    first_there, there = rollouts.play(rollouts.BATCHES[name], workers)
-    assert first.tobytes() == first_there.tobytes()
-    rollouts.assert_same_bits(serial, there)
+    other_first, parallel = rollouts.play(rollouts.BATCHES[name], workers)
+    assert first.tobytes() == other_first.tobytes()
+    rollouts.assert_same_bits(serial, parallel)
 
 
-def test_fewer_environments_than_workers(pools):
+def test_fewer_environments_than_workers_equal_serial(pools):
   two = rollouts.BATCHES["toy"][:2]
   serial = rollouts.play(two, None)[1]
   rollouts.assert_same_bits(serial, rollouts.play(two, pools[2])[1])
 
 
 @pytest.mark.parametrize("name", ["cartpole", "hopper"])
-def test_seed_decides(name, mode):
+def test_results_depend_on_the_seed_alone(name, mode):
   first, steps = rollouts.play(rollouts.BATCHES[name], mode, seed=3)
   same_first, same_steps = rollouts.play(rollouts.BATCHES[name], mode, seed=3)
   other_first, _ = rollouts.play(rollouts.BATCHES[name], mode, seed=4)
@@ -43,30 +44,30 @@ def test_seed_decides(name, mode):
   assert not (first == other_first).all(-1).any()
 
 
-def test_environments_of_a_batch_differ():
-  first, _ = rollouts.play(rollouts.BATCHES["hopper"], None, steps=0)
+def test_environments_of_a_batch_have_different_seeds():
+  first, _ = rollouts.play(rollouts.BATCHES["hopper"], None, num_steps=0)
   assert len({row.tobytes() for row in first}) == len(first)
 
 
 def test_batches_on_the_same_workers_do_not_mix(pool):
-  alone = rollouts.play(rollouts.BATCHES["hopper"], pool, seed=1)[1]
-  other_alone = rollouts.play(rollouts.BATCHES["cartpole"], pool, seed=2)[1]
+  expected = rollouts.play(rollouts.BATCHES["hopper"], pool, seed=1)[1]
+  other_expected = rollouts.play(rollouts.BATCHES["cartpole"], pool, seed=2)[1]
   with batch_env.BatchEnv(rollouts.BATCHES["hopper"], pool, 1) as batch, \
       batch_env.BatchEnv(rollouts.BATCHES["cartpole"], pool, 2) as other:
     batch.reset()
     other.reset()
     actions = rollouts.draw_actions(batch.action_space, 5, 60)
     other_actions = rollouts.draw_actions(other.action_space, 5, 60)
-    together, other_together = [], []
+    steps, other_steps = [], []
     for action, other_action in zip(actions, other_actions):
-      together += rollouts.roll(batch, [action])
-      other_together += rollouts.roll(other, [other_action])
-  rollouts.assert_same_bits(alone, together)
-  rollouts.assert_same_bits(other_alone, other_together)
+      steps += rollouts.roll(batch, [action])
+      other_steps += rollouts.roll(other, [other_action])
+  rollouts.assert_same_bits(expected, steps)
+  rollouts.assert_same_bits(other_expected, other_steps)
 
 
 @pytest.mark.parametrize("truncates", [False, True])
-def test_next_observation_is_true_and_observation_is_reset(
+def test_next_observation_is_the_successor_and_observation_the_reset(
     mode, truncates):
   constructors = [functools.partial(toy.Counter, length, truncates)
                   for length in (2, 3)]
@@ -94,7 +95,7 @@ def test_next_observation_is_true_and_observation_is_reset(
   assert one.valid.all() and four.valid.all()
 
 
-def test_next_observation_survives_a_reused_array(mode):
+def test_next_observation_is_correct_if_the_environment_reuses_its_array(mode):
   with batch_env.BatchEnv([faulty_envs.Reusing] * 2, mode) as batch:
     batch.reset()
     steps = [batch.step(np.zeros((2, 1))) for _ in range(3)]
@@ -102,19 +103,22 @@ def test_next_observation_survives_a_reused_array(mode):
   assert [step.observ[0, 1] for step in steps] == [1, 2, 0]
 
 
-def test_results_do_not_change_afterwards(mode):
+def test_later_steps_do_not_change_results(mode):
   with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
     first = batch.reset()
     before = first.copy()
     step = batch.step(np.zeros((2, 1)))
     text = repr(step)
+    packed = batch.step_packed(np.zeros((2, 1)))
+    data = packed.tobytes()
     batch.step(np.zeros((2, 1)))
     batch.reset([1, 2])
   assert (first == before).all()
   assert repr(step) == text
+  assert packed.tobytes() == data
 
 
-def test_types(mode):
+def test_fields_have_the_types_of_the_space(mode):
   with batch_env.BatchEnv(rollouts.BATCHES["frozen_lake"], mode) as batch:
     assert batch.reset().dtype == np.int64
     step = batch.step(np.zeros(5, np.int64))
@@ -125,15 +129,15 @@ def test_types(mode):
 
 
 @pytest.mark.parametrize("name", rollouts.BATCHES)
-def test_packed_step_holds_the_same(name, mode):
+def test_packed_step_and_final_observations_equal_the_fields_of_step(
+    name, mode):
   with batch_env.BatchEnv(rollouts.BATCHES[name], mode) as batch:
     actions = rollouts.draw_actions(batch.action_space, 5, 60)
     batch.reset()
     steps = [batch.step(action) for action in actions]
     batch.reset()
-    batch.final_observ.clear()
-    packed = [batch.exchange(action) for action in actions]
-    final_observ = batch.final_observ
+    packed = [batch.step_packed(action) for action in actions]
+    final_observ = batch.take_final_observ()
   assert all(row.dtype == np.uint8 for row in packed)
   assert all(row.shape == (batch.step_layout.num_bytes,) for row in packed)
   rebuilt = []
@@ -142,19 +146,10 @@ def test_packed_step_holds_the_same(name, mode):
     next_observ = views["observ"].copy()
     for index in np.flatnonzero(views["terminated"] | views["truncated"]):
       next_observ[index] = final_observ.pop(0)
-    rebuilt.append((batch_env.Step(next_observ=next_observ, **views), []))
+    rebuilt.append(
+        (batch_env.StepResult(next_observ=next_observ, **views), []))
   assert final_observ == []
   rollouts.assert_same_bits([(step, []) for step in steps], rebuilt)
-
-
-def test_packed_steps_do_not_change_afterwards(mode):
-  with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
-    batch.reset()
-    packed = batch.exchange(np.zeros((2, 1)))
-    before = packed.copy()
-    batch.exchange(np.zeros((2, 1)))
-    batch.reset([1, 2])
-  assert packed.tobytes() == before.tobytes()
 
 
 def test_actions_are_rescaled_to_the_space(mode):
@@ -165,7 +160,7 @@ def test_actions_are_rescaled_to_the_space(mode):
         [-2], [-1], [2], [2]]
 
 
-def test_wrong_action_shape(mode):
+def test_wrong_action_shape_is_refused_before_the_step(mode):
   with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
     batch.reset()
     for wrong in ((1,), (2,), (3, 1), (2, 2)):
@@ -174,7 +169,16 @@ def test_wrong_action_shape(mode):
     assert batch.step(np.zeros((2, 1))).reward.tolist() == [1, 1]
 
 
-def test_fractions_of_discrete_actions_are_refused(mode):
+def test_wrong_shape_of_active_is_refused_before_the_step(mode):
+  with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
+    batch.reset()
+    for wrong in ((), (1,), (3,), (2, 1)):
+      with pytest.raises(ValueError, match=r"`active` must have shape \(2,\)"):
+        batch.step(np.zeros((2, 1)), np.ones(wrong, bool))
+    assert batch.step(np.zeros((2, 1))).reward.tolist() == [1, 1]
+
+
+def test_fractional_discrete_actions_are_refused(mode):
   constructor = functools.partial(gymnasium.make, "CartPole-v1")
   with batch_env.BatchEnv([constructor] * 2, mode) as batch:
     batch.reset()
@@ -185,13 +189,13 @@ def test_fractions_of_discrete_actions_are_refused(mode):
     batch.step(np.array([0, 1], np.int8))
 
 
-def test_step_before_reset(mode):
+def test_step_before_reset_is_refused(mode):
   with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
     with pytest.raises(RuntimeError, match=r"reset\(\)"):
       batch.step(np.zeros((2, 1)))
 
 
-def test_time_of_stepping_is_counted(mode):
+def test_step_seconds_count_the_time_of_steps(mode):
   with batch_env.BatchEnv([toy.Counter], mode) as batch:
     batch.reset()
     assert batch.step_seconds == 0
@@ -199,27 +203,27 @@ def test_time_of_stepping_is_counted(mode):
     assert batch.step_seconds > 0
 
 
-def test_least_time_is_that_of_the_work_shared_evenly(pool):
-  # The second step takes one environment half a second, the other nothing.
-  for workers, least in ((None, 0.5), (pool, 0.25)):
+def test_busy_seconds_divide_the_work_evenly_over_workers(pool):
+  # The second step of one environment takes half a second.
+  for workers, minimum in ((None, 0.5), (pool, 0.25)):
     with batch_env.BatchEnv([toy.Counter, faulty_envs.Slow], workers) as batch:
       batch.reset()
-      assert batch.least_seconds == 0
+      assert batch.busy_seconds == 0
       for _ in range(2):
         batch.step(np.zeros((2, 1)))
       assert batch.step_seconds >= 0.5
-      assert least <= batch.least_seconds < least + 0.2
+      assert minimum <= batch.busy_seconds < minimum + 0.2
 
 
-def test_infos_of_finished_episodes(mode):
+def test_finished_episodes_hold_the_numbers_of_their_last_info(mode):
   constructors = [functools.partial(toy.Counter, length)
                   for length in (2, 3, 9)]
   with batch_env.BatchEnv(constructors, mode) as batch:
     batch.reset()
     for _ in range(4):
       batch.step(np.zeros((3, 1)))
-    finished = batch.finished
-  # Steps count 1, 2, 3 and each reports half of its number as a part.
+    finished = batch.take_finished()
+  # The reward part of each step is half of the step's number.
   two = {"step": 2, "reward_part": 1.0, "reward_parts": {"reward_part": 1.5}}
   three = {
       "step": 3, "reward_part": 1.5, "reward_parts": {"reward_part": 3.0}}
@@ -232,7 +236,7 @@ def test_infos_of_finished_episodes(mode):
 def test_reward_parts_add_up_to_the_score(action_repeat):
   constructor = rollouts.make_env(
       "HalfCheetah-v5", max_length=20, action_repeat=action_repeat)
-  steps = rollouts.play([constructor] * 2, None, steps=20)[1]
+  steps = rollouts.play([constructor] * 2, None, num_steps=20)[1]
   score = sum(step.reward for step, _ in steps)
   for index, episode in enumerate(steps[-1][1]):
     parts = episode.info["reward_parts"]
@@ -242,14 +246,14 @@ def test_reward_parts_add_up_to_the_score(action_repeat):
   assert len(steps[-1][1]) == 2
 
 
-def test_of_every_environment_in_order(mode):
+def test_get_and_call_return_results_in_order(mode):
   with batch_env.BatchEnv(rollouts.BATCHES["toy"], mode) as batch:
     assert batch.get("length") == [1, 2, 3, 4, 50]
     assert batch.call("add", 3) == [3] * 5
     assert batch.call("add", 3, second=4) == [7] * 5
 
 
-def test_reach_through_wrappers(mode):
+def test_get_and_call_work_through_wrappers(mode):
   constructor = rollouts.make_env(
       "tests.toy:Counter", max_length=2, frame_delta=True)
   with batch_env.BatchEnv([constructor] * 2, mode) as batch:
@@ -257,7 +261,7 @@ def test_reach_through_wrappers(mode):
     assert batch.call("add", 1, 1) == [2, 2]
 
 
-def test_unknown_name(mode):
+def test_unknown_name_is_an_error_that_names_the_environment(mode):
   with batch_env.BatchEnv([toy.Counter] * 3, mode) as batch:
     with pytest.raises(AttributeError, match="nothing") as caught:
       batch.get("nothing")
@@ -269,42 +273,46 @@ def test_unknown_name(mode):
     assert batch.get("length") == [3, 3, 3]
 
 
-def test_what_cannot_be_pickled_arrives_as_text(pool):
+def test_values_that_cannot_be_pickled_arrive_as_text(pool):
   with batch_env.BatchEnv([faulty_envs.Inside] * 3, pool) as batch:
     locks = batch.get("lock")
   assert len(locks) == 3
   assert all(isinstance(lock, str) and "lock" in lock for lock in locks)
 
 
-def test_length_and_spaces(mode):
+def test_length_and_spaces_are_those_of_the_environments(mode):
   with batch_env.BatchEnv([toy.Counter] * 3, mode) as batch:
     assert len(batch) == 3
     assert batch.observation_space == toy.Counter().observation_space
     assert batch.action_space == toy.Counter().action_space
 
 
-def test_closed_batches_say_so(mode):
+def test_closed_batch_refuses_all_requests(mode):
   batch = batch_env.BatchEnv([toy.Counter] * 3, mode)
   batch.reset()
+  snapshot = batch.snapshot()
   batch.close()
   batch.close()
+  assert batch.is_closed
   for use in (batch.reset, lambda: batch.step(np.zeros((3, 1))),
-              lambda: batch.get("length"), lambda: batch.call("add", 1)):
+              lambda: batch.get("length"), lambda: batch.call("add", 1),
+              lambda: batch.set("length", [1, 2, 3]), batch.snapshot,
+              lambda: batch.restore(snapshot)):
     with pytest.raises(RuntimeError, match="closed"):
       use()
 
 
-def test_closes_every_environment(mode, tmp_path):
+def test_close_closes_every_environment(mode, tmp_path):
   path = tmp_path / "diary"
   constructors = [
       functools.partial(faulty_envs.Diary, path, name) for name in "abc"]
   batch = batch_env.BatchEnv(constructors, mode)
-  assert rollouts.not_closed(path) == {"a": 1, "b": 1, "c": 1}
+  assert rollouts.count_open(path) == {"a": 1, "b": 1, "c": 1}
   batch.close()
-  assert rollouts.not_closed(path) == {}
+  assert rollouts.count_open(path) == {}
 
 
-def test_closes_every_environment_although_one_fails(mode, tmp_path):
+def test_close_closes_every_environment_although_one_raises(mode, tmp_path):
   path = tmp_path / "diary"
   constructors = [functools.partial(faulty_envs.Diary, path, name, fault)
                   for name, fault in (("a", ""), ("b", "close"), ("c", ""))]
@@ -312,19 +320,20 @@ def test_closes_every_environment_although_one_fails(mode, tmp_path):
   with pytest.raises(ValueError, match="faulty close") as caught:
     batch.close()
   assert "Environment 1" in str(caught.value.__cause__)
-  assert rollouts.not_closed(path) == {}
+  assert rollouts.count_open(path) == {}
   batch.close()
 
 
-def test_exit_while_closing_does_not_end_the_trainer(mode, tmp_path):
-  constructors = [functools.partial(faulty_envs.Diary, tmp_path / "diary", "a"),
-                  functools.partial(faulty_envs.Diary, tmp_path / "diary", "b", "exit")]
+def test_system_exit_in_close_does_not_end_the_trainer(mode, tmp_path):
+  constructors = [
+      functools.partial(faulty_envs.Diary, tmp_path / "diary", name, fault)
+      for name, fault in (("a", ""), ("b", "exit"))]
   batch = batch_env.BatchEnv(constructors, mode)
   with pytest.raises(base.EnvironmentFailure, match="SystemExit"):
     batch.close()
 
 
-def test_a_batch_that_cannot_be_built_is_closed(mode, tmp_path):
+def test_failed_constructor_closes_the_environments_before_it(mode, tmp_path):
   path = tmp_path / "diary"
   constructors = [functools.partial(faulty_envs.Diary, path, name, fault)
                   for name, fault in (
@@ -332,13 +341,13 @@ def test_a_batch_that_cannot_be_built_is_closed(mode, tmp_path):
   with pool_lib.WorkerPool(2) as workers:
     with pytest.raises(ValueError, match="faulty constructor"):
       batch_env.BatchEnv(constructors, workers if mode else None)
-  assert rollouts.not_closed(path) == {}
+  assert rollouts.count_open(path) == {}
 
 
-def test_nothing_is_left_open(mode):
+def test_closed_batches_leave_no_descriptors_open(mode):
   gc.collect()
   before = len(os.listdir("/proc/self/fd"))
   for _ in range(3):
-    rollouts.play(rollouts.BATCHES["toy"], mode, steps=5)
+    rollouts.play(rollouts.BATCHES["toy"], mode, num_steps=5)
   gc.collect()
   assert len(os.listdir("/proc/self/fd")) == before

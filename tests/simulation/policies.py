@@ -1,4 +1,4 @@
-"""A small algorithm to act in tests."""
+"""A small algorithm that acts in tests."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from agents.networks import feed_forward
 
 
 def make(batch):
-  """BatchPPO whose mean action depends on what it sees."""
+  """Return a BatchPPO that acts on the observation."""
   network = config_lib.Network(policy_layers=(64, 64), value_layers=(4,))
   policy = feed_forward.Policy(composite.make(batch.action_space), network, 0)
   algorithm = ppo.BatchPPO(

@@ -1,4 +1,4 @@
-"""What crosses between graph and environments, and what errors become."""
+"""Data and errors pass unchanged between environments and the graph."""
 
 import gymnasium
 import numpy as np
@@ -14,7 +14,7 @@ from tests import toy
 _both_modes = pytest.mark.parametrize(
     "eager", [True, False], ids=["eager", "graph"])
 
-# What float32, or even float64, would round.
+# Values of these spaces would be rounded in float32, or even in float64.
 _BYTES = gymnasium.spaces.Box(0, 255, (2, 3), np.uint8)
 _CHOICES = gymnasium.spaces.Discrete(5, start=2 ** 53 + 1)
 _MATRIX = gymnasium.spaces.Box(-np.inf, np.inf, (2, 2), np.float32)
@@ -24,7 +24,7 @@ _spaces = pytest.mark.parametrize(
 
 
 class _Exact(gymnasium.Env):
-  """Observes numbers that survive only as they are; four steps an episode."""
+  """Observes numbers that any conversion would change; has 4-step episodes."""
 
   action_space = gymnasium.spaces.Discrete(7, start=-3)
 
@@ -50,31 +50,31 @@ class _Exact(gymnasium.Env):
     return np.full(space.shape, 1 / 3, np.float32) + self._step
 
 
-def _exact(space, amount=3):
-  return batch_env.BatchEnv([lambda: _Exact(space)] * amount)
+def _exact(space, size=3):
+  return batch_env.BatchEnv([lambda: _Exact(space)] * size)
 
 
 def _steps(env, inputs, eager):
-  """Step from inside the graph; return answers, and them packed."""
+  """Step from inside the graph; return results and packed results."""
   @tf.function
   def step(*tensors):
-    packed, _ = env.exchange(*tensors)
+    packed, _ = env.step(*tensors)
     return env.unpack(packed), packed
   with modes.functions_run_eagerly(eager):
     return [step(*map(tf.constant, row)) for row in zip(*inputs, strict=True)]
 
 
-_ANY, _KNOWN = None, 9  # Steps of a collection, as its graph knows them.
+_DYNAMIC, _STATIC = None, 9  # Number of steps during tracing.
 
 
-def _collection(env, packed, eager, time=_KNOWN):
-  """Unpack all steps at once; return answers and true successors."""
+def _unpack_all(env, packed, eager, num_steps=_STATIC):
+  """Unpack all steps at once; return results and true successors."""
   @tf.function(input_signature=[
-      tf.TensorSpec([time, *env.packed_spec.shape], tf.uint8)])
+      tf.TensorSpec([num_steps, *env.packed_spec.shape], tf.uint8)])
   def unpack(packed):
-    answers = env.unpack(packed)
-    return answers, in_graph_batch_env.successors(
-        answers, env.final_observ(answers))
+    results = env.unpack(packed)
+    return results, in_graph_batch_env.successors(
+        results, env.final_observ(results))
   with modes.functions_run_eagerly(eager):
     return unpack(tf.stack(packed))
 
@@ -82,10 +82,11 @@ def _collection(env, packed, eager, time=_KNOWN):
 @_both_modes
 @_spaces
 @pytest.mark.parametrize("pauses", [False, True], ids=["busy", "pauses"])
-def test_all_fields_cross_as_they_are(pauses, space, eager):
+def test_fields_have_the_same_bits_inside_and_outside_of_the_graph(
+    pauses, space, eager):
   inputs = [np.random.default_rng(0).integers(0, 7, (9, 3))]
   if pauses:
-    # Episodes of four steps; the last environment begins five steps later.
+    # Episodes have four steps; the last environment begins five steps later.
     yes, no = True, False
     inputs.append(np.array([[yes, yes, no]] * 4 + [[no, yes, no]] + [
         [yes, yes, yes]] * 3 + [[yes, no, yes]]))
@@ -95,15 +96,16 @@ def test_all_fields_cross_as_they_are(pauses, space, eager):
     expected = [outside.step(*row) for row in zip(*inputs, strict=True)]
     env = in_graph_batch_env.InGraphBatchEnv(inside)
     steps = _steps(env, inputs, eager)
-    answers, successors = _collection(
+    results, successors = _unpack_all(
         env, [packed for _, packed in steps], eager)
   assert any(step.terminated.any() for step in expected)
-  assert set(answers._fields) | {"next_observ"} == set(
-      batch_env.Step._fields)
-  for time, ((got, _), wanted) in enumerate(zip(steps, expected, strict=True)):
-    for name, array in wanted._asdict().items():
+  assert set(results._fields) | {"next_observ"} == set(
+      batch_env.StepResult._fields)
+  for time, ((result, _), expected_result) in enumerate(
+      zip(steps, expected, strict=True)):
+    for name, array in expected_result._asdict().items():
       tensors = [successors[time]] if name == "next_observ" else [
-          getattr(got, name), getattr(answers, name)[time]]
+          getattr(result, name), getattr(results, name)[time]]
       for tensor in tensors:
         assert tensor.dtype == array.dtype
         assert tensor.shape == array.shape
@@ -115,15 +117,15 @@ def test_integers_are_not_rounded():
     batch.reset()
     env = in_graph_batch_env.InGraphBatchEnv(batch)
     steps = _steps(env, [np.zeros((4, 1), np.int64)], eager=False)
-    answers, successors = _collection(
-        env, [packed for _, packed in steps], eager=False, time=_ANY)
+    results, successors = _unpack_all(
+        env, [packed for _, packed in steps], eager=False, num_steps=_DYNAMIC)
   assert (successors[:, 0].numpy() - 2 ** 53).tolist() == [2, 3, 4, 5]
-  assert (answers.observ[:, 0].numpy() - 2 ** 53).tolist() == [2, 3, 4, 1]
+  assert (results.observ[:, 0].numpy() - 2 ** 53).tolist() == [2, 3, 4, 1]
   observed = [step.observ.numpy().item() - 2 ** 53 for step, _ in steps]
   assert observed == [2, 3, 4, 1]
 
 
-def test_bytes_are_not_stretched():
+def test_image_bytes_are_not_scaled():
   with _exact(_BYTES, 1) as batch:
     batch.reset()
     env = in_graph_batch_env.InGraphBatchEnv(batch)
@@ -137,17 +139,17 @@ def _shapes(tensors):
 
 
 @_spaces
-def test_shapes_are_known_while_tracing(space):
+def test_shapes_of_a_step_are_static(space):
   traced = []
   with _exact(space) as batch:
     batch.reset()
     env = in_graph_batch_env.InGraphBatchEnv(batch)
     @tf.function
     def step(action):
-      packed, seconds = env.exchange(action)
-      answers = env.unpack(packed)
-      traced.extend([_shapes([packed, seconds]), _shapes(answers)])
-      return answers
+      packed, seconds = env.step(action)
+      results = env.unpack(packed)
+      traced.extend([_shapes([packed, seconds]), _shapes(results)])
+      return results
     step(tf.zeros([3], tf.int64))
   observ = (3, *space.shape)
   assert traced == [[(batch.step_layout.num_bytes,), ()],
@@ -155,30 +157,30 @@ def test_shapes_are_known_while_tracing(space):
 
 
 @_spaces
-@pytest.mark.parametrize("time", [_ANY, _KNOWN])
-def test_shapes_of_a_collection_are_known_while_tracing(space, time):
+@pytest.mark.parametrize("num_steps", [_DYNAMIC, _STATIC])
+def test_shapes_of_several_steps_are_static(space, num_steps):
   traced = []
   with _exact(space) as batch:
     env = in_graph_batch_env.InGraphBatchEnv(batch)
     @tf.function(input_signature=[
-        tf.TensorSpec([time, batch.step_layout.num_bytes], tf.uint8)])
+        tf.TensorSpec([num_steps, batch.step_layout.num_bytes], tf.uint8)])
     def unpack(packed):
-      answers = env.unpack(packed)
-      traced.extend([*answers, in_graph_batch_env.successors(
-        answers, env.final_observ(answers))])
-      return answers
+      results = env.unpack(packed)
+      traced.extend([*results, in_graph_batch_env.successors(
+          results, env.final_observ(results))])
+      return results
     unpack.get_concrete_function()
-  observ, rest = (time, 3, *space.shape), (time, 3)
+  observ, rest = (num_steps, 3, *space.shape), (num_steps, 3)
   assert [tuple(tensor.shape.as_list()) for tensor in traced] == [
       observ, rest, rest, rest, rest, observ]
 
 
 @_spaces
-def test_specs_describe_what_crosses(space):
+def test_specs_have_types_and_shapes_of_actions_and_packed_results(space):
   with _exact(space) as batch:
     env = in_graph_batch_env.InGraphBatchEnv(batch)
     batch.reset()
-    packed, seconds = env.exchange(tf.zeros([3], tf.int64))
+    packed, seconds = env.step(tf.zeros([3], tf.int64))
   assert len(env) == 3
   assert env.action_spec == tf.TensorSpec([3], tf.int64)
   assert env.packed_spec == tf.TensorSpec(
@@ -187,7 +189,7 @@ def test_specs_describe_what_crosses(space):
   assert seconds.dtype == tf.float64 and seconds >= 0
 
 
-def test_spec_of_actions_in_a_box():
+def test_action_spec_of_a_box_is_float32():
   with batch_env.BatchEnv([toy.Counter] * 4) as batch:
     env = in_graph_batch_env.InGraphBatchEnv(batch)
   assert env.action_spec == tf.TensorSpec([4, 1], tf.float32)
@@ -199,9 +201,9 @@ def test_a_traced_step_runs_every_time():
     env = in_graph_batch_env.InGraphBatchEnv(batch)
     @tf.function
     def rewards():
-      first, _ = env.exchange(tf.zeros([1, 1]))
-      env.exchange(tf.zeros([1, 1]))  # Its result is used by nobody.
-      third, _ = env.exchange(tf.zeros([1, 1]))
+      first, _ = env.step(tf.zeros([1, 1]))
+      env.step(tf.zeros([1, 1]))  # Its result is unused.
+      third, _ = env.step(tf.zeros([1, 1]))
       return tf.concat([
           env.unpack(first).reward, env.unpack(third).reward], 0)
     np.testing.assert_array_equal(rewards(), [1, 3])
@@ -214,7 +216,7 @@ def _faulty(fault="raise"):
 
 
 @_both_modes
-def test_errors_come_out_as_themselves(eager):
+def test_error_of_an_environment_keeps_its_type(eager):
   env = _faulty()
   env.batch_env.reset()
   with pytest.raises(ValueError, match="^faulty step$") as caught:
@@ -228,7 +230,7 @@ def test_errors_come_out_as_themselves(eager):
   env.batch_env.close()
 
 
-def test_an_action_that_does_not_fit_comes_out_as_itself_too():
+def test_error_about_the_action_shape_keeps_its_type():
   env = _faulty()
   env.batch_env.reset()
   with pytest.raises(ValueError, match="`action` must have shape"):
@@ -237,17 +239,17 @@ def test_an_action_that_does_not_fit_comes_out_as_itself_too():
   env.batch_env.close()
 
 
-def test_waiting_at_the_wrong_time_comes_out_as_itself():
+def test_error_about_waiting_inside_of_an_episode_keeps_its_type():
   env = _faulty()
   env.batch_env.reset()
   inputs = np.zeros((2, 2, 1), np.float32), np.array([[1, 1], [0, 1]], bool)
-  with pytest.raises(ValueError, match="can't wait in the middle"):
+  with pytest.raises(ValueError, match="cannot wait inside"):
     with env.original_errors():
       _steps(env, inputs, eager=False)
   env.batch_env.close()
 
 
-def test_errors_of_the_graph_are_not_taken_for_the_environments():
+def test_later_error_of_the_graph_is_not_replaced():
   env = _faulty()
   env.batch_env.reset()
   with pytest.raises(ValueError):

@@ -1,4 +1,4 @@
-"""The loop against stepping by hand, and what it keeps account of."""
+"""The loop in the graph equals steps outside of the graph."""
 
 import numpy as np
 import pytest
@@ -16,13 +16,14 @@ _both_modes = pytest.mark.parametrize(
     "eager", [True, False], ids=["eager", "graph"])
 
 
-class _Clockwork:
-  """Acts 0.1 * clock + environment, whatever it sees."""
+class _CountingActor:
+  """Returns the action 0.1 * step_counter + index of the environment."""
 
-  def noise(self, clock, amount):
-    return (0.1 * tf.cast(clock, tf.float32) + tf.range(float(amount)))[:, None]
+  def noise(self, step_counter, num_envs):
+    return (0.1 * tf.cast(step_counter, tf.float32)
+            + tf.range(float(num_envs)))[:, None]
 
-  def initial_state(self, amount):
+  def initial_state(self, num_envs):
     return ()
 
   def act(self, observ, state, noise):
@@ -45,24 +46,30 @@ def _start(batch):
   return simulate.initial_carry(batch.reset())
 
 
-def _play(batch, actor, carry, steps, explore=True, eager=False):
+def _player(batch, actor, num_steps, explore=True):
+  """Return a function that simulates from a carry and returns arrays."""
   env = in_graph_batch_env.InGraphBatchEnv(batch)
   @tf.function
   def play(carry):
-    return simulate.simulate(env, actor, carry, steps, explore)
+    return simulate.simulate(env, actor, carry, num_steps, explore)
+  return lambda carry: tf.nest.map_structure(
+      lambda tensor: tensor.numpy(), play(carry))
+
+
+def _play(batch, actor, carry, num_steps, explore=True, eager=False):
   with modes.functions_run_eagerly(eager):
-    return tf.nest.map_structure(lambda tensor: tensor.numpy(), play(carry))
+    return _player(batch, actor, num_steps, explore)(carry)
 
 
 def _ended(played):
   return played.transitions.terminated | played.transitions.truncated
 
 
-def _finished(batch):
-  return [(episode.score, episode.length) for episode in batch.finished]
+def _take_finished(batch):
+  return [(episode.score, episode.length) for episode in batch.take_finished()]
 
 
-# Of seven steps of episodes of two and of three steps.
+# Two environments for seven steps; their episodes have two and three steps.
 _NO, _YES = False, True
 _ENDED = [[_NO, _YES, _NO, _YES, _NO, _YES, _NO],
           [_NO, _NO, _YES, _NO, _NO, _YES, _NO]]
@@ -70,22 +77,22 @@ _LENGTHS = [[1, 2, 1, 2, 1, 2, 1], [1, 2, 3, 1, 2, 3, 1]]
 
 
 @_both_modes
-def test_scores_and_lengths_run_within_their_episode(eager):
+def test_scores_and_lengths_start_anew_in_each_episode(eager):
   with _counters(2, 3) as batch:  # Rewards are 1, 2, 3, ...
-    played = _play(batch, _Clockwork(), _start(batch), 7, eager=eager)
+    played = _play(batch, _CountingActor(), _start(batch), 7, eager=eager)
     running = batch.snapshot()
   np.testing.assert_array_equal(_ended(played).T, _ENDED)
   np.testing.assert_array_equal(played.transitions.reward.T, _LENGTHS)
-  assert _finished(batch) == [(3, 2), (6, 3), (3, 2), (3, 2), (6, 3)]
+  assert _take_finished(batch) == [(3, 2), (6, 3), (3, 2), (3, 2), (6, 3)]
   np.testing.assert_array_equal(running.score, [1, 1])
   np.testing.assert_array_equal(running.length, [1, 1])
   assert played.carry.step_counter == 7
 
 
 @pytest.mark.parametrize("truncates", [False, True])
-def test_ends_are_told_apart(truncates):
+def test_termination_and_truncation_are_distinguished(truncates):
   with _counters(2, 3, truncates=truncates) as batch:
-    played = _play(batch, _Clockwork(), _start(batch), 7)
+    played = _play(batch, _CountingActor(), _start(batch), 7)
   transitions = played.transitions
   ended, never = transitions.terminated, transitions.truncated
   if truncates:
@@ -96,7 +103,7 @@ def test_ends_are_told_apart(truncates):
 
 def test_next_observ_is_the_successor_and_never_a_reset():
   with _counters(2, 3) as batch:
-    played = _play(batch, _Clockwork(), _start(batch), 7)
+    played = _play(batch, _CountingActor(), _start(batch), 7)
   # Observations are [seed, step].
   observ = played.transitions.observ
   next_observ = played.transitions.next_observ
@@ -109,29 +116,29 @@ def test_next_observ_is_the_successor_and_never_a_reset():
 
 
 @_both_modes
-def test_continues_from_the_carry(eager):
+def test_two_simulations_in_a_row_equal_one_long_simulation(eager):
   with _counters(2, 3, 5) as batch:
-    whole = _play(batch, _Clockwork(), _start(batch), 7, eager=eager)
-    finished = batch.finished
+    complete = _play(batch, _CountingActor(), _start(batch), 7, eager=eager)
+    finished = batch.take_finished()
   with _counters(2, 3, 5) as batch:
-    first = _play(batch, _Clockwork(), _start(batch), 4, eager=eager)
+    first = _play(batch, _CountingActor(), _start(batch), 4, eager=eager)
     carry = tf.nest.map_structure(tf.constant, first.carry)
-    second = _play(batch, _Clockwork(), carry, 3, eager=eager)
+    second = _play(batch, _CountingActor(), carry, 3, eager=eager)
   assert first.transitions.reward.shape == (4, 3)
   assert second.transitions.reward.shape == (3, 3)
   tf.nest.map_structure(
-      np.testing.assert_array_equal, second.carry, whole.carry)
+      np.testing.assert_array_equal, second.carry, complete.carry)
   tf.nest.map_structure(
       lambda *parts: np.testing.assert_array_equal(
           np.concatenate(parts[:2]), parts[2]),
-      first.transitions, second.transitions, whole.transitions)
-  assert batch.finished == finished and len(finished) == 3 + 2 + 1
+      first.transitions, second.transitions, complete.transitions)
+  assert batch.take_finished() == finished and len(finished) == 3 + 2 + 1
 
 
-def test_clock_continues_from_where_it_is_set():
+def test_step_counter_continues_from_its_initial_value():
   with _counters(5) as batch:
-    carry = simulate.initial_carry(batch.reset(), clock=20)
-    played = _play(batch, _Clockwork(), carry, 3)
+    carry = simulate.initial_carry(batch.reset(), step_counter=20)
+    played = _play(batch, _CountingActor(), carry, 3)
   np.testing.assert_allclose(
       played.transitions.action[:, 0, 0], [2.0, 2.1, 2.2], rtol=1e-6)
   assert played.carry.step_counter == 23
@@ -140,11 +147,12 @@ def test_clock_continues_from_where_it_is_set():
 @_both_modes
 @pytest.mark.parametrize("discrete", [False, True])
 @pytest.mark.parametrize("explore", [False, True])
-def test_equals_stepping_by_hand(discrete, explore, eager):
+def test_simulation_equals_steps_outside_of_the_graph(
+    discrete, explore, eager):
   with _targets(discrete) as batch:
     actor = policies.make(batch)
     played = _play(batch, actor, _start(batch), 8, explore, eager)
-    finished = batch.finished
+    finished = _take_finished(batch)
   with _targets(discrete) as batch:
     observ = batch.reset()
     expected_finished, score, length = [], np.zeros(3, np.float32), [0] * 3
@@ -168,45 +176,44 @@ def test_equals_stepping_by_hand(discrete, explore, eager):
           expected_finished.append((score[index], length[index]))
           score[index], length[index] = 0, 0
     np.testing.assert_array_equal(played.carry.observ, observ)
-  np.testing.assert_allclose(
-      [(episode.score, episode.length) for episode in finished],
-      expected_finished, rtol=1e-5)
+  np.testing.assert_allclose(finished, expected_finished, rtol=1e-5)
   assert _ended(played).sum() == len(finished) == 4 + 2 + 1
-  assert played.left.tolist() == [0, 0, 0]  # There is no quota.
 
 
 @pytest.mark.parametrize("discrete", [
     pytest.param(False, marks=pytest.mark.slow), True])
-def test_the_clock_matters_to_exploring_alone(discrete):
-  def actions(explore, clock):
+def test_step_counter_affects_sampled_actions_only(discrete):
+  def actions(explore):
     with _targets(discrete) as batch:
-      carry = simulate.initial_carry(batch.reset(), clock)
-      played = _play(batch, policies.make(batch), carry, 8, explore)
-    return played.transitions.action
-  mode = actions(explore=False, clock=0)
+      play = _player(batch, policies.make(batch), 8, explore)
+      return [play(simulate.initial_carry(
+          batch.reset(), step_counter)).transitions.action
+              for step_counter in (0, 1000)]
+  mode, later_mode = actions(explore=False)
   assert len(np.unique(mode)) > 1
-  np.testing.assert_array_equal(mode, actions(explore=False, clock=1000))
-  sampled = actions(explore=True, clock=0)
-  assert (sampled != actions(explore=True, clock=1000)).any()
+  np.testing.assert_array_equal(mode, later_mode)
+  sample, later_sample = actions(explore=True)
+  assert (sample != later_sample).any()
 
 
-def test_actions_are_remembered_as_sampled_and_clipped_for_the_environment():
-  with _counters(100) as batch:  # Takes actions in [-2, 2].
-    carry = simulate.initial_carry(batch.reset(), clock=5)
-    taken, remembered = [], []
+def test_transitions_hold_sampled_actions_and_environments_get_clipped_ones():
+  with _counters(100) as batch:  # The action space is [-2, 2].
+    carry = simulate.initial_carry(batch.reset(), step_counter=5)
+    received, sampled = [], []
+    play = _player(batch, _CountingActor(), 1)
     for _ in range(8):
-      played = _play(batch, _Clockwork(), carry, 1)
+      played = play(carry)
       carry = tf.nest.map_structure(tf.constant, played.carry)
-      remembered.append(played.transitions.action.item())
-      taken.append(batch.get("last_action")[0].item())
+      sampled.append(played.transitions.action.item())
+      received.append(batch.get("last_action")[0].item())
   np.testing.assert_allclose(
-      remembered, [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2], rtol=1e-6)
+      sampled, [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2], rtol=1e-6)
   np.testing.assert_allclose(
-      taken, [1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.0, 2.0], rtol=1e-6)
+      received, [1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.0, 2.0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("explore", [False, True])
-def test_collecting_moves_neither_normalizer_nor_weights(explore):
+def test_simulation_does_not_change_variables(explore):
   with _targets(discrete=False) as batch:
     actor = policies.make(batch)
     before = {name: np.array(variable)
@@ -216,14 +223,14 @@ def test_collecting_moves_neither_normalizer_nor_weights(explore):
     np.testing.assert_array_equal(variable, before[name], err_msg=name)
 
 
-def test_shapes_are_known_while_tracing():
+def test_shapes_are_static_while_tracing():
   with _counters(2, 3) as batch:
     env, carry = in_graph_batch_env.InGraphBatchEnv(batch), _start(batch)
     traced = []
     @tf.function
     def play(carry):
-      played = simulate.simulate(env, _Clockwork(), carry, 4, explore=True)
-      # How many episodes end, nobody knows.
+      played = simulate.simulate(env, _CountingActor(), carry, 4, explore=True)
+      # The number of episodes that end is dynamic.
       assert played.transitions.final_observ.shape.as_list() == [None, 2]
       played = played._replace(
           transitions=played.transitions._replace(final_observ=()))

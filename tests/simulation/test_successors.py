@@ -1,4 +1,4 @@
-"""True successors, which cross apart from the rest, find their rows again."""
+"""Each transition holds its true successor, also where an episode ended."""
 
 import functools
 from typing import Any
@@ -22,18 +22,18 @@ _SPACES = {
     "scalar": gymnasium.spaces.Box(-_INF, _INF, (), np.float32),
     "image": gymnasium.spaces.Box(0, 255, (4, 3, 1), np.uint8),
     "choice": gymnasium.spaces.Discrete(2 ** 60)}
-# Steps of the episodes of each environment.
+# Episode length of each environment.
 _LENGTHS = {
-    "one": (3,), "at once": (1, 1, 1), "apart": (2, 3, 7),
-    "together": (4, 4, 4), "some together": (2, 4, 2, 5), "never": (99, 99)}
+    "one": (3,), "single steps": (1, 1, 1), "different": (2, 3, 7),
+    "equal": (4, 4, 4), "mixed": (2, 4, 2, 5), "endless": (99, 99)}
 _spaces = pytest.mark.parametrize("space", _SPACES)
 _lengths = pytest.mark.parametrize("lengths", _LENGTHS)
 _both_modes = pytest.mark.parametrize(
     "eager", [True, False], ids=["eager", "graph"])
 
 
-class _Telling(toy.Counter):
-  """Observes seed and step, as any space can."""
+class _SeedAndStep(toy.Counter):
+  """Observes a function of seed and step that is an element of its space."""
 
   def __init__(self, space: gymnasium.Space, length: int):
     super().__init__(length)
@@ -49,13 +49,13 @@ class _Telling(toy.Counter):
     return numbers.normal(0, 9, space.shape).astype(np.float32)
 
 
-class _Idle:
-  """Does nothing in particular."""
+class _Actor:
+  """Returns the step counter as actions."""
 
-  def noise(self, clock, amount):
-    return tf.fill([amount, 1], tf.cast(clock, tf.float32))
+  def noise(self, step_counter, num_envs):
+    return tf.fill([num_envs, 1], tf.cast(step_counter, tf.float32))
 
-  def initial_state(self, amount):
+  def initial_state(self, num_envs):
     return ()
 
   def act(self, observ, state, noise):
@@ -63,24 +63,30 @@ class _Idle:
 
 
 def _constructors(space, lengths):
-  return [functools.partial(_Telling, _SPACES[space], length)
+  return [functools.partial(_SeedAndStep, _SPACES[space], length)
           for length in _LENGTHS[lengths]]
 
 
-def _by_hand(constructors, quotas):
-  """Step each environment alone; return (observ, next_observ, end) by row.
+def _step_alone(constructors, targets):
+  """Step each environment alone.
 
   Args:
-    quotas: For every collection, either steps or the episodes of each.
+    constructors: Functions that return the environments.
+    targets: Number of steps, or of episodes per environment, of each
+      simulation.
+
+  Returns:
+    For each simulation, step and environment: observation, true successor and
+    whether the episode ended.
   """
-  collections: list[Any] = []
+  simulations: list[Any] = []
   envs = [constructor() for constructor in constructors]
   episode = [0] * len(envs)
   observs = [_reset(env, index, 0) for index, env in enumerate(envs)]
-  for quota in quotas:
+  for target in targets:
     rows: list[Any] = []
-    left = None if isinstance(quota, int) else list(quota)
-    while len(rows) < quota if left is None else any(left):
+    left = None if isinstance(target, int) else list(target)
+    while len(rows) < target if left is None else any(left):
       row = []
       for index, env in enumerate(envs):
         observ = next_observ = observs[index]
@@ -95,8 +101,8 @@ def _by_hand(constructors, quotas):
             left[index] -= 1
         row.append((observ, next_observ, end))
       rows.append(row)
-    collections.append(rows)
-  return collections
+    simulations.append(rows)
+  return simulations
 
 
 def _reset(env, index, episode):
@@ -116,108 +122,108 @@ def _assert_same_bits(transitions, rows):
         assert tensor.numpy().tobytes() == array.tobytes(), (time, index)
 
 
-def _collector(batch):
-  """Return the function that collects from a carry."""
+def _simulator(batch):
+  """Return a function that simulates from a carry until a target."""
   env = in_graph_batch_env.InGraphBatchEnv(batch)
   @functools.partial(tf.function, autograph=False)
-  def collect(carry, quota):
-    steps = quota if isinstance(quota, int) else 40
-    quota = None if isinstance(quota, int) else tf.constant(quota, tf.int32)
-    return simulate.simulate(env, _Idle(), carry, steps, True, quota)
-  return collect
+  def run(carry, target):
+    if isinstance(target, int):
+      return simulate.simulate(env, _Actor(), carry, target, True)
+    return simulate.simulate_episodes(
+        env, _Actor(), carry, 40, True, tf.constant(target, tf.int32))[0]
+  return run
 
 
-def _assert_collects(constructors, quotas, eager):
-  """Compare collections in a row with stepping by hand."""
-  expected = _by_hand(constructors, quotas)
+def _assert_successors(constructors, targets, eager):
+  """Compare simulations in a row with separate environments."""
+  expected = _step_alone(constructors, targets)
   with batch_env.BatchEnv(constructors, seed=_SEED) as batch, \
       modes.functions_run_eagerly(eager):
-    collect = _collector(batch)
+    run = _simulator(batch)
     carry = simulate.initial_carry(batch.reset())
-    for quota, rows in zip(quotas, expected, strict=True):
-      collected = collect(carry, quota)
-      carry = collected.carry
-      _assert_same_bits(collected.transitions, rows)
-      # Each of them is taken once.
-      assert batch.final_observ == []
+    for target, rows in zip(targets, expected, strict=True):
+      simulation = run(carry, target)
+      carry = simulation.carry
+      _assert_same_bits(simulation.transitions, rows)
+      assert batch.take_final_observ() == []  # All of them were taken.
 
 
 @pytest.mark.parametrize("name", _SPACES)
-def test_resets_and_successors_differ(name):
-  # Else nothing here would notice one taken for the other.
-  rows, = _by_hand(_constructors(name, "some together"), [12])
-  seen = {np.array(value).tobytes() for row in rows for *policy_and_value, _ in row
-          for value in policy_and_value}
-  # First ones, successors, and resets; those of the last step are not seen.
+def test_observations_of_the_references_are_distinct(name):
+  # Otherwise, a reset could be mistaken for a successor.
+  rows, = _step_alone(_constructors(name, "mixed"), [12])
+  distinct = {np.array(value).tobytes()
+              for row in rows for *observs, _ in row for value in observs}
+  # First observations, successors, and resets before the last step.
   resets = sum(end for row in rows[:-1] for *_, end in row)
-  assert len(seen) == 4 + 4 * 12 + resets and resets > 5
+  assert len(distinct) == 4 + 4 * 12 + resets and resets > 5
 
 
 @_lengths
 @_spaces
-def test_one_collection(space, lengths):
-  _assert_collects(_constructors(space, lengths), [12], eager=True)
+def test_successors_of_one_simulation(space, lengths):
+  _assert_successors(_constructors(space, lengths), [12], eager=True)
 
 
 @pytest.mark.parametrize("space, lengths", [
-    *((space, "some together") for space in _SPACES),
+    *((space, "mixed") for space in _SPACES),
     *(pytest.param("vector", lengths, marks=pytest.mark.slow)
-      for lengths in _LENGTHS if lengths != "some together")])
-def test_collections_in_a_row(space, lengths):
-  # Some of them end in the middle of episodes, some hold no end at all.
-  _assert_collects(
+      for lengths in _LENGTHS if lengths != "mixed")])
+def test_successors_of_simulations_in_a_row(space, lengths):
+  # Some simulations end inside of episodes, some hold no end of an episode.
+  _assert_successors(
       _constructors(space, lengths), [5, 1, 1, 1, 8, 2], eager=False)
 
 
-@pytest.mark.parametrize("lengths", ["apart", "together"])
+@pytest.mark.parametrize("lengths", ["different", "equal"])
 @pytest.mark.parametrize("space, eager", [
     *((space, True) for space in _SPACES), ("vector", False),
     *(pytest.param(space, False, marks=pytest.mark.slow)
       for space in _SPACES if space != "vector")])
-def test_quotas_in_a_row(space, lengths, eager):
-  _assert_collects(_constructors(space, lengths), [
+def test_successors_of_fixed_numbers_of_episodes(space, lengths, eager):
+  _assert_successors(_constructors(space, lengths), [
       (1, 1, 1), (3, 1, 0), (0, 2, 1), (2, 2, 2)], eager)
 
 
 @_both_modes
-@pytest.mark.parametrize("quota", [5, (2, 1)], ids=["steps", "episodes"])
-def test_observations_without_numbers(quota, eager):
-  nothing = gymnasium.spaces.Box(-_INF, _INF, (0,), np.float32)
-  _assert_collects([functools.partial(_Telling, nothing, length)
-                    for length in (2, 3)], [quota] * 2, eager)
+@pytest.mark.parametrize("target", [5, (2, 1)], ids=["steps", "episodes"])
+def test_empty_observations_have_successors(target, eager):
+  empty = gymnasium.spaces.Box(-_INF, _INF, (0,), np.float32)
+  _assert_successors([functools.partial(_SeedAndStep, empty, length)
+                      for length in (2, 3)], [target] * 2, eager)
 
 
-@pytest.mark.parametrize("quota", [4, (2, 1, 3)], ids=["steps", "episodes"])
+@pytest.mark.parametrize("target", [4, (2, 1, 3)], ids=["steps", "episodes"])
 @pytest.mark.parametrize("space", ["vector", "image", "choice"])
-def test_collections_in_one_graph(space, quota):
-  constructors = _constructors(space, "apart")
-  expected = _by_hand(constructors, [quota] * 3)
+def test_successors_of_several_simulations_in_one_graph(space, target):
+  constructors = _constructors(space, "different")
+  expected = _step_alone(constructors, [target] * 3)
   with batch_env.BatchEnv(constructors, seed=_SEED) as batch:
-    collect = _collector(batch)
+    run = _simulator(batch)
     @tf.function
-    def collect_all(carry):
+    def run_all(carry):
       transitions = []
       for _ in range(3):
-        collected = collect(carry, quota)
-        carry = collected.carry
-        transitions.append(collected.transitions)
+        simulation = run(carry, target)
+        carry = simulation.carry
+        transitions.append(simulation.transitions)
       return transitions
     carry = simulate.initial_carry(batch.reset())
-    for transitions, rows in zip(collect_all(carry), expected, strict=True):
+    for transitions, rows in zip(run_all(carry), expected, strict=True):
       _assert_same_bits(transitions, rows)
-    assert batch.final_observ == []
+    assert batch.take_final_observ() == []
 
 
-def test_they_are_taken_although_nobody_wants_them():
-  # An evaluation looks at scores alone; the next one begins with none.
-  constructors = _constructors("vector", "apart")
+def test_final_observations_are_taken_although_successors_are_unused():
+  # An evaluation uses the scores only.
+  constructors = _constructors("vector", "different")
   with batch_env.BatchEnv(constructors, seed=_SEED) as batch:
-    collect = _collector(batch)
+    run = _simulator(batch)
     @tf.function
     def play(carry):
-      return collect(carry, (2, 1, 1)).carry
+      return run(carry, (2, 1, 1)).carry
     carry = simulate.initial_carry(batch.reset())
     for _ in range(2):
       carry = play(carry)
-      assert batch.final_observ == []
-    assert len(batch.finished) == 8
+      assert batch.take_final_observ() == []
+    assert len(batch.take_finished()) == 8

@@ -1,5 +1,6 @@
-"""An episode whose environment fails is broken off, and the next one begins."""
+"""A failure of an environment ends its episode, and the next one begins."""
 
+import contextlib
 import functools
 import os
 import re
@@ -23,14 +24,14 @@ _hows = pytest.mark.parametrize("how", ["raise", "observ", "reward"])
 _ACTIONS = rollouts.draw_actions(toy.Uneven(7).action_space, _SIZE, _STEPS)
 
 
-def _by_hand(index):
-  """Play one environment in plain Python, without any that break.
+def _play_alone(index):
+  """Play one environment that does not fail, in plain Python.
 
   Returns:
-    Of each step, the fields of `batch_env.Step`; episodes that ended, and those
-    that broke off, each as seed, number of steps and score.
+    Fields of `batch_env.StepResult` for each step; finished episodes as seed,
+    length and score; failed episodes as seed and length.
   """
-  env, number, steps, ended, broken = toy.Uneven(7), 0, [], [], []
+  env, number, steps, finished, failed = toy.Uneven(7), 0, [], [], []
   convert = action_scaling.action_converter(env.action_space)
   def begin():
     seed = episodes.episode_seed(_SEED, index, number)
@@ -40,7 +41,7 @@ def _by_hand(index):
     length += 1
     after, reward, terminated, truncated, _ = env.step(convert(action[None])[0])
     if length == faulty_envs.Breaks.breaks_at(seed):
-      broken.append((seed, length))
+      failed.append((seed, length))
       number += 1
       seed, observ, length, score = begin()
       steps.append((observ, observ, 0.0, False, False, False))
@@ -48,24 +49,24 @@ def _by_hand(index):
     score += reward
     observ = after
     if terminated or truncated:
-      ended.append((seed, length, score))
+      finished.append((seed, length, score))
       number += 1
       seed, observ, length, score = begin()
     steps.append((observ, after, reward, terminated, truncated, True))
-  return steps, ended, broken
+  return steps, finished, failed
 
 
-def _tolerant(workers, how, groups=1):
-  incidents = failure_budget.FailureBudget(1000)
+def _tolerant(workers, how):
+  """Return a batch of environments that fail in some of their episodes."""
   return batch_env.BatchEnv(
-      [functools.partial(faulty_envs.Breaks, how)] * _SIZE, workers, _SEED, groups,
-      incidents)
+      [functools.partial(faulty_envs.Breaks, how)] * _SIZE, workers, _SEED,
+      failure_budget.FailureBudget(1000))
 
 
 @pytest.fixture(scope="module")
 def tolerant_pool():
   with pool_lib.WorkerPool(
-      2, incidents=failure_budget.FailureBudget(10_000)) as workers:
+      2, failure_budget=failure_budget.FailureBudget(10_000)) as workers:
     yield workers
 
 
@@ -75,45 +76,45 @@ def mode(request, tolerant_pool):
 
 
 @_hows
-@pytest.mark.parametrize("groups", [1, 2])
-def test_only_the_step_that_failed_is_missing(mode, how, groups):
-  hands = [_by_hand(index) for index in range(_SIZE)]
-  assert all(ended and broken for _, ended, broken in hands)
-  with _tolerant(mode, how, groups) as batch:
+def test_failed_steps_are_not_valid_and_all_others_are_unchanged(mode, how):
+  alone = [_play_alone(index) for index in range(_SIZE)]
+  assert all(finished and failed for _, finished, failed in alone)
+  with _tolerant(mode, how) as batch:
+    batch.failure_budget.drain()  # Other tests share the workers.
     batch.reset()
     rolled = rollouts.roll(batch, _ACTIONS)
-    for index, (steps, ended, _) in enumerate(hands):
-      for (step, _), by_hand in zip(rolled, steps, strict=True):
-        for field, expected in zip(step, by_hand, strict=True):
-          np.testing.assert_array_equal(
-              field[index], np.float32(expected), err_msg=str(index))
-      seeds = {seed for seed, *_ in ended}
-      finished = [episode for episode in batch.finished
-                  if episode.seed in seeds]
-      assert [(x.seed, x.length) for x in finished] == [x[:2] for x in ended]
-      np.testing.assert_allclose(
-          [x.score for x in finished], [x[2] for x in ended], rtol=1e-6)
-    told = [one for incident in batch.incidents.take()
-            for one in incident.broken]
-    for index, (_, _, broken) in enumerate(hands):
-      assert [(x.seed, len(x.action)) for x in told
-              if x.environment == index] == broken
-    assert len(batch.finished) == sum(len(ended) for _, ended, _ in hands)
+    failures = batch.failure_budget.drain()
+  finished = [episode for _, episodes_ in rolled for episode in episodes_]
+  assert len(finished) == sum(len(expected) for _, expected, _ in alone)
+  for index, (steps, expected, failed) in enumerate(alone):
+    for (step, _), expected_step in zip(rolled, steps, strict=True):
+      for field, value in zip(step, expected_step, strict=True):
+        np.testing.assert_array_equal(
+            field[index], np.float32(value), err_msg=str(index))
+    seeds = {seed for seed, *_ in expected}
+    own = [episode for episode in finished if episode.seed in seeds]
+    assert [(x.seed, x.length) for x in own] == [x[:2] for x in expected]
+    np.testing.assert_allclose(
+        [x.score for x in own], [x[2] for x in expected], rtol=1e-6)
+    assert [(x.seed, len(x.action)) for _, (x,) in failures
+            if x.environment == index] == failed
 
 
-def test_what_is_told_says_where_and_repeats_the_failure(mode):
+def test_failure_names_the_place_and_its_actions_repeat_it(mode):
   with _tolerant(mode, "raise") as batch:
     batch.reset()
     rollouts.roll(batch, _ACTIONS)
-    for text, (broken,) in batch.incidents.take():
+    failures = batch.failure_budget.drain()
+    assert failures
+    for text, (failed,) in failures:
       assert text.startswith(
-          f"Environment {broken.environment} ('Breaks', seed {broken.seed}, "
-          f"step {len(broken.action) - 1} of its episode) failed in step():")
+          f"Environment {failed.environment} ('Breaks', seed {failed.seed}, "
+          f"step {len(failed.action) - 1} of its episode) failed in step():")
       assert "ValueError: broken" in text and "faulty_envs.py" in text
       env = faulty_envs.Breaks()
-      env.reset(seed=broken.seed)
+      env.reset(seed=failed.seed)
       convert = action_scaling.action_converter(env.action_space)
-      *actions, last = convert(broken.action)
+      *actions, last = convert(failed.action)
       for action in actions:
         env.step(action)
       with pytest.raises(ValueError, match="broken"):
@@ -123,25 +124,25 @@ def test_what_is_told_says_where_and_repeats_the_failure(mode):
 @pytest.mark.parametrize("how, message", [
     ("observ", r"observation array\(\[nan\].*is not finite"),
     ("reward", "the reward .*inf.* is not finite")])
-def test_what_is_not_finite_is_told(mode, how, message):
+def test_failure_names_numbers_that_are_not_finite(mode, how, message):
   with _tolerant(mode, how) as batch:
     batch.reset()
     rollouts.roll(batch, _ACTIONS)
-    told = batch.incidents.take()
-    assert told
-    for text, (broken,) in told:
+    failures = batch.failure_budget.drain()
+    assert failures
+    for text, (failed,) in failures:
       assert re.search(message, text)
-      where, = re.findall(r"step (\d+) of its episode", text)
-      assert int(where) == len(broken.action) - 1
+      step, = re.findall(r"step (\d+) of its episode", text)
+      assert int(step) == len(failed.action) - 1
 
 
-def test_same_bits_although_workers_die_as_well():
-  with _tolerant(None, "raise", 2) as batch:
+def test_killed_workers_do_not_change_results_with_failed_episodes():
+  with _tolerant(None, "raise") as batch:
     first = batch.reset()
     steps = rollouts.roll(batch, _ACTIONS)
   with pool_lib.WorkerPool(
-      2, incidents=failure_budget.FailureBudget(1000)) as workers, \
-      _tolerant(workers, "raise", 2) as batch:
+      2, failure_budget=failure_budget.FailureBudget(1000)) as workers, \
+      _tolerant(workers, "raise") as batch:
     assert batch.reset().tobytes() == first.tobytes()
     rolled = []
     for number, action in enumerate(_ACTIONS):
@@ -151,63 +152,58 @@ def test_same_bits_although_workers_die_as_well():
     rollouts.assert_same_bits(rolled, steps)
 
 
-def test_a_snapshot_knows_nothing_of_what_broke(mode):
+def test_restored_batch_equals_uninterrupted_one_after_failures(mode):
   with _tolerant(mode, "raise") as batch:
     batch.reset()
     rollouts.roll(batch, _ACTIONS[:20])
-    assert batch.incidents.take()
+    assert batch.failure_budget.drain()
     before = batch.snapshot()
     after = rollouts.roll(batch, _ACTIONS[20:])
     batch.restore(before)
     rollouts.assert_same_bits(rollouts.roll(batch, _ACTIONS[20:]), after)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_too_many_are_an_error_that_says_what_failed(workers):
-  incidents = failure_budget.FailureBudget(3)
+@pytest.mark.parametrize("processes", [False, True])
+def test_failure_beyond_the_budget_is_an_error_with_its_episode(processes):
+  budget = failure_budget.FailureBudget(3)
   constructors = [toy.Counter, functools.partial(toy.Faulty, "raise")]
-  def play(pool):
-    with batch_env.BatchEnv(
-        constructors, pool, incidents=incidents) as batch:
-      batch.reset()
-      with pytest.raises(base.EnvironmentFailure) as caught:
-        for _ in range(20):
-          batch.step(np.zeros((2, 1)))
-      assert "ValueError: faulty step" in str(caught.value)
-      told = batch.incidents.take()
-      fatal = batch.incidents.fatal
-      assert fatal.text == str(caught.value)
-      for (broken,) in [x.broken for x in (*told, fatal)]:
-        assert broken.environment == 1
-        # Each of its episodes lasts a step, and fails at the next.
-        assert len(broken.action) == 2
-      assert len(told) == 3
-      batch.reset()
-  if workers:
-    with pool_lib.WorkerPool(workers, incidents=incidents) as pool:
-      play(pool)
-  else:
-    play(None)
+  with contextlib.ExitStack() as stack:
+    workers = stack.enter_context(pool_lib.WorkerPool(
+        2, failure_budget=budget)) if processes else None
+    batch = stack.enter_context(batch_env.BatchEnv(
+        constructors, workers, failure_budget=budget))
+    batch.reset()
+    with pytest.raises(base.EnvironmentFailure) as caught:
+      for _ in range(20):
+        batch.step(np.zeros((2, 1)))
+    assert "ValueError: faulty step" in str(caught.value)
+    failures = batch.failure_budget.drain()
+    assert len(failures) == 3
+    fatal = batch.failure_budget.fatal
+    assert fatal.text == str(caught.value)
+    for _, (failed,) in (*failures, fatal):
+      # Each episode completes one step and fails in the next one.
+      assert (failed.environment, len(failed.action)) == (1, 2)
+    batch.reset()
 
 
-def _first_seed(begins):
-  """A run seed with which the first episodes of all environments begin."""
-  return next(seed for seed in range(1000) if all(
-      begins(episodes.episode_seed(seed, index, 0)) for index in range(_SIZE)))
+def _run_seed_without_failed_first_resets():
+  return next(seed for seed in range(1000) if not any(
+      faulty_envs.Refuses.refuses(episodes.episode_seed(seed, index, 0))
+      for index in range(_SIZE)))
 
 
 @pytest.mark.parametrize("how", ["raise", "observ"])
-@pytest.mark.parametrize("groups", [1, 2])
-def test_episodes_that_do_not_begin_are_left_out(mode, how, groups):
-  run_seed = _first_seed(lambda seed: not faulty_envs.Refuses.refuses(seed))
+def test_episodes_whose_reset_fails_are_skipped(mode, how):
+  run_seed = _run_seed_without_failed_first_resets()
   with batch_env.BatchEnv(
-      [functools.partial(faulty_envs.Refuses, how)] * _SIZE, mode, run_seed, groups,
+      [functools.partial(faulty_envs.Refuses, how)] * _SIZE, mode, run_seed,
       failure_budget.FailureBudget(1000)) as batch:
-    batch.incidents.take()  # Of tests with the same workers.
+    batch.failure_budget.drain()  # Other tests share the workers.
     batch.reset()
     steps = rollouts.roll(batch, _ACTIONS)
     assert all(step.valid.all() for step, _ in steps)
-    told = batch.incidents.take()
+    failures = batch.failure_budget.drain()
     running = batch.snapshot()
     after = rollouts.roll(batch, _ACTIONS)
     batch.restore(running)
@@ -218,74 +214,66 @@ def test_episodes_that_do_not_begin_are_left_out(mode, how, groups):
     assert running.seed[index] == seeds[-1]
     refused = list(filter(faulty_envs.Refuses.refuses, seeds))
     assert refused and [
-        broken.seed for _, (broken,) in told if broken.environment == index
-        ] == refused
-    ended = [len(_lengths(seed)) for seed in seeds[:-1] if seed not in refused]
-    assert sum(ended) + running.length[index] == _STEPS
-  for text, (broken,) in told:
-    assert broken.action.shape == (0, 1)
-    assert re.search("failed in reset|no beginning|not finite", text)
+        failed.seed for _, (failed,) in failures
+        if failed.environment == index] == refused
+    lengths = [toy.Uneven.lasts(seed, 7)
+               for seed in seeds[:-1] if seed not in refused]
+    assert sum(lengths) + running.length[index] == _STEPS
+  for text, (failed,) in failures:
+    assert failed.action.shape == (0, 1)
+    assert "failed in reset" in text
+    assert ("broken reset" if how == "raise" else "not finite") in text
 
 
-def _lengths(seed):
-  """As many items as the episode with this seed has steps."""
-  env = toy.Uneven(7)
-  env.reset(seed=seed)
-  for number in range(100):
-    _, _, terminated, truncated, _ = env.step(np.zeros(1))
-    if terminated or truncated:
-      return range(number + 1)
-
-
-def test_an_environment_that_never_begins_is_an_error(mode):
+def test_environment_whose_resets_always_fail_is_an_error(mode):
   with batch_env.BatchEnv(
-      [toy.Counter, functools.partial(faulty_envs.Never)], mode,
-      incidents=failure_budget.FailureBudget(1000)) as batch:
+      [toy.Counter, faulty_envs.Never], mode,
+      failure_budget=failure_budget.FailureBudget(1000)) as batch:
     batch.reset()
-    with pytest.raises(ValueError, match="never again"):
+    with pytest.raises(ValueError, match="broken forever"):
       for _ in range(10):
         batch.step(np.zeros((2, 1)))
-    _, (broken,) = batch.incidents.fatal
-    assert (broken.environment, len(broken.action)) == (1, 0)
+    _, (failed,) = batch.failure_budget.fatal
+    assert (failed.environment, len(failed.action)) == (1, 0)
 
 
 @_hows
 @pytest.mark.parametrize("processes", [False, True])
-def test_what_is_not_tolerated_leaves_its_episode(how, processes, pool):
+def test_failure_without_a_budget_is_an_error_with_its_episode(
+    how, processes, pool):
   with batch_env.BatchEnv(
-      [functools.partial(faulty_envs.Breaks, how)] * _SIZE, pool if processes else None,
-      _SEED) as batch:
+      [functools.partial(faulty_envs.Breaks, how)] * _SIZE,
+      pool if processes else None, _SEED) as batch:
     batch.reset()
     with pytest.raises(ValueError) as caught:
       rollouts.roll(batch, _ACTIONS)
-    text, (broken,) = batch.incidents.fatal
+    text, (failed,) = batch.failure_budget.fatal
     assert text == str(caught.value.__cause__)
-  failing = [index for index in range(_SIZE) if _by_hand(index)[2]]
-  first = {index: next(step for step, row in enumerate(_by_hand(index)[0])
-                       if not row[-1]) for index in failing}
-  assert first[broken.environment] == min(first.values())
-  assert (broken.seed, len(broken.action)) == _by_hand(
-      broken.environment)[2][0]
+  alone = [_play_alone(index) for index in range(_SIZE)]
+  first_failure = [next(number for number, (*_, valid) in enumerate(steps)
+                        if not valid) for steps, _, _ in alone]
+  assert first_failure[failed.environment] == min(first_failure)
+  assert (failed.seed, len(failed.action)) == alone[failed.environment][2][0]
 
 
 @pytest.mark.parametrize("fault", ["reset", "constructor"])
-def test_what_fails_before_an_episode_is_an_error(fault, mode):
+def test_failure_before_the_first_episode_is_an_error(fault, mode):
   with pytest.raises(ValueError, match=f"faulty {fault}") as caught:
     with batch_env.BatchEnv(
         [functools.partial(toy.Faulty, fault)], mode,
-        incidents=failure_budget.FailureBudget(9)) as batch:
+        failure_budget=failure_budget.FailureBudget(9)) as batch:
       batch.reset([11])
   if fault == "reset":
-    text, (broken,) = batch.incidents.fatal
+    text, (failed,) = batch.failure_budget.fatal
     assert text == str(caught.value.__cause__)
-    assert (broken.environment, broken.seed) == (0, 11)
-    assert broken.action.shape == (0, 1)
+    assert (failed.environment, failed.seed) == (0, 11)
+    assert failed.action.shape == (0, 1)
 
 
-def test_exits_are_errors():
+def test_system_exit_is_an_error_despite_the_budget():
   with batch_env.BatchEnv(
       [functools.partial(toy.Faulty, "exit")],
-      incidents=failure_budget.FailureBudget(9)) as batch:
+      failure_budget=failure_budget.FailureBudget(9)) as batch:
     batch.reset()
     batch.step(np.zeros((1, 1)))
     with pytest.raises(base.EnvironmentFailure, match="SystemExit"):

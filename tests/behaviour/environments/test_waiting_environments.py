@@ -1,4 +1,4 @@
-"""Environments that wait are left alone, and nothing of their story changes."""
+"""Inactive environments wait, and their episodes do not change."""
 
 import functools
 
@@ -18,7 +18,7 @@ def _uneven(most=4):
 
 
 def _step(batch, active=None):
-  """Step with actions of zero; `active` as ones and zeros."""
+  """Step with actions of zero; `active` holds zeros and ones."""
   active = None if active is None else np.array(active, bool)
   return batch.step(np.zeros((len(batch), 1)), active)
 
@@ -28,7 +28,7 @@ def _begin(env, index, episode):
 
 
 @pytest.mark.parametrize("name", rollouts.BATCHES)
-def test_each_environment_plays_as_if_it_were_alone(name):
+def test_results_with_pauses_equal_those_of_separate_environments(name):
   constructors = rollouts.BATCHES[name]
   with batch_env.BatchEnv(constructors, seed=2) as batch:
     first = batch.reset()
@@ -58,31 +58,34 @@ def test_each_environment_plays_as_if_it_were_alone(name):
     assert running.episode[index] == episode
 
 
-@pytest.mark.parametrize("name", ["toy", "uneven", "cartpole", "hopper"])
-def test_any_number_of_processes_equals_serial(name, pools):
+@pytest.mark.parametrize("name", [
+    "toy", "uneven", "cartpole",
+    pytest.param("hopper", marks=pytest.mark.slow)])
+def test_any_number_of_processes_equals_serial_with_pauses(name, pools):
   def play(workers):
     with batch_env.BatchEnv(rollouts.BATCHES[name], workers) as batch:
       batch.reset()
       actions = rollouts.draw_actions(batch.action_space, 5, 60)
       return rollouts.roll_with_pauses(batch, actions)
   serial = play(None)
-  assert any(ended for _, ended in serial), "No episode ended."
+  assert any(finished for _, finished in serial), "No episode ended."
   for workers in pools:
     rollouts.assert_same_bits(serial, play(workers))
 
 
-def test_who_waits_is_not_stepped(mode):
+def test_waiting_environments_are_not_stepped(mode):
   with batch_env.BatchEnv([_uneven()] * 5, mode) as batch:
     batch.reset()
     steps = rollouts.roll_with_pauses(batch, np.zeros((40, 5, 1)))
     taken = np.sum([step.valid for step, _ in steps], 0)
     assert batch.get("taken") == taken.tolist()
     assert 5 < min(taken) and max(taken) < 40
-    assert len(batch.finished) == batch.snapshot().episode.sum()
+    finished = sum(len(episodes_) for _, episodes_ in steps)
+    assert finished == batch.snapshot().episode.sum()
 
 
-def test_rows_of_those_who_wait(mode):
-  # Episodes of one and two steps; the first one ends at once, and waits.
+def test_rows_of_waiting_environments_keep_the_observation(mode):
+  # Environment 0 ends its episode in the first step and waits.
   constructors = [functools.partial(toy.Counter, length) for length in (1, 2)]
   with batch_env.BatchEnv(constructors, mode) as batch:
     batch.reset()
@@ -95,12 +98,11 @@ def test_rows_of_those_who_wait(mode):
     assert step.terminated.tolist() == [False, True]
     assert step.truncated.tolist() == [False, False]
     assert step.valid.tolist() == [False, True]
-    assert [episode.score for episode in batch.finished] == [1, 3]
-    # By default, nobody waits.
+    assert [episode.score for episode in batch.take_finished()] == [1, 3]
     assert _step(batch).valid.tolist() == [True, True]
 
 
-def test_truncation_is_not_told_again(mode):
+def test_truncation_is_reported_once(mode):
   constructors = [functools.partial(toy.Counter, 1, True)] * 2
   with batch_env.BatchEnv(constructors, mode) as batch:
     batch.reset()
@@ -108,32 +110,32 @@ def test_truncation_is_not_told_again(mode):
     assert _step(batch, [1, 0]).truncated.tolist() == [True, False]
 
 
-def test_all_may_wait(mode):
+def test_all_environments_may_wait(mode):
   with batch_env.BatchEnv([_uneven()] * 2, mode) as batch:
     first = batch.reset()
     step = _step(batch, [0, 0])
     assert step.observ.tobytes() == first.tobytes()
-    assert not step.valid.any() and not batch.finished
+    assert not step.valid.any() and not batch.take_finished()
     assert batch.get("taken") == [0, 0]
     assert len(batch.snapshot().actions) == 0
 
 
-def test_nobody_waits_in_the_middle_of_an_episode(mode):
+def test_waiting_inside_of_an_episode_is_refused(mode):
   with batch_env.BatchEnv([functools.partial(toy.Counter, 3)] * 2,
                           mode) as batch:
     batch.reset()
     _step(batch, [1, 0])
     for active in ([0, 1], [0, 0]):
-      with pytest.raises(ValueError, match="can't wait in the middle"):
+      with pytest.raises(ValueError, match="cannot wait inside"):
         _step(batch, active)
-    # Nothing has happened, and it can go on; after a replay likewise.
+    # The refused steps have changed nothing, also after a replay.
     batch.restore(batch.snapshot())
-    with pytest.raises(ValueError, match="can't wait in the middle"):
+    with pytest.raises(ValueError, match="cannot wait inside"):
       _step(batch, [0, 1])
     assert _step(batch).next_observ[:, 1].tolist() == [2, 1]
 
 
-def test_error_names_who_was_stepped(mode):
+def test_error_names_the_active_environment_that_failed(mode):
   constructors = [toy.Counter, toy.Counter,
                   functools.partial(toy.Faulty, "raise"), toy.Counter]
   with batch_env.BatchEnv(constructors, mode) as batch:
@@ -144,7 +146,7 @@ def test_error_names_who_was_stepped(mode):
   assert "Environment 2 ('Faulty'" in str(caught.value.__cause__)
 
 
-def test_what_is_not_finite_is_blamed_on_who_was_stepped(mode):
+def test_error_names_the_active_environment_with_numbers_not_finite(mode):
   constructors = [toy.Counter, toy.Counter,
                   functools.partial(faulty_envs.Infinite, "reward", np.nan)]
   with batch_env.BatchEnv(constructors, mode) as batch:
@@ -155,12 +157,12 @@ def test_what_is_not_finite_is_blamed_on_who_was_stepped(mode):
 
 
 @pytest.mark.parametrize("name", ["toy", "uneven", "hopper", "frozen_lake"])
-def test_pauses_can_be_snapshots(name, mode):
+def test_restored_batch_equals_uninterrupted_one_with_pauses(name, mode):
   constructors = rollouts.BATCHES[name]
   with batch_env.BatchEnv(constructors, mode, seed=2) as batch:
     batch.reset()
     actions = rollouts.draw_actions(batch.action_space, 5, 40)
-    rollouts.roll_with_pauses(batch, actions, chance=0.9)
+    rollouts.roll_with_pauses(batch, actions, probability=0.9)
     running = episodes.EpisodeState.from_arrays(batch.snapshot().arrays())
     lengths = [len(running.episode_actions(index)) for index in range(5)]
     assert 0 in lengths and max(lengths) > 0
@@ -171,7 +173,7 @@ def test_pauses_can_be_snapshots(name, mode):
 
 
 @pytest.mark.parametrize("name", ["uneven", "frozen_lake", "cartpole"])
-def test_the_end_of_all_episodes_can_be_a_snapshot(name, mode):
+def test_snapshot_between_episodes_can_be_restored(name, mode):
   with batch_env.BatchEnv(rollouts.BATCHES[name], mode, seed=2) as batch:
     batch.reset()
     active = np.ones(5, bool)
@@ -182,7 +184,6 @@ def test_the_end_of_all_episodes_can_be_a_snapshot(name, mode):
       if not active.any():
         break
     snapshot = batch.snapshot()
-    # No actions are running at all.
     assert snapshot.episode.tolist() == [1] * 5 and not len(snapshot.actions)
     running = episodes.EpisodeState.from_arrays(snapshot.arrays())
     uninterrupted = rollouts.roll_with_pauses(batch, actions[:30])
@@ -195,18 +196,18 @@ def test_the_end_of_all_episodes_can_be_a_snapshot(name, mode):
         uninterrupted, rollouts.roll_with_pauses(batch, actions[:30]))
 
 
-def test_what_was_played_while_others_wait_is_forgotten():
-  # The first one waits all the time; the second one plays on and on.
+def test_log_drops_finished_episodes_while_other_environments_wait():
+  # Environment 0 waits; environment 1 plays one episode after the other.
   constructors = [functools.partial(toy.Counter, length) for length in (3, 7)]
   with batch_env.BatchEnv(constructors) as batch:
     batch.reset()
-    kept = []
+    lengths = []
     for _ in range(70):
       _step(batch, [0, 1])
-      kept.append(len(batch.snapshot().actions))
-    assert kept == [1, 2, 3, 4, 5, 6, 0] * 10
+      lengths.append(len(batch.snapshot().actions))
+    assert lengths == [1, 2, 3, 4, 5, 6, 0] * 10
     assert batch.snapshot().episode.tolist() == [0, 10]
-    # Then it is their turn to wait.
+    # Now environment 1 waits.
     for length in (1, 2, 0):
       _step(batch, [1, 0])
       assert len(batch.snapshot().actions) == length

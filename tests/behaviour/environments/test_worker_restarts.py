@@ -1,4 +1,4 @@
-"""Workers that die or hang are replaced, and nothing else changes."""
+"""A pool replaces workers that die or hang; results do not change."""
 
 import contextlib
 import functools
@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
-from agents.environments import group as group_lib
 from agents.environments.data import failure_budget
+from agents.environments.data import replay_source
 from agents.environments.workers import pool
 from agents.environments.workers import process
 from tests import toy
@@ -23,83 +23,87 @@ from tests.environments import rollouts
 from tests.environments import scripts
 
 pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="Looks into /proc.")
+    sys.platform != "linux", reason="The tests read /proc.")
 
 
-def _workers(amount):
-  return pool.WorkerPool(amount, incidents=failure_budget.FailureBudget(100))
+def _workers(num_workers, limit=100, timeout=0.0):
+  return pool.WorkerPool(
+      num_workers, failure_budget=failure_budget.FailureBudget(limit),
+      timeout=timeout)
 
 
 def _kill(workers, number):
   os.kill(workers.pids[number], signal.SIGKILL)
 
 
-def _roll_and_kill(batch, workers, actions, at):
-  """Play while workers are killed: numbers by the step before which they are.
+def _roll_and_kill(batch, workers, actions, kills):
+  """Take the actions; kill workers before some steps.
+
+  Args:
+    batch: The environments.
+    workers: Their workers.
+    actions: Actions of all steps.
+    kills: Numbers of workers by the number of the step.
   """
   steps = []
   for number, action in enumerate(actions):
-    for worker in at.get(number, ()):
+    for worker in kills.get(number, ()):
       _kill(workers, worker)
     steps += rollouts.roll(batch, [action])
   return steps
 
 
-@pytest.mark.parametrize("groups", [
-    pytest.param(1, marks=pytest.mark.slow), 2])
 @pytest.mark.parametrize("name", [
     "toy", *(pytest.param(name, marks=pytest.mark.slow) for name in (
         "hopper", "cheetah", "uneven", "frozen_lake", "wrapped"))])
-def test_same_bits_whenever_workers_die(name, groups):
+def test_killed_worker_is_replaced_with_the_same_bits(name):
   constructors = rollouts.BATCHES[name][:4]
-  first, steps = rollouts.play(constructors, None, seed=3, groups=groups)
+  first, steps = rollouts.play(constructors, None, seed=3)
   with _workers(2) as workers:
-    with batch_env.BatchEnv(constructors, workers, 3, groups) as batch:
+    with batch_env.BatchEnv(constructors, workers, 3) as batch:
       _kill(workers, 1)
       assert batch.reset().tobytes() == first.tobytes()
       actions = rollouts.draw_actions(batch.action_space, 4, 60)
       rollouts.assert_same_bits(_roll_and_kill(
           batch, workers, actions, {0: [0], 7: [1], 20: [0, 1], 59: [1]}),
                                 steps)
-      told = batch.incidents.take()
-      assert len(told) == 6
-      assert all("SIGKILL" in incident.text for incident in told)
-      assert not batch.incidents.take()
+      failures = batch.failure_budget.drain()
+      assert len(failures) == 6
+      assert all("SIGKILL" in failure.text for failure in failures)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("groups", [1, 2])
-def test_same_bits_although_a_worker_dies_in_the_middle_of_steps(groups):
+def test_worker_killed_within_a_step_is_replaced_with_the_same_bits():
   constructors = [rollouts.make_env("Humanoid-v5")] * 8
-  _, steps = rollouts.play(constructors, None, steps=150, groups=groups)
+  _, steps = rollouts.play(constructors, None, num_steps=150)
   with _workers(2) as workers, \
-      batch_env.BatchEnv(constructors, workers, 0, groups) as batch:
+      batch_env.BatchEnv(constructors, workers) as batch:
     batch.reset()
     actions = rollouts.draw_actions(batch.action_space, 8, 150)
     done = threading.Event()
-    def kill_now_and_then():
+    def kill_repeatedly():
       number = 0
       while not done.wait(0.15 + 0.0137 * number):
         with contextlib.suppress(ProcessLookupError):
           _kill(workers, number % 2)
         number += 1
-    thread = threading.Thread(target=kill_now_and_then)
+    thread = threading.Thread(target=kill_repeatedly)
     thread.start()
     try:
-      rolled, told = [], []
+      rolled, failures = [], []
       for action in actions:
         rolled += rollouts.roll(batch, [action])
-        told += workers.incidents.take()
-        if len(told) > 4:
+        failures += workers.failure_budget.drain()
+        if len(failures) > 4:
           done.set()
     finally:
       done.set()
       thread.join()
     rollouts.assert_same_bits(rolled, steps)
-    assert told
+    assert failures
 
 
-def test_same_bits_of_environments_that_wait():
+def test_killed_worker_with_waiting_environments_is_replaced():
   constructors = [rollouts.make_env(
       "tests.toy:Uneven", kwargs={"most": 4})] * 5
   actions = np.zeros((30, 5, 1), np.float32)
@@ -109,16 +113,16 @@ def test_same_bits_of_environments_that_wait():
   with _workers(2) as workers, \
       batch_env.BatchEnv(constructors, workers) as batch:
     batch.reset()
-    killed = iter(range(1000))
+    numbers = iter(range(1000))
     step = batch.step
     def step_and_kill(*args):
-      if next(killed) % 7 == 3:
+      if next(numbers) % 7 == 3:
         _kill(workers, 0)
       return step(*args)
     batch.step = step_and_kill
     rollouts.assert_same_bits(
         rollouts.roll_with_pauses(batch, actions), steps)
-    assert len(workers.incidents.take()) == 4
+    assert len(workers.failure_budget.drain()) == 4
 
 
 @pytest.mark.parametrize("use", [
@@ -127,7 +131,7 @@ def test_same_bits_of_environments_that_wait():
     pytest.param(lambda batch, _: batch.get("observation_space"), id="get",
                  marks=pytest.mark.slow),
     pytest.param(lambda batch, before: batch.restore(before), id="restore")])
-def test_any_other_request_survives_a_death(use):
+def test_other_requests_are_repeated_after_a_death(use):
   constructors = [rollouts.make_env("Hopper-v5")] * 3
   results = []
   for kill in (False, True):
@@ -141,19 +145,19 @@ def test_any_other_request_survives_a_death(use):
       if kill:
         _kill(workers, 0)
       answer = use(batch, before)
-      assert len(workers.incidents.take()) == kill
+      assert len(workers.failure_budget.drain()) == kill
       results.append((answer, rollouts.roll(batch, actions[10:])))
   (answer, steps), (other_answer, other_steps) = results
   assert answer == other_answer
   rollouts.assert_same_bits(steps, other_steps)
 
 
-def test_all_batches_of_a_worker_are_rebuilt_and_new_ones_can_follow():
+def test_replaced_worker_rebuilds_all_its_open_batches():
   def play(kill):
     with _workers(2) as workers:
       one = batch_env.BatchEnv([toy.Counter] * 3, workers)
       other = batch_env.BatchEnv(
-          [rollouts.make_env("Hopper-v5")] * 3, workers, groups=3)
+          rollouts.BATCHES["uneven"][:3], workers)
       closed = batch_env.BatchEnv([toy.Counter], workers)
       closed.close()
       batches, observ = [one, other], []
@@ -170,62 +174,58 @@ def test_all_batches_of_a_worker_are_rebuilt_and_new_ones_can_follow():
       new = batch_env.BatchEnv([toy.Counter] * 2, workers)
       observ.append(new.reset())
       if kill:
-        assert len(workers.incidents.take()) == 2
+        assert len(workers.failure_budget.drain()) == 2
       return [array.tobytes() for array in observ]
   assert play(kill=False) == play(kill=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault, told", [
+@pytest.mark.parametrize("fault, message", [
     ("hang", "no answer for 1 seconds.*It was here:.*faulty_envs.py.*in step"),
     ("stop", "no answer for 1 seconds"),
     ("crash", "SIGSEGV.*native code.*It was here:.*faulty_envs.py.*in step")])
-def test_a_fault_that_does_not_come_again_changes_nothing(
-    fault, told, tmp_path):
-  path = str(tmp_path / "fault")
+def test_fault_that_happens_once_does_not_change_results(
+    fault, message, tmp_path):
+  once = functools.partial(faulty_envs.Once, str(tmp_path / "fault"), fault)
   _, steps = rollouts.play([toy.Counter] * 3, None, 8)
-  with pool.WorkerPool(
-      2, incidents=failure_budget.FailureBudget(1), timeout=1.0) as workers:
+  with _workers(2, limit=1, timeout=1.0) as workers:
     pids = workers.pids
-    _, faulty = rollouts.play(
-        [toy.Counter, functools.partial(faulty_envs.Once, path, fault), toy.Counter],
-        workers, 8)
+    _, faulty = rollouts.play([toy.Counter, once, toy.Counter], workers, 8)
     rollouts.assert_same_bits(faulty, steps)
-    reason, = (text.replace("\n", " ") for text, _ in workers.incidents.take())
+    reason, = (text.replace("\n", " ")
+               for text, _ in workers.failure_budget.drain())
     assert reason.startswith("Worker ")
-    assert re.search(told, reason)
+    assert re.search(message, reason)
     assert len(set(pids) & set(workers.pids)) == 1
   assert not scripts.wait_for_ends(pids, 5)
 
 
 @pytest.mark.slow
-def test_same_bits_although_a_worker_is_stopped_within_an_answer(
-    tmp_path, monkeypatch):
+def test_worker_stopped_within_an_answer_is_replaced(tmp_path, monkeypatch):
   monkeypatch.setattr(pool, "_SECONDS_TO_OPEN", 5.0)
   _, steps = rollouts.play([lambda: toy.Counter(2)] * 2, None, 8)
-  with pool.WorkerPool(
-      1, incidents=failure_budget.FailureBudget(1), timeout=1.0) as workers:
+  with _workers(1, limit=1, timeout=1.0) as workers:
     _, faulty = rollouts.play([functools.partial(
-        faulty_envs.StopsWithinAnswer, str(tmp_path / "fault"))] * 2, workers, 8)
+        faulty_envs.StopsWithinAnswer, str(tmp_path / "fault"))] * 2,
+                              workers, 8)
     rollouts.assert_same_bits(faulty, steps)
-    (reason, _), = workers.incidents.take()
+    (reason, _), = workers.failure_budget.drain()
     assert "no answer for 5 seconds" in reason
 
 
 @pytest.mark.slow
-def test_a_worker_that_does_not_read_what_it_is_asked_is_replaced(monkeypatch):
+def test_worker_that_does_not_read_a_request_is_replaced(monkeypatch):
   monkeypatch.setattr(pool, "_SECONDS_TO_OPEN", 5.0)
-  with pool.WorkerPool(
-      1, incidents=failure_budget.FailureBudget(1), timeout=1.0) as workers, \
+  with _workers(1, limit=1, timeout=1.0) as workers, \
       batch_env.BatchEnv([toy.Counter], workers) as batch:
     os.kill(workers.pids[0], signal.SIGSTOP)
     assert batch.call("add", np.ones(10**6), 1)[0].sum() == 2e6
-    (reason, _), = workers.incidents.take()
+    (reason, _), = workers.failure_budget.drain()
     assert "no answer for 5 seconds" in reason
 
 
 @pytest.mark.slow
-def test_a_worker_that_pauses_before_it_reads_is_waited_for():
+def test_worker_that_reads_a_request_late_is_not_replaced():
   with pool.WorkerPool(1, timeout=60.0) as workers, \
       batch_env.BatchEnv([toy.Counter], workers) as batch:
     os.kill(workers.pids[0], signal.SIGSTOP)
@@ -236,141 +236,112 @@ def test_a_worker_that_pauses_before_it_reads_is_waited_for():
 
 
 @pytest.mark.slow
-def test_a_worker_that_stops_while_it_replays_is_soon_noticed(
-    tmp_path):
-  with pool.WorkerPool(
-      1, incidents=failure_budget.FailureBudget(2), timeout=1.0) as workers, \
+def test_worker_that_stops_during_a_replay_is_replaced(tmp_path):
+  with _workers(1, limit=2, timeout=1.0) as workers, \
       batch_env.BatchEnv([functools.partial(
           faulty_envs.StopsReplay, str(tmp_path / "fault"))], workers) as batch:
     batch.reset()
     for _ in range(40):
       step = batch.step(np.zeros((1, 1)))
     assert step.next_observ[0, 1] == 40
-    first, second = (text for text, _ in workers.incidents.take())
+    first, second = (text for text, _ in workers.failure_budget.drain())
     assert "SIGKILL" in first and "no answer for 1 seconds" in second
 
 
-def test_what_environments_have_started_ends_with_a_worker_that_is_killed(
-    tmp_path):
+def test_child_processes_of_environments_end_with_a_killed_worker(tmp_path):
   path = tmp_path / "pid"
-  with pool.WorkerPool(
-      1, incidents=failure_budget.FailureBudget(1), timeout=1.0) as workers, \
+  with _workers(1, limit=1, timeout=1.0) as workers, \
       batch_env.BatchEnv([functools.partial(
           faulty_envs.HangsWithServer, str(path))], workers) as batch:
     batch.reset()
     server = int(path.read_text())
     batch.step(np.zeros((1, 1)))
-    assert len(workers.incidents.take()) == 1
+    assert len(workers.failure_budget.drain()) == 1
     assert not scripts.wait_for_ends([server], 5)
 
 
-def test_a_signal_to_all_processes_of_a_run_is_the_trainers():
-  with pool.WorkerPool(2) as workers, \
-      batch_env.BatchEnv([toy.Counter] * 2, workers) as batch:
-    batch.reset()
-    for pid in workers.pids:
-      os.kill(pid, signal.SIGTERM)
-    assert batch.step(np.zeros((2, 1))).next_observ[:, 1].tolist() == [1, 1]
-
-
-def test_what_environments_have_started_can_be_terminated():
-  with pool.WorkerPool(1) as workers, \
-      batch_env.BatchEnv([faulty_envs.Terminates], workers) as batch:
-    for _ in range(20):
-      assert batch.call("codes") == [[-signal.SIGTERM] * 2]
-
-
-def test_a_fault_that_comes_again_is_an_error_in_the_end():
-  with pool.WorkerPool(
-      2, incidents=failure_budget.FailureBudget(3)) as workers:
+def test_repeated_fault_exceeds_the_budget():
+  with _workers(2, limit=3) as workers:
     batch = batch_env.BatchEnv(
         [toy.Counter, functools.partial(toy.Faulty, "kill")], workers)
     batch.reset()
     batch.step(np.zeros((2, 1)))
     with pytest.raises(process.WorkerDied, match="Worker 1.*SIGKILL"):
       batch.step(np.zeros((2, 1)))
-    told = workers.incidents.take()
-    assert len(told) == 3
-    for _, (broken,) in (*told, workers.incidents.fatal):
-      assert (broken.environment, len(broken.action)) == (1, 2)
-    with pytest.raises(RuntimeError, match="died or was given up"):
+    failures = workers.failure_budget.drain()
+    assert len(failures) == 3
+    for _, (failed,) in (*failures, workers.failure_budget.fatal):
+      assert (failed.environment, len(failed.action)) == (1, 2)
+    with pytest.raises(RuntimeError, match="died or did not answer"):
       batch.reset()
 
 
-@pytest.mark.parametrize("groups", [
-    pytest.param(1, marks=pytest.mark.slow), 2])
-def test_what_a_worker_may_have_died_of_is_kept(groups):
+def test_failure_holds_all_episodes_of_the_dead_worker():
   constructors = [rollouts.make_env("Hopper-v5")] * 8
   with _workers(2) as workers, \
-      batch_env.BatchEnv(constructors, workers, 3, groups) as batch:
+      batch_env.BatchEnv(constructors, workers, 3) as batch:
     batch.reset()
     actions = rollouts.draw_actions(batch.action_space, 8, 40)
     rollouts.roll(batch, actions[:30])
     before = batch.snapshot()
     _kill(workers, 0)
     rollouts.roll(batch, actions[30:31])
-    (_, broken), = workers.incidents.take()
-  # Its share of every group; a group that has not begun its step is not to
-  # blame.
-  assert 2 <= len(broken) <= 4
-  for one in broken:
-    index = one.environment
-    assert index % (8 // groups) // (4 // groups) == (
-        index // 4 % 2 if groups == 2 else 0)
+    (_, failed), = workers.failure_budget.drain()
+  assert [one.environment for one in failed] == [0, 1, 2, 3]
+  for index, one in enumerate(failed):
     assert one.seed == before.seed[index]
     np.testing.assert_array_equal(
         one.action, [*before.episode_actions(index), actions[30, index]])
 
 
-def test_without_restarts_a_hang_is_an_error():
+def test_hang_without_a_failure_budget_is_an_error():
   with pool.WorkerPool(1, timeout=1.0) as workers:
     batch = batch_env.BatchEnv([functools.partial(toy.Faulty, "spin")], workers)
     batch.reset()
     batch.step(np.zeros((1, 1)))
     with pytest.raises(process.WorkerDied, match="(?s)here:.*toy.py"):
       batch.step(np.zeros((1, 1)))
-    assert workers.incidents.take() == []
+    assert workers.failure_budget.drain() == []
 
 
-def test_restarts_of_long_ago_do_not_count(monkeypatch):
+def test_restarts_before_the_window_do_not_count(monkeypatch):
   monkeypatch.setattr(failure_budget, "WINDOW", 0.0)
-  with pool.WorkerPool(
-      1, incidents=failure_budget.FailureBudget(1)) as workers, \
+  with _workers(1, limit=1) as workers, \
       batch_env.BatchEnv([toy.Counter], workers) as batch:
     batch.reset()
     for _ in range(3):
       _kill(workers, 0)
       batch.step(np.zeros((1, 1)))
-    assert len(workers.incidents.take()) == 3
+    assert len(workers.failure_budget.drain()) == 3
 
 
-def test_what_replay_does_not_rebuild_is_an_error():
+def test_replay_with_other_observations_is_an_error():
   with _workers(1) as workers:
     batch = batch_env.BatchEnv([faulty_envs.Forgetful] * 2, workers)
     batch.reset()
     batch.step(np.zeros((2, 1)))
     _kill(workers, 0)
-    with pytest.raises(group_lib.ReplayError, match="not deterministic"):
+    with pytest.raises(replay_source.ReplayError, match="not deterministic"):
       batch.step(np.zeros((2, 1)))
 
 
-def test_an_environment_that_can_not_be_built_again_is_an_error(tmp_path):
+def test_environment_that_cannot_be_built_again_is_an_error(tmp_path):
   path = tmp_path / "built"
   def build():
     if path.exists():
-      raise ValueError("there is one already")
+      raise ValueError("already built")
     return toy.Counter()
   with _workers(1) as workers:
     batch = batch_env.BatchEnv([build], workers)
     batch.reset()
     path.touch()
     _kill(workers, 0)
-    with pytest.raises(ValueError, match="there is one already"):
+    with pytest.raises(ValueError, match="already built"):
       batch.step(np.zeros((1, 1)))
 
 
 @pytest.mark.slow
-def test_nothing_is_left_of_those_that_were_replaced():
+def test_replaced_workers_leave_no_processes_and_no_descriptors():
   def descriptors():
     return len(os.listdir("/proc/self/fd"))
   gc.collect()
@@ -379,13 +350,13 @@ def test_nothing_is_left_of_those_that_were_replaced():
   with _workers(2) as workers:
     batch = batch_env.BatchEnv([toy.Counter] * 4, workers)
     batch.reset()
-    open_ = descriptors()
+    while_open = descriptors()
     for _ in range(4):
       pids += workers.pids
       _kill(workers, 0)
       _kill(workers, 1)
       batch.step(np.zeros((4, 1)))
-      assert descriptors() == open_
+      assert descriptors() == while_open
     pids += workers.pids
     batch.close()
   del batch
@@ -393,32 +364,32 @@ def test_nothing_is_left_of_those_that_were_replaced():
   assert not scripts.wait_for_ends(pids, 5)
 
 
-def test_closing_replaces_nobody():
+def test_close_does_not_replace_workers():
   with _workers(2) as workers:
-    batch = batch_env.BatchEnv([toy.Counter] * 4, workers, groups=2)
+    batch = batch_env.BatchEnv([toy.Counter] * 4, workers)
     batch.reset()
-    batch.exchange(np.zeros((2, 1), np.float32))
+    batch._block.step_async()  # The answer to a step is pending.
     _kill(workers, 0)
     batch.close()
-  assert workers.incidents.take() == []
+  assert workers.failure_budget.drain() == []
 
 
 @pytest.mark.parametrize("begun", [
     pytest.param(False, marks=pytest.mark.slow), True])
-def test_deaths_while_several_groups_are_restored(begun):
-  constructors = [rollouts.make_env("Hopper-v5")] * 4
-  with batch_env.BatchEnv(constructors, None, 0, 2) as batch:
+def test_workers_killed_before_a_replay_are_replaced(begun):
+  constructors = rollouts.BATCHES["uneven"][:4]
+  with batch_env.BatchEnv(constructors) as batch:
     batch.reset()
     actions = rollouts.draw_actions(batch.action_space, 4, 30)
     rollouts.roll(batch, actions[:10])
     before = batch.snapshot()
     after = rollouts.roll(batch, actions[10:])
   with _workers(2) as workers, \
-      batch_env.BatchEnv(constructors, workers, 0, 2) as batch:
+      batch_env.BatchEnv(constructors, workers) as batch:
     if begun:
       batch.reset()
       rollouts.roll(batch, actions[:3])
-    block = batch._turns.groups[1].block
+    block = batch._block
     replay = block.replay
     def kill_and_replay(*args):
       _kill(workers, 0)
@@ -426,14 +397,13 @@ def test_deaths_while_several_groups_are_restored(begun):
       replay(*args)
     block.replay = kill_and_replay
     batch.restore(before)
-    assert len(workers.incidents.take()) == 2
+    assert len(workers.failure_budget.drain()) == 2
     rollouts.assert_same_bits(rollouts.roll(batch, actions[10:]), after)
 
 
-def test_a_death_while_several_groups_are_reset_again():
-  constructors = [toy.Counter] * 4
+def test_worker_killed_before_a_reset_with_seeds_is_replaced():
   with _workers(1) as workers, \
-      batch_env.BatchEnv(constructors, workers, 0, 2) as batch:
+      batch_env.BatchEnv([toy.Counter] * 4, workers) as batch:
     first = batch.reset()
     batch.step(np.zeros((4, 1)))
     _kill(workers, 0)
@@ -442,9 +412,8 @@ def test_a_death_while_several_groups_are_reset_again():
 
 
 @pytest.mark.slow
-def test_a_replay_may_take_as_long_as_its_steps():
-  with pool.WorkerPool(
-      1, incidents=failure_budget.FailureBudget(1), timeout=0.5) as workers:
+def test_timeout_applies_to_single_steps_of_a_replay():
+  with _workers(1, limit=1, timeout=0.5) as workers:
     batch = batch_env.BatchEnv([faulty_envs.Tired] * 2, workers)
     batch.reset()
     for _ in range(6):
@@ -454,12 +423,12 @@ def test_a_replay_may_take_as_long_as_its_steps():
     assert step.next_observ[:, 1].tolist() == [7, 7]
 
 
-def test_resets_that_take_long_together_are_no_hang():
-  incidents = failure_budget.FailureBudget(1)
-  with pool.WorkerPool(1, incidents=incidents, timeout=1.0) as workers, \
-      batch_env.BatchEnv(
-          [functools.partial(faulty_envs.SlowReset, 0.3)] * 4, workers) as batch:
+def test_timeout_applies_to_single_resets():
+  constructor = functools.partial(faulty_envs.SlowReset, 0.3)
+  with _workers(1, limit=1, timeout=1.0) as workers, \
+      batch_env.BatchEnv([constructor] * 4, workers) as batch:
     batch.reset()
-    for _ in range(3):  # In the last of which all episodes end.
+    for _ in range(3):  # All episodes end in the last step.
       step = batch.step(np.zeros((4, 1)))
-  assert step.terminated.all() and not incidents.take()
+    assert step.terminated.all()
+    assert not workers.failure_budget.drain()

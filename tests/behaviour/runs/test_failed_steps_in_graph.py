@@ -1,4 +1,4 @@
-"""Steps that failed are neither learned from nor scored."""
+"""The learner ignores failed steps, and failed episodes have no score."""
 
 import functools
 
@@ -18,13 +18,13 @@ from tests.environments import faulty_envs
 _SIZE, _STEPS, _SEED = 4, 30, 5
 
 
-class _Still:
-  """Takes the same action all the time."""
+class _ZeroActor:
+  """Returns actions of zero."""
 
-  def noise(self, clock, amount):
-    return tf.zeros([amount, 1])
+  def noise(self, step_counter, num_envs):
+    return tf.zeros([num_envs, 1])
 
-  def initial_state(self, amount):
+  def initial_state(self, num_envs):
     return ()
 
   def act(self, observ, state, noise):
@@ -34,59 +34,62 @@ class _Still:
 @pytest.fixture(params=["raise", "observ", "reward"])
 def env(request):
   with batch_env.BatchEnv(
-      [functools.partial(faulty_envs.Breaks, request.param)] * _SIZE, seed=_SEED,
-      incidents=failure_budget.FailureBudget(1000)) as batch:
+      [functools.partial(faulty_envs.Breaks, request.param)] * _SIZE,
+      seed=_SEED, failure_budget=failure_budget.FailureBudget(1000)) as batch:
     yield in_graph_batch_env.InGraphBatchEnv(batch)
 
 
-def test_sequences_end_before_what_failed(env):
+def test_sequences_end_before_failed_steps(env):
   carry = simulate.initial_carry(env.batch_env.reset())
   played = tf.function(
-      lambda carry: simulate.simulate(env, _Still(), carry, _STEPS, True),
+      lambda carry: simulate.simulate(env, _ZeroActor(), carry, _STEPS, True),
       autograph=False)(carry)
-  broken = [one for incident in env.batch_env.incidents.take()
-            for one in incident.broken]
+  failed_episodes = [
+      episode for failure in env.batch_env.failure_budget.drain()
+      for episode in failure.episodes]
   transitions = tf.nest.map_structure(np.array, played.transitions)
   failed = ~transitions.valid
   assert failed.sum(0).tolist() == [
-      sum(x.environment == index for x in broken) for index in range(_SIZE)]
+      sum(episode.environment == index for episode in failed_episodes)
+      for index in range(_SIZE)]
   assert failed.sum() >= 8
   assert not transitions.reward[failed].any()
   assert not (transitions.terminated | transitions.truncated)[failed].any()
   assert all(np.isfinite(x).all() for x in transitions)
 
-  memory = rollout.segments(_SIZE, _STEPS).flatten(played.transitions)
-  memory = tf.nest.map_structure(np.array, memory)
-  assert memory.valid.sum() == _SIZE * _STEPS - failed.sum()
+  batch = rollout.segments(_SIZE, _STEPS).flatten(played.transitions)
+  batch = tf.nest.map_structure(np.array, batch)
+  assert batch.valid.sum() == _SIZE * _STEPS - failed.sum()
   np.testing.assert_array_equal(
-      memory.reward[memory.valid],
+      batch.reward[batch.valid],
       transitions.reward.T[transitions.valid.T])
-  # Where the step before stands for the rest of its episode, it leads to where
-  # the failure happened.
+  # The step before a failed one is the last of its sequence. Its successor is
+  # the observation that the failed step acted on.
   row = 0
   for index in range(_SIZE):
     for step in range(_STEPS):
       if failed[step, index]:
         if step and not failed[step - 1, index]:
-          assert memory.last[row - 1]
-          if not (memory.terminated | memory.truncated)[row - 1]:
+          assert batch.last[row - 1]
+          if not (batch.terminated | batch.truncated)[row - 1]:
             np.testing.assert_array_equal(
-                memory.final_observ[memory.sequence[row - 1]],
+                batch.final_observ[batch.sequence[row - 1]],
                 transitions.observ[step, index])
       else:
         row += 1
 
 
-def test_an_episode_that_broke_off_counts_as_played_but_not_as_score(env):
-  amount = 5 * _SIZE
-  scored = evaluator.Evaluator(env, _Still(), explore=False).play(amount)
+def test_failed_episode_counts_as_played_but_has_no_score(env):
+  finished = evaluator.Evaluator(
+      env, _ZeroActor(), explore=False).play(5 * _SIZE)
   seeds = [episodes.episode_seed(_SEED, index, number)
            for index in range(_SIZE) for number in range(5)]
-  def breaks(seed):
-    return 0 < faulty_envs.Breaks.breaks_at(seed) <= faulty_envs.Breaks.lasts(seed, 7)
-  assert any(map(breaks, seeds))
-  assert sorted(episode.seed for episode in scored) == sorted(
-      seed for seed in seeds if not breaks(seed))
-  told = [one.seed for incident in env.batch_env.incidents.take()
-          for one in incident.broken]
-  assert sorted(told) == sorted(filter(breaks, seeds))
+  def fails(seed):
+    return 0 < faulty_envs.Breaks.breaks_at(seed) <= (
+        faulty_envs.Breaks.lasts(seed, 7))
+  assert any(map(fails, seeds))
+  assert sorted(episode.seed for episode in finished) == sorted(
+      seed for seed in seeds if not fails(seed))
+  failed = [episode.seed for failure in env.batch_env.failure_budget.drain()
+            for episode in failure.episodes]
+  assert sorted(failed) == sorted(filter(fails, seeds))

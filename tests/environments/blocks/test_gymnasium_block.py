@@ -1,4 +1,4 @@
-"""Whatever goes wrong names its environment."""
+"""Errors of environments name the environment, its seed and the place."""
 
 import functools
 
@@ -17,7 +17,7 @@ from tests.environments import rollouts
 
 @pytest.mark.parametrize("fault, where, step", [
     ("reset", "reset", 0), ("raise", "step", 1)])
-def test_error_arrives_as_itself_with_its_place(
+def test_error_keeps_its_type_and_its_cause_names_the_place(
     mode, fault, where, step):
   constructors = [toy.Counter, toy.Counter,
                   functools.partial(toy.Faulty, fault)]
@@ -37,8 +37,7 @@ def test_error_arrives_as_itself_with_its_place(
   assert f'raise ValueError("faulty {where}")' in text
 
 
-def test_error_of_a_constructor(mode):
-  # Of a pool of its own, because this one will not have what it asked for.
+def test_error_of_a_constructor_names_the_environment(mode):
   constructors = [toy.Counter, functools.partial(toy.Faulty, "constructor")]
   with pool_lib.WorkerPool(2) as workers:
     with pytest.raises(ValueError, match="faulty constructor") as caught:
@@ -57,11 +56,11 @@ def test_error_of_a_registered_environment_names_its_id(mode):
   assert "'HalfCheetah-v5'" in str(caught.value.__cause__)
 
 
-def test_seed_and_step_are_those_of_the_running_episode(mode):
+def test_error_names_seed_and_step_of_the_running_episode(mode):
   constructor = functools.partial(toy.Faulty, "raise", 1)
   with batch_env.BatchEnv([constructor] * 2, mode, seed=4) as batch:
     batch.reset()
-    for _ in range(3):  # Episodes of one step never reach the fault.
+    for _ in range(3):  # Episodes of one step end before the fault.
       batch.step(np.zeros((2, 1)))
     with pytest.raises(AttributeError) as caught:
       batch.call("fly")
@@ -69,7 +68,7 @@ def test_seed_and_step_are_those_of_the_running_episode(mode):
   assert f"seed {episodes.episode_seed(4, 0, 3)}, step 0" in text
 
 
-def test_exit_of_an_environment_does_not_end_the_trainer(mode):
+def test_system_exit_of_an_environment_does_not_end_the_trainer(mode):
   constructors = [toy.Counter, functools.partial(toy.Faulty, "exit")]
   with batch_env.BatchEnv(constructors, mode) as batch:
     batch.reset()
@@ -80,8 +79,9 @@ def test_exit_of_an_environment_does_not_end_the_trainer(mode):
 
 
 @pytest.mark.parametrize("error", [
-    faulty_envs.Unpicklable, functools.partial(faulty_envs.Unbuildable, "un", "buildable")])
-def test_error_that_does_not_travel_is_told(pool, error):
+    faulty_envs.Unpicklable,
+    functools.partial(faulty_envs.Unbuildable, "un", "buildable")])
+def test_error_that_cannot_be_pickled_arrives_as_text(pool, error):
   constructors = [toy.Counter, functools.partial(faulty_envs.Raises, error)]
   with batch_env.BatchEnv(constructors, pool) as batch:
     batch.reset()
@@ -93,16 +93,16 @@ def test_error_that_does_not_travel_is_told(pool, error):
   assert "faulty_envs.Un" in str(caught.value)
 
 
-def test_error_that_counts_as_false_is_an_error(mode):
-  with batch_env.BatchEnv(
-      [functools.partial(faulty_envs.Raises, faulty_envs.Empty)], mode) as batch:
+def test_error_that_is_false_in_a_boolean_context_is_raised(mode):
+  constructor = functools.partial(faulty_envs.Raises, faulty_envs.Empty)
+  with batch_env.BatchEnv([constructor], mode) as batch:
     batch.reset()
     batch.step(np.zeros((1, 1)))
     with pytest.raises(faulty_envs.Empty):
       batch.step(np.zeros((1, 1)))
 
 
-def test_error_of_a_local_class_is_of_that_class(mode):
+def test_error_of_a_local_class_keeps_its_class(mode):
   class Local(Exception):
     pass
   with batch_env.BatchEnv(
@@ -113,11 +113,11 @@ def test_error_of_a_local_class_is_of_that_class(mode):
       batch.step(np.zeros((1, 1)))
 
 
-@pytest.mark.parametrize("what, where", [
+@pytest.mark.parametrize("fault, where", [
     ("reset", "reset()"), ("observ", "step()"), ("reward", "step()")])
-def test_what_does_not_fit_is_blamed_on_the_environment(
-    mode, what, where):
-  constructors = [toy.Counter, functools.partial(faulty_envs.Misfit, what)]
+def test_values_of_a_wrong_shape_or_type_are_errors_of_the_environment(
+    mode, fault, where):
+  constructors = [toy.Counter, functools.partial(faulty_envs.Misfit, fault)]
   with batch_env.BatchEnv(constructors, mode) as batch:
     with pytest.raises((TypeError, ValueError)) as caught:
       batch.reset()
@@ -126,7 +126,7 @@ def test_what_does_not_fit_is_blamed_on_the_environment(
   assert "Environment 1 ('Misfit'" in text and where in text
 
 
-def test_workers_serve_the_next_batch_after_an_error(mode):
+def test_workers_are_usable_after_an_error_of_an_environment(mode):
   with batch_env.BatchEnv(
       [toy.Counter, functools.partial(toy.Faulty, "raise")], mode) as batch:
     batch.reset()
@@ -138,7 +138,7 @@ def test_workers_serve_the_next_batch_after_an_error(mode):
       rollouts.play(rollouts.BATCHES["toy"], mode)[1])
 
 
-def test_workers_serve_the_next_batch_after_a_failed_one():
+def test_workers_are_usable_after_an_error_of_a_constructor():
   constructors = [toy.Counter, functools.partial(toy.Faulty, "constructor")]
   with pool_lib.WorkerPool(2) as workers:
     with pytest.raises(ValueError):
@@ -148,9 +148,9 @@ def test_workers_serve_the_next_batch_after_a_failed_one():
         rollouts.play(rollouts.BATCHES["toy"], workers)[1])
 
 
-def test_spaces_within_a_batch_must_be_alike(mode):
+def test_different_spaces_within_a_batch_are_refused(mode):
   with pool_lib.WorkerPool(2) as workers:
-    with pytest.raises(ValueError, match="must be alike") as caught:
+    with pytest.raises(ValueError, match="must have equal spaces") as caught:
       batch_env.BatchEnv(
           [toy.Counter, toy.Target], workers if mode else None)
   assert "Environment 1" in str(caught.value.__cause__)
@@ -159,20 +159,22 @@ def test_spaces_within_a_batch_must_be_alike(mode):
 @pytest.mark.parametrize("space", [
     gymnasium.spaces.Text(3), gymnasium.spaces.Dict(
         {"a": gymnasium.spaces.Sequence(gymnasium.spaces.Discrete(2))})])
-def test_spaces_that_no_array_holds(mode, space):
+def test_spaces_without_arrays_are_refused(mode, space):
   with pytest.raises(TypeError, match=type(space).__name__):
     batch_env.BatchEnv([functools.partial(faulty_envs.Strict, space)], mode)
 
 
-def test_needs_an_environment():
+def test_empty_batch_is_refused():
   with pytest.raises(ValueError, match="at least one"):
     batch_env.BatchEnv([])
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("what", ["observ", "reward"])
-def test_what_is_not_finite_is_blamed_on_the_environment(mode, what, value):
-  constructors = [toy.Counter, functools.partial(faulty_envs.Infinite, what, value)]
+@pytest.mark.parametrize("field", ["observ", "reward"])
+def test_numbers_that_are_not_finite_are_errors_of_the_environment(
+    mode, field, value):
+  constructors = [
+      toy.Counter, functools.partial(faulty_envs.Infinite, field, value)]
   with batch_env.BatchEnv(constructors, mode) as batch:
     batch.reset()
     with pytest.raises(ValueError, match="not finite") as caught:

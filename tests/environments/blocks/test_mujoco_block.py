@@ -1,112 +1,145 @@
-"""What can be stepped at once, and that nobody notices the difference."""
+"""Vectorized blocks equal separate environments, or are not vectorized."""
 
 import gymnasium
 import numpy as np
 import pytest
 
 from agents import config
+from agents.environments import batch_env
+from agents.environments.blocks import gymnasium_block
 from agents.environments.blocks import mujoco_block
+from agents.environments.data import buffer_layout
 from agents.environments.making import make
 from tests.environments import mujoco_pairs
 
 
-def _assert_same(policy_and_value, actions):
+def _assert_same(pair, actions):
   for action in actions:
-    together, alone = (mujoco_pairs.step(*pair, action) for pair in policy_and_value)
-    assert together == alone
+    vectorized, separate = (
+        mujoco_pairs.step(*member, action) for member in pair)
+    assert vectorized == separate
 
 
-@pytest.mark.parametrize("kind", mujoco_pairs.TASKS)
-def test_running_episodes_are_rebuilt(kind, monkeypatch):
-  policy_and_value = mujoco_pairs.pair(kind, monkeypatch)
-  actions = mujoco_pairs.actions(policy_and_value[0][1], 60) * 0.1
-  for made, _ in policy_and_value:
-    made.replay([0] * mujoco_pairs.SIZE, mujoco_pairs.SEEDS,
-                list(np.swapaxes(actions[:5], 0, 1)))
-  _assert_same(policy_and_value, actions[5:])
+def _is_vectorized(constructors):
+  """Return whether a block of these environments steps them together."""
+  env = constructors[0]()
+  env.close()
+  spaces, size = (env.observation_space, env.action_space), len(constructors)
+  arrays = buffer_layout.batch_views(np.zeros(
+      buffer_layout.batch_bytes(size, *spaces), np.uint8), size, *spaces)
+  block = mujoco_block.MujocoBlock(constructors, 0, spaces, arrays, 0)
+  vectorized = block._task is not None
+  block.close()
+  return vectorized
 
 
-@pytest.mark.parametrize("reach", [
-    lambda made, chosen: made.call("state_vector", (), {}, chosen),
-    lambda made, chosen: made.get("frame_skip", chosen),
-    lambda made, chosen: made.set(
-        "_forward_reward_weight", [1.0, 2.0, 3.0, 4.0], chosen)])
-def test_who_reaches_into_environments_finds_them_as_they_are(
-    reach, monkeypatch):
-  policy_and_value = mujoco_pairs.pair("Hopper", monkeypatch)
-  actions = mujoco_pairs.actions(policy_and_value[0][1], 60) * 0.1
-  _assert_same(policy_and_value, actions[:5])
-  for made, _ in policy_and_value:
-    reach(made, [True] * mujoco_pairs.SIZE)
-  _assert_same(policy_and_value, actions[5:])
+@pytest.mark.parametrize("task", mujoco_pairs.TASKS)
+def test_replay_rebuilds_running_episodes(task):
+  pair = mujoco_pairs.pair(task)
+  actions = mujoco_pairs.actions(pair[0][1], 60) * 0.1
+  for block, _ in pair:
+    block.replay([0] * mujoco_pairs.SIZE, mujoco_pairs.SEEDS,
+                 list(np.swapaxes(actions[:5], 0, 1)))
+  _assert_same(pair, actions[5:])
 
 
-def test_a_robot_that_fails_is_replaced(monkeypatch):
-  policy_and_value = mujoco_pairs.pair("Ant", monkeypatch, tolerant=True)
-  actions = mujoco_pairs.actions(policy_and_value[0][1], 40)
-  _assert_same(policy_and_value, actions[:6])
-  for made, _ in policy_and_value:
-    robot = made._envs[2].unwrapped
+@pytest.mark.parametrize("access", [
+    lambda block, selected: block.call("state_vector", (), {}, selected),
+    lambda block, selected: block.get("frame_skip", selected),
+    lambda block, selected: block.set(
+        "_forward_reward_weight", [1.0, 2.0, 3.0, 4.0], selected)],
+                         ids=["call", "get", "set"])
+def test_access_to_environments_ends_vectorized_steps_with_the_same_results(
+    access):
+  pair = mujoco_pairs.pair("Hopper")
+  actions = mujoco_pairs.actions(pair[0][1], 60) * 0.1
+  _assert_same(pair, actions[:5])
+  assert pair[0][0]._task
+  for block, _ in pair:
+    access(block, [True] * mujoco_pairs.SIZE)
+  assert not pair[0][0]._task
+  _assert_same(pair, actions[5:])
+
+
+def test_failed_environment_is_replaced():
+  pair = mujoco_pairs.pair("Ant", tolerant=True)
+  actions = mujoco_pairs.actions(pair[0][1], 40)
+  _assert_same(pair, actions[:6])
+  for block, _ in pair:
+    robot = block._envs[2].unwrapped
     robot.model = None
-    if made._robots:
-      made._robots.replace(2, robot)
-  together, alone = (mujoco_pairs.step(*pair, actions[6]) for pair in policy_and_value)
-  for reports, _ in (together, alone):
+    if isinstance(block, mujoco_block.MujocoBlock):
+      block._task.replace(2, robot)
+  vectorized, separate = (
+      mujoco_pairs.step(*member, actions[6]) for member in pair)
+  for reports, _ in (vectorized, separate):
     assert "Environment 2 ('Ant-v5', seed" in reports[2].outcome
-  assert together[1] == alone[1]
-  _assert_same(policy_and_value, actions[7:])
+  assert vectorized[1] == separate[1]
+  _assert_same(pair, actions[7:])
 
 
 @pytest.mark.parametrize("options", [
     {"action_repeat": 2}, {"random_start": 3}, {"frame_delta": True},
     {"wrappers": ({"ClipReward": {"min_reward": -1.0}},)}])
-def test_other_wrappers_have_their_way(options):
+def test_wrappers_that_change_steps_are_not_supported(options):
   env = mujoco_pairs.constructor("HalfCheetah", **options)()
-  assert mujoco_block.of([env]) is None
+  assert mujoco_block.supports(mujoco_pairs.constructor("HalfCheetah")())
+  assert not mujoco_block.supports(env)
 
 
-def test_other_environments_step_for_themselves():
-  for name in ("CartPole-v1", "Swimmer-v5"):
-    env = make.MakeEnv(config.Env(name))()
-    assert mujoco_block.of([env]) is None
+@pytest.mark.parametrize("name", ["CartPole-v1", "Swimmer-v5"])
+def test_other_tasks_are_not_supported(name):
+  assert not mujoco_block.supports(make.MakeEnv(config.Env(name))())
+
+
+@pytest.mark.parametrize("name, block_class", [
+    ("Hopper-v5", mujoco_block.MujocoBlock),
+    ("CartPole-v1", gymnasium_block.GymnasiumBlock)])
+def test_batch_selects_the_block_class(name, block_class):
+  with batch_env.BatchEnv([make.MakeEnv(config.Env(name))] * 2) as batch:
+    assert type(batch._block) is block_class
 
 
 @pytest.mark.parametrize("kwargs", [
     {"healthy_reward": 2.0}, {"healthy_z_range": [0.6, 2.0]},
     {"healthy_z_range": np.array([0.6, 2.0])}, {"frame_skip": 3}])
-def test_robots_with_different_settings_step_for_themselves(kwargs):
-  plain = mujoco_pairs.constructor("Hopper")()
-  assert mujoco_block.of([plain, mujoco_pairs.constructor("Hopper")()])
-  other = mujoco_pairs.constructor("Hopper", kwargs=kwargs)()
-  assert mujoco_block.of([other, mujoco_pairs.constructor("Hopper", kwargs=kwargs)()])
-  assert mujoco_block.of([plain, other]) is None
+def test_environments_with_different_settings_step_separately(kwargs):
+  default = mujoco_pairs.constructor("Hopper")
+  changed = mujoco_pairs.constructor("Hopper", kwargs=kwargs)
+  assert _is_vectorized([default, default])
+  assert _is_vectorized([changed, changed])
+  assert not _is_vectorized([default, changed])
 
 
-def test_cameras_of_their_own_make_no_difference():
-  envs = [mujoco_pairs.constructor("Hopper", kwargs={
-      "default_camera_config": {"lookat": np.zeros(3)}})() for _ in range(2)]
-  assert mujoco_block.of(envs)
+def test_camera_settings_do_not_prevent_vectorized_steps():
+  constructor = mujoco_pairs.constructor("Hopper", kwargs={
+      "default_camera_config": {"lookat": np.zeros(3)}})
+  assert _is_vectorized([constructor] * 2)
 
 
-def test_other_classes_step_for_themselves():
-  plain = mujoco_pairs.constructor("Hopper")()
-  class Tilted(type(plain.unwrapped)):
+def test_other_classes_step_separately():
+  constructor = mujoco_pairs.constructor("Hopper")
+  plain = constructor()
+  class Subclass(type(plain.unwrapped)):
     pass
-  class Like(gymnasium.Env):
+  class SameSpaces(gymnasium.Env):
     observation_space = plain.observation_space
     action_space = plain.action_space
-  for other in (Tilted(), Like()):
-    assert mujoco_block.of([other]) is None
-    assert mujoco_block.of([plain, other]) is None
+  for other in (Subclass, SameSpaces):
+    assert not mujoco_block.supports(other())
+    assert not _is_vectorized([other])
+    assert not _is_vectorized([constructor, other])
 
 
-@pytest.mark.parametrize("kind", mujoco_pairs.TASKS)
-def test_formulas_that_are_not_gymnasiums_are_found_out(kind, monkeypatch):
-  env = mujoco_pairs.constructor(kind)()
-  assert mujoco_block.of([env])
-  real = type(env.unwrapped).step
+@pytest.mark.parametrize("task", mujoco_pairs.TASKS)
+def test_changed_formulas_of_gymnasium_prevent_vectorized_steps(
+    task, monkeypatch):
+  constructor = mujoco_pairs.constructor(task)
+  assert _is_vectorized([constructor])
+  robot_class = type(constructor().unwrapped)
+  original = robot_class.step
   def step(self, action):
-    observ, reward, *rest = real(self, action)
+    observ, reward, *rest = original(self, action)
     return observ, np.nextafter(reward, np.inf), *rest
-  monkeypatch.setattr(type(env.unwrapped), "step", step)
-  assert mujoco_block.of([env]) is None
+  monkeypatch.setattr(robot_class, "step", step)
+  assert not _is_vectorized([constructor])

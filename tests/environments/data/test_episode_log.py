@@ -1,4 +1,4 @@
-"""The log keeps all there is to know of episodes that are being played."""
+"""The log keeps seeds, actions and scores of the running episodes."""
 
 import numpy as np
 import pytest
@@ -7,86 +7,148 @@ from agents.environments.data import episode_log
 from agents.environments.data import episodes
 from tests.environments import logs
 
-
-@logs.pauses
-def test_log_keeps_the_running_episodes(chance):
-  for log, observ, actions, rewards, episode, *_ in logs.play(chance):
-    running = log.snapshot(observ)
-    assert running.episode.tolist() == episode
-    assert running.seed.tolist() == [
-        episodes.episode_seed(7, row, number)
-        for row, number in enumerate(episode)]
-    assert running.observ.tolist() == observ.tolist()
-    assert [running.episode_actions(row).tolist()
-            for row in range(4)] == actions
-    assert running.length.tolist() == [len(row) for row in actions]
-    assert running.score.dtype == np.float32
-    assert running.score.tolist() == [logs.added(row) for row in rewards]
+_TRUE = np.array([True] * 4)
 
 
 @logs.pauses
-def test_log_tells_of_episodes_that_end(chance):
-  amounts, rounded = set(), False
-  for played in logs.play(chance, steps=200):
-    assert played.told == played.ended
-    assert list(played.told) == sorted(played.told)
-    amounts.add(len(played.told))
-    for row in played.rewards:
-      rounded |= logs.added(row) != float(np.sum(row, dtype=np.float64))
-  assert amounts >= {0, 1, 2}
-  assert rounded, "Any precision gives these scores."
+def test_log_keeps_the_running_episodes(probability):
+  for moment in logs.play(probability):
+    state = moment.log.snapshot(moment.observ)
+    assert state.episode.tolist() == moment.episode
+    assert state.seed.tolist() == [
+        episodes.episode_seed(logs.RUN_SEED, row, number)
+        for row, number in enumerate(moment.episode)]
+    assert state.observ.tolist() == moment.observ.tolist()
+    assert [state.episode_actions(row).tolist()
+            for row in range(4)] == moment.actions
+    assert state.length.tolist() == [len(row) for row in moment.actions]
+    assert state.score.dtype == np.float32
+    assert state.score.tolist() == moment.scores
 
 
 @logs.pauses
-def test_log_forgets_what_began_before_every_running_episode(chance):
-  for log, _, kept, *_ in logs.play(chance):
-    assert len(log.running.actions) == max(len(actions) for actions in kept)
+def test_history_holds_number_seed_and_actions(probability):
+  for moment in logs.play(probability):
+    numbers, seeds, actions = moment.log.history()
+    assert numbers == moment.episode
+    assert seeds == moment.log.state.seed.tolist()
+    assert [rows.tolist() for rows in actions] == moment.actions
+
+
+@logs.pauses
+def test_record_returns_the_episodes_that_ended(probability):
+  counts, rounded = set(), False
+  for moment in logs.play(probability, num_steps=200):
+    assert moment.finished == moment.expected
+    assert list(moment.finished) == sorted(moment.finished)
+    counts.add(len(moment.finished))
+    for row in moment.rewards:
+      rounded |= logs.float32_sum(row) != float(np.sum(row, dtype=np.float64))
+  assert counts >= {0, 1, 2}
+  assert rounded, "These scores do not depend on the precision."
+
+
+@logs.pauses
+def test_log_drops_rows_before_the_oldest_running_episode(probability):
+  for moment in logs.play(probability):
+    assert len(moment.log.state.actions) == max(map(len, moment.actions))
+
+
+@pytest.mark.parametrize("first", [0, 3])
+def test_seeds_depend_on_the_index_of_the_first_environment(first):
+  log = episode_log.EpisodeLog(logs.RUN_SEED, 4, first)
+  assert not log.begun
+  for episode in range(3):
+    seeds = [episodes.episode_seed(logs.RUN_SEED, first + row, episode)
+             for row in range(4)]
+    if episode == 0:
+      assert log.begin() == seeds
+    assert log.begun and log.state.seed.tolist() == seeds
+    log.record(np.zeros((4, 1)), _TRUE, np.zeros(4, np.float32), _TRUE)
 
 
 @pytest.mark.parametrize("ended", [True, False])
 @pytest.mark.parametrize("active", [True, False])
-def test_log_continues_from_a_snapshot_without_changing_it(active, ended):
+def test_loaded_snapshot_is_not_changed_by_later_steps(active, ended):
   active = np.array([active] * 4)
   ended = np.array([ended] * 4) & active
-  snapshots = [played.log.snapshot(played.observ.copy())
-               for played in logs.play(0.6)]
-  texts = [repr(running) for running in snapshots]
+  snapshots = [moment.log.snapshot(moment.observ.copy())
+               for moment in logs.play(0.6)]
+  texts = [repr(state) for state in snapshots]
   assert len(set(texts)) == len(texts)
-  log = episode_log.EpisodeLog(7, 4)
-  for running, text in zip(snapshots, texts):
-    log.load(running)
-    log.append(0, np.zeros((4, 1)), active, np.ones(4, np.float32), ended)
-    assert repr(running) == text
+  log = episode_log.EpisodeLog(logs.RUN_SEED, 4)
+  for state, text in zip(snapshots, texts):
+    log.load(state)
+    log.record(np.zeros((4, 1)), active, np.ones(4, np.float32), ended)
+    assert repr(state) == text
 
 
 @logs.pauses
-def test_snapshots_stay_while_the_log_goes_on(chance):
-  kept = []
-  for log, observ, actions, *_ in logs.play(chance, steps=300):
-    running = log.snapshot(observ)
-    kept.append((running, [list(row) for row in actions]))
-  for running, actions in kept:
-    assert [running.episode_actions(row).tolist()
+def test_snapshots_do_not_change_while_the_log_continues(probability):
+  snapshots = []
+  for moment in logs.play(probability, num_steps=300):
+    snapshots.append((moment.log.snapshot(moment.observ),
+                      [list(row) for row in moment.actions]))
+  for state, actions in snapshots:
+    assert [state.episode_actions(row).tolist()
             for row in range(4)] == actions
 
 
 @logs.pauses
-def test_log_continues_the_scores_of_a_snapshot(chance):
+def test_log_continues_the_scores_of_a_snapshot(probability):
   snapshots, before = [], []
-  for played in logs.play(chance):
-    snapshots.append(played.log.snapshot(played.observ).arrays())
-    before.append((played.scores, list(map(len, played.rewards))))
-  log = episode_log.EpisodeLog(7, 4)
-  yes, reward = np.array([True] * 4), np.arange(4, dtype=np.float32) / 3
+  for moment in logs.play(probability):
+    snapshots.append(moment.log.snapshot(moment.observ).arrays())
+    before.append((moment.scores, list(map(len, moment.rewards))))
+  log = episode_log.EpisodeLog(logs.RUN_SEED, 4)
+  reward = np.arange(4, dtype=np.float32) / 3
+  def finish():
+    finished = log.record(np.zeros((4, 1)), _TRUE, reward, _TRUE)
+    return {row: (episode.score, episode.length)
+            for row, episode in finished.items()}
   for arrays, (scores, lengths) in zip(snapshots, before):
     log.load(episodes.EpisodeState.from_arrays(arrays))
-    def told():
-      ended = log.append(0, np.zeros((4, 1)), yes, reward, yes)
-      return {row: (episode.score, episode.length)
-              for row, episode in ended.items()}
-    assert told() == {
-        row: (logs.added([scores[row], reward[row]]), lengths[row] + 1)
+    assert finish() == {
+        row: (logs.float32_sum([scores[row], reward[row]]), lengths[row] + 1)
         for row in range(4)}
-    # The next ones begin at zero.
-    assert log.running.score.tolist() == [0] * 4
-    assert told() == {row: (float(reward[row]), 1) for row in range(4)}
+    # The scores of the next episodes begin at zero.
+    assert log.state.score.tolist() == [0] * 4
+    assert finish() == {row: (float(reward[row]), 1) for row in range(4)}
+
+
+def _log_after_two_steps():
+  log = episode_log.EpisodeLog(logs.RUN_SEED, 4)
+  log.begin()
+  for time in range(2):
+    log.record(np.full((4, 1), time), _TRUE, np.ones(4, np.float32), ~_TRUE)
+  return log
+
+
+def test_break_off_begins_the_next_episode_with_the_given_seed():
+  log = _log_after_two_steps()
+  log.break_off(2, 99)
+  state = log.state
+  assert state.episode.tolist() == [0, 0, 1, 0]
+  assert state.seed[2] == 99
+  assert state.length.tolist() == [2, 2, 0, 2]
+  assert state.score.tolist() == [2, 2, 0, 2]
+  assert log.next_seed(2) == episodes.episode_seed(logs.RUN_SEED, 2, 2)
+
+
+def test_skip_returns_the_seed_of_the_skipped_episode():
+  log = _log_after_two_steps()
+  log.record(np.zeros((4, 1)), _TRUE, np.ones(4, np.float32), _TRUE)
+  assert log.skip(1) == episodes.episode_seed(logs.RUN_SEED, 1, 1)
+  assert log.state.episode.tolist() == [1, 2, 1, 1]
+  assert log.state.seed[1] == episodes.episode_seed(logs.RUN_SEED, 1, 2)
+
+
+def test_skip_all_begins_the_next_episode_of_every_environment():
+  log = _log_after_two_steps()
+  seeds = log.skip_all()
+  assert seeds == [episodes.episode_seed(logs.RUN_SEED, row, 1)
+                   for row in range(4)]
+  state = log.state
+  assert state.seed.tolist() == seeds
+  assert state.episode.tolist() == [1] * 4
+  assert state.length.tolist() == [0] * 4 and state.score.tolist() == [0] * 4

@@ -1,4 +1,4 @@
-"""Seeds and actions are all it takes to continue an episode."""
+"""Seeds and actions of an episode are enough to continue it."""
 
 import functools
 
@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
-from agents.environments import group as group_lib
 from agents.environments.data import episode_log
 from agents.environments.data import episodes
+from agents.environments.data import replay_source
 from tests import toy
 from tests.environments import faulty_envs
 from tests.environments import logs
 from tests.environments import rollouts
 
 
-def test_seeds_are_those_of_a_tree_of_seed_sequences():
+def test_seeds_equal_those_of_spawned_seed_sequences():
   for run_seed in (0, 5, 2 ** 40):
     for index, branch in enumerate(np.random.SeedSequence(run_seed).spawn(3)):
       for episode, leaf in enumerate(branch.spawn(4)):
@@ -23,8 +23,8 @@ def test_seeds_are_those_of_a_tree_of_seed_sequences():
         assert episodes.episode_seed(run_seed, index, episode) == expected
 
 
-def test_seeds_stay_what_they_were():
-  # Runs of today are resumed by the code of tomorrow.
+def test_seeds_equal_those_of_earlier_versions():
+  # Otherwise, later versions could not resume run folders of earlier ones.
   assert [episodes.episode_seed(*key) for key in (
       (0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0))] == [
           1941048836, 1805848317, 1433790897, 876514893]
@@ -39,21 +39,22 @@ def test_seeds_differ_by_run_environment_and_episode():
 
 
 @logs.pauses
-def test_arrays_hold_everything(chance):
-  for log, observ, kept, *_ in logs.play(chance):
-    running = log.snapshot(observ)
+def test_arrays_hold_the_complete_state(probability):
+  for moment in logs.play(probability):
+    running = moment.log.snapshot(moment.observ)
     arrays = running.arrays()
     assert set(arrays) == {
         "episode", "seed", "observ", "score", "length", "action"}
-    # No padding: as many actions as there were.
-    assert len(arrays["action"]) == sum(len(actions) for actions in kept)
-    assert arrays["length"].tolist() == [len(actions) for actions in kept]
+    lengths = [len(actions) for actions in moment.actions]
+    assert len(arrays["action"]) == sum(lengths)  # No padding.
+    assert arrays["length"].tolist() == lengths
     copy = episodes.EpisodeState.from_arrays(arrays)
     for name in ("episode", "seed", "observ", "score", "length"):
       array = getattr(running, name)
       assert getattr(copy, name).dtype == array.dtype
       np.testing.assert_array_equal(getattr(copy, name), array)
-    assert [copy.episode_actions(row).tolist() for row in range(4)] == kept
+    assert [copy.episode_actions(row).tolist()
+            for row in range(4)] == moment.actions
     again = copy.arrays()
     for name, array in arrays.items():
       np.testing.assert_array_equal(array, again[name])
@@ -67,7 +68,7 @@ def test_arrays_keep_shape_and_type_of_actions(shape, dtype):
   actions = [np.arange(3 * np.prod(shape, dtype=int)).reshape(
       (3, *shape)).astype(dtype) + 10 * time for time in range(4)]
   for time, action in enumerate(actions):
-    log.append(0, action, np.array([True] * 3), np.zeros(3, np.float32),
+    log.record(action, np.array([True] * 3), np.zeros(3, np.float32),
                np.array([time == 1, False, False]))
   running = episodes.EpisodeState.from_arrays(
       log.snapshot(np.zeros(3, np.float32)).arrays())
@@ -78,7 +79,17 @@ def test_arrays_keep_shape_and_type_of_actions(shape, dtype):
       running.episode_actions(2), [action[2] for action in actions])
 
 
-def test_every_episode_has_its_own(mode):
+def test_arrays_with_unknown_names_or_wrong_lengths_are_refused():
+  *_, moment = logs.play()
+  arrays = moment.log.snapshot(moment.observ).arrays()
+  with pytest.raises(ValueError, match="Unknown arrays .*: extra"):
+    episodes.EpisodeState.from_arrays({**arrays, "extra": np.zeros(1)})
+  for length in (arrays["length"] + 1, arrays["length"] - 1000):
+    with pytest.raises(ValueError, match="number of actions differs"):
+      episodes.EpisodeState.from_arrays({**arrays, "length": length})
+
+
+def test_every_episode_has_its_own_seed(mode):
   expected = np.array([[episodes.episode_seed(7, index, episode) % 1000
                         for index in range(3)] for episode in range(4)])
   with batch_env.BatchEnv(
@@ -91,23 +102,23 @@ def test_every_episode_has_its_own(mode):
   assert (running.seed % 1000 == expected[3]).all()
 
 
-@pytest.mark.parametrize("kind", [list, tuple, np.array])
-def test_given_seeds_hold_for_the_first_episodes(mode, kind):
+@pytest.mark.parametrize("sequence", [list, tuple, np.array])
+def test_given_seeds_apply_to_the_first_episodes(mode, sequence):
   later = [episodes.episode_seed(7, index, 1) % 1000 for index in range(2)]
   with batch_env.BatchEnv(
       [functools.partial(toy.Counter, 1)] * 2, mode, seed=7) as batch:
-    assert batch.reset(kind([11, 22]))[:, 0].tolist() == [11, 22]
+    assert batch.reset(sequence([11, 22]))[:, 0].tolist() == [11, 22]
     assert batch.snapshot().seed.tolist() == [11, 22]
     assert batch.step(np.zeros((2, 1))).observ[:, 0].tolist() == later
 
 
-def test_one_seed_for_each_environment(mode):
+def test_wrong_number_of_seeds_is_refused(mode):
   with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
     with pytest.raises(ValueError, match="2 numbers.*Received: 3"):
       batch.reset([1, 2, 3])
 
 
-def test_reset_begins_again(mode):
+def test_reset_begins_with_the_first_episodes_again(mode):
   with batch_env.BatchEnv(rollouts.BATCHES["hopper"], mode) as batch:
     actions = rollouts.draw_actions(batch.action_space, 5, 40)
     first = batch.reset()
@@ -121,10 +132,11 @@ def test_reset_begins_again(mode):
 @pytest.mark.parametrize("direction", [
     "to_processes", pytest.param("to_serial", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("constructor", rollouts.SIMULATED, ids=str)
-def test_simulation_goes_on_bit_for_bit(constructor, direction, pool):
-  here, there = (
+def test_restored_simulation_equals_uninterrupted_one(
+    constructor, direction, pool):
+  before, after = (
       (None, pool) if direction == "to_processes" else (pool, None))
-  with batch_env.BatchEnv([constructor] * 3, here, seed=2) as batch:
+  with batch_env.BatchEnv([constructor] * 3, before, seed=2) as batch:
     batch.reset()
     actions = rollouts.draw_actions(batch.action_space, 3, 200)
     rollouts.roll(batch, actions[:100])
@@ -135,14 +147,14 @@ def test_simulation_goes_on_bit_for_bit(constructor, direction, pool):
   arrays = running.arrays()
   assert not any(array.dtype.hasobject for array in arrays.values())
   running = episodes.EpisodeState.from_arrays(arrays)
-  with batch_env.BatchEnv([constructor] * 3, there, seed=2) as batch:
-    batch.restore(running)
+  with batch_env.BatchEnv([constructor] * 3, after, seed=2) as batch:
+    assert batch.restore(running)
     rollouts.assert_same_bits(
         uninterrupted, rollouts.roll(batch, actions[100:]))
 
 
 @pytest.mark.parametrize("name", rollouts.BATCHES)
-def test_everything_goes_on_bit_for_bit(name, mode):
+def test_restored_batch_equals_uninterrupted_one(name, mode):
   with batch_env.BatchEnv(rollouts.BATCHES[name], mode, seed=2) as batch:
     batch.reset()
     actions = rollouts.draw_actions(batch.action_space, 5, 60)
@@ -155,7 +167,7 @@ def test_everything_goes_on_bit_for_bit(name, mode):
         uninterrupted, rollouts.roll(batch, actions[31:]))
 
 
-def test_at_the_very_beginning(mode):
+def test_snapshot_before_the_first_step_can_be_restored(mode):
   with batch_env.BatchEnv(rollouts.BATCHES["hopper"], mode) as batch:
     batch.reset([5, 6, 7, 8, 9])
     running = episodes.EpisodeState.from_arrays(batch.snapshot().arrays())
@@ -165,7 +177,7 @@ def test_at_the_very_beginning(mode):
     rollouts.assert_same_bits(steps, rollouts.roll(batch, actions))
 
 
-def test_a_snapshot_can_be_restored_again_and_again(mode):
+def test_snapshot_can_be_restored_repeatedly(mode):
   with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
     batch.reset()
     batch.step(np.zeros((2, 1)))
@@ -178,12 +190,12 @@ def test_a_snapshot_can_be_restored_again_and_again(mode):
       assert repr(running) == text
 
 
-def test_a_snapshot_stays_while_the_batch_goes_on(mode):
+def test_later_steps_do_not_change_a_snapshot(mode):
   with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
     batch.reset()
     action = np.array([[1], [2]], np.float32)
     batch.step(action)
-    action[:] = 9  # What was sent is what is kept.
+    action[:] = 9  # The log must have copied it.
     running = batch.snapshot()
     text = repr(running)
     for _ in range(7):
@@ -192,16 +204,17 @@ def test_a_snapshot_stays_while_the_batch_goes_on(mode):
   assert running.episode_actions(1).tolist() == [[2]]
 
 
-def test_needs_a_deterministic_environment(mode):
+def test_restore_of_a_random_environment_is_an_error(mode):
   with batch_env.BatchEnv([toy.Counter, faulty_envs.Forgetful], mode) as batch:
     batch.reset()
     batch.step(np.zeros((2, 1)))
     with pytest.raises(
-        group_lib.ReplayError, match="Environment 1 .*not deterministic"):
+        replay_source.ReplayError,
+        match="Environment 1 .*not deterministic"):
       batch.restore(batch.snapshot())
 
 
-def test_needs_as_many_environments(mode):
+def test_restore_with_another_number_of_environments_is_refused(mode):
   with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
     batch.reset()
     running = batch.snapshot()

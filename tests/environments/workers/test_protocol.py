@@ -1,4 +1,4 @@
-"""Messages arrive whole, or their absence is noticed."""
+"""Messages arrive completely, or the end of the connection is an error."""
 
 import pickle
 import socket
@@ -14,49 +14,58 @@ from tests.environments import faulty_envs
 
 @pytest.fixture
 def ends():
-  one, other = socket.socketpair()
-  with one, other:
-    yield one, other
+  local, remote = socket.socketpair()
+  with local, remote:
+    yield local, remote
 
 
-def test_every_byte_that_wakes_a_worker_means_one_thing():
-  bytes_ = [bytes([number]) for number in range(protocol.BLOCKS)] + [
+def _send(connection, message):
+  """Send a request without its first byte, as `receive` expects it."""
+  connection.sendall(protocol.encode(protocol.REQUEST, message)[1:])
+
+
+def test_every_byte_to_a_worker_has_one_meaning():
+  commands = [bytes([number]) for number in range(protocol.MAX_BLOCKS)] + [
       protocol.REQUEST, protocol.DESCRIPTOR]
-  assert len(set(bytes_)) == len(bytes_) == 256
-  assert all(len(byte) == 1 for byte in bytes_)
-  assert protocol.ACK != protocol.RESULT
+  assert len(set(commands)) == len(commands) == 256
+  assert all(len(byte) == 1 for byte in commands)
+
+
+def test_every_byte_from_a_worker_has_one_meaning():
+  answers = {protocol.ACK, protocol.RESULT, protocol.ALIVE}
+  assert len(answers) == 3 and all(len(byte) == 1 for byte in answers)
 
 
 @pytest.mark.parametrize("message", [
     None, ("reset", (0, [1, 2])), protocol.Answer({3: {"step": 2}}),
     protocol.Answer(warnings=("one", "two")), {"text": "naïve", "tuple": (1.5,)}
 ])
-def test_what_is_sent_is_received(ends, message):
-  protocol.send(ends[0], protocol.RESULT, message)
+def test_received_message_equals_the_sent_one(ends, message):
+  ends[0].sendall(protocol.encode(protocol.RESULT, message))
   assert ends[1].recv(1) == protocol.RESULT
   assert protocol.receive(ends[1]) == message
 
 
-def test_order_is_kept(ends):
+def test_messages_arrive_in_order(ends):
   for number in range(5):
-    protocol.send(ends[0], b"", number)
+    _send(ends[0], number)
   assert [protocol.receive(ends[1]) for _ in range(5)] == [0, 1, 2, 3, 4]
 
 
 def test_pickled_messages_are_not_pickled_again(ends):
-  protocol.send(ends[0], b"", pickle.dumps("text"))
+  _send(ends[0], pickle.dumps("text"))
   assert protocol.receive(ends[1]) == "text"
 
 
-def test_functions_travel(ends):
+def test_local_functions_can_be_sent(ends):
   number = 3
-  protocol.send(ends[0], b"", lambda: number)
+  _send(ends[0], lambda: number)
   assert protocol.receive(ends[1])() == 3
 
 
-def test_messages_larger_than_any_buffer(ends):
+def test_messages_may_be_larger_than_the_buffers(ends):
   array = np.arange(1_000_000)
-  thread = threading.Thread(target=protocol.send, args=(ends[0], b"", array))
+  thread = threading.Thread(target=_send, args=(ends[0], array))
   thread.start()
   received = protocol.receive(ends[1])
   thread.join()
@@ -64,36 +73,34 @@ def test_messages_larger_than_any_buffer(ends):
 
 
 @pytest.mark.parametrize("num_bytes", [0, 3, 8, 20])
-def test_end_of_the_other_side(ends, num_bytes):
-  data = pickle.dumps("a text of some length")
-  whole = len(data).to_bytes(8, "big") + data
-  assert num_bytes < len(whole)
-  ends[0].sendall(whole[:num_bytes])
+def test_incomplete_message_is_an_error(ends, num_bytes):
+  data = protocol.encode(protocol.REQUEST, "a text of some length")[1:]
+  assert num_bytes < len(data)
+  ends[0].sendall(data[:num_bytes])
   ends[0].close()
   with pytest.raises(EOFError):
     protocol.receive(ends[1])
 
 
-def test_portable_leaves_what_can_travel():
+def test_picklable_keeps_values_that_can_be_pickled():
   value = {"text": "a", 3: [1.5, None], "array": np.arange(3), "nested": {}}
-  copy = protocol.portable(value)
+  copy = protocol.picklable(value)
   np.testing.assert_equal(copy, value)
   assert copy["array"] is value["array"]
 
 
-def test_portable_describes_what_cannot():
+def test_picklable_replaces_other_values_by_their_text():
   lock = threading.Lock()
   generator = (number for number in ())
   value = {"good": 1, "bad": lock, "nested": {"good": 2, "bad": generator}}
-  copy = protocol.portable(value)
+  copy = protocol.picklable(value)
   assert copy["good"] == 1 and copy["nested"]["good"] == 2
   assert copy["bad"] == repr(lock)
   assert "generator" in copy["nested"]["bad"]
   cloudpickle.dumps(copy)
 
 
-def test_portable_describes_what_can_only_be_pickled():
-  # To be built again it would need two arguments.
+def test_picklable_replaces_values_that_cannot_be_unpickled():
   error = faulty_envs.Unbuildable(1, 2)
   assert cloudpickle.dumps(error)
-  assert protocol.portable(error) == repr(error)
+  assert protocol.picklable(error) == repr(error)

@@ -1,0 +1,118 @@
+"""Statistics collect finished episodes, failures and the time of steps."""
+
+import numpy as np
+import pytest
+
+from agents.environments.blocks import base
+from agents.environments.data import episode_log
+from agents.environments.data import episode_statistics
+from agents.environments.data import episodes
+from agents.environments.data import failure_budget
+
+_RUN_SEED, _FIRST, _SIZE = 5, 10, 3
+
+
+@pytest.fixture
+def statistics():
+  log = episode_log.EpisodeLog(_RUN_SEED, _SIZE, _FIRST)
+  log.begin()
+  return episode_statistics.EpisodeStatistics(
+      log, failure_budget.FailureBudget(9), _FIRST, parallel=2)
+
+
+def _seed(row, episode):
+  return episodes.episode_seed(_RUN_SEED, _FIRST + row, episode)
+
+
+def _update(statistics, reports=None, waited=0.0, **fields):
+  """Record a step; `fields` change rows of an ordinary step."""
+  arrays = {
+      "action": np.array([[1], [2], [3]], np.float32),
+      "active": np.ones(_SIZE, bool), "valid": np.ones(_SIZE, bool),
+      "reward": np.array([0.5, 1.5, 2.5], np.float32),
+      "terminated": np.zeros(_SIZE, bool), "truncated": np.zeros(_SIZE, bool),
+      "final_observ": np.array([[10], [20], [30]], np.float32),
+      "seconds": np.zeros(_SIZE)}
+  for name, rows in fields.items():
+    for row, value in rows.items():
+      arrays[name][row] = value
+  statistics.update(arrays, reports or {}, waited)
+  return arrays
+
+
+def test_finished_episodes_and_final_observations_are_in_order(statistics):
+  _update(statistics)
+  _update(statistics, {
+      _FIRST + 2: base.StepReport({"step": 2}),
+      _FIRST: base.StepReport({"step": 1})},
+          terminated={2: True}, truncated={0: True})
+  finished = statistics.take_finished()
+  assert [(x.seed, x.score, x.length, x.info) for x in finished] == [
+      (_seed(0, 0), 1.0, 2, {"step": 1}), (_seed(2, 0), 5.0, 2, {"step": 2})]
+  assert [x.tolist() for x in statistics.take_final_observ()] == [[10], [30]]
+
+
+def test_each_episode_is_returned_once(statistics):
+  for _ in range(2):
+    _update(statistics, {_FIRST: base.StepReport({})}, terminated={0: True})
+    assert len(statistics.take_finished()) == 1
+    assert len(statistics.take_final_observ()) == 1
+    assert not statistics.take_finished()
+    assert not statistics.take_final_observ()
+
+
+def test_final_observations_are_copies(statistics):
+  arrays = _update(
+      statistics, {_FIRST: base.StepReport({})}, terminated={0: True})
+  arrays["final_observ"][:] = 0
+  assert statistics.take_final_observ()[0].tolist() == [10]
+
+
+def test_failed_episode_is_recorded_as_a_failure(statistics):
+  _update(statistics)
+  _update(statistics, {_FIRST + 1: base.StepReport("broken")},
+          valid={1: False}, reward={1: 0})
+  assert not statistics.take_finished() and not statistics.take_final_observ()
+  (text, (failed,)), = statistics._failure_budget.drain()
+  assert (text, failed.environment, failed.seed) == (
+      "broken", _FIRST + 1, _seed(1, 0))
+  assert failed.action.tolist() == [[2], [2]]
+  assert statistics._log.state.episode.tolist() == [0, 1, 0]
+
+
+def test_failed_resets_skip_episodes(statistics):
+  _update(statistics, {_FIRST: base.StepReport({}, ("one", "two"))},
+          terminated={0: True})
+  assert [x.seed for x in statistics.take_finished()] == [_seed(0, 0)]
+  failures = statistics._failure_budget.drain()
+  assert [(text, failed.seed, len(failed.action))
+          for text, (failed,) in failures] == [
+              ("one", _seed(0, 1), 0), ("two", _seed(0, 2), 0)]
+  assert statistics._log.state.episode.tolist() == [3, 0, 0]
+  assert statistics._log.state.seed[0] == _seed(0, 3)
+
+
+def test_failures_beyond_the_budget_are_raised():
+  log = episode_log.EpisodeLog(_RUN_SEED, _SIZE, _FIRST)
+  log.begin()
+  statistics = episode_statistics.EpisodeStatistics(
+      log, failure_budget.FailureBudget(0), _FIRST, parallel=1)
+  with pytest.raises(base.EnvironmentFailure, match="broken"):
+    _update(statistics, {_FIRST: base.StepReport("broken")}, valid={0: False})
+  assert statistics._failure_budget.fatal.text == "broken"
+
+
+def test_waiting_environments_record_nothing(statistics):
+  _update(statistics, {_FIRST: base.StepReport({})}, terminated={0: True},
+          active={1: False}, valid={1: False}, reward={1: 0})
+  assert len(statistics.take_finished()) == 1
+  assert not statistics._failure_budget.drain()
+  assert statistics._log.state.episode.tolist() == [1, 0, 0]
+  assert statistics._log.state.length.tolist() == [0, 0, 1]
+
+
+def test_busy_seconds_divide_work_by_parallel_workers(statistics):
+  for _ in range(2):
+    _update(statistics, waited=1.5, seconds={0: 0.25, 1: 0.5, 2: 0.25})
+  assert statistics.step_seconds == 3.0
+  assert statistics.busy_seconds == 1.0

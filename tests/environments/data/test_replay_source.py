@@ -1,0 +1,111 @@
+"""The replay source describes running episodes and checks their replays."""
+
+import numpy as np
+import pytest
+
+from agents.environments.blocks import base
+from agents.environments.data import episode_log
+from agents.environments.data import episodes
+from agents.environments.data import failure_budget
+from agents.environments.data import replay_source
+
+_RUN_SEED, _FIRST, _SIZE = 5, 10, 3
+_SEEDS = [episodes.episode_seed(_RUN_SEED, _FIRST + row, 0)
+          for row in range(_SIZE)]
+
+
+def _source(num_steps=2):
+  """Return a source and its arrays; the actions are 10 * row + time."""
+  log = episode_log.EpisodeLog(_RUN_SEED, _SIZE, _FIRST)
+  arrays = {"action": np.zeros((_SIZE, 1), np.float32),
+            "active": np.ones(_SIZE, bool),
+            "observ": np.zeros((_SIZE, 2), np.float32)}
+  if num_steps is not None:
+    log.begin()
+    for time in range(num_steps):
+      arrays["action"][:, 0] = 10 * np.arange(_SIZE) + time
+      log.record(arrays["action"], arrays["active"],
+                 np.zeros(_SIZE, np.float32), np.zeros(_SIZE, bool))
+  return replay_source.ReplaySource("name", _FIRST, log, arrays), arrays
+
+
+def test_no_episodes_are_running_before_the_first_reset():
+  source, _ = _source(None)
+  assert source.running() is None
+  assert source.failed_episodes(slice(0, _SIZE), stepping=True) == []
+
+
+def test_running_returns_number_seed_and_actions():
+  source, _ = _source(2)
+  numbers, seeds, actions = source.running()
+  assert numbers == [0] * _SIZE and seeds == _SEEDS
+  assert [rows[:, 0].tolist() for rows in actions] == [
+      [0, 1], [10, 11], [20, 21]]
+
+
+def test_empty_episodes_have_the_shape_and_type_of_actions():
+  source, _ = _source(0)
+  for actions in source.running()[2]:
+    assert actions.shape == (0, 1) and actions.dtype == np.float32
+
+
+def test_failed_episodes_include_the_actions_of_an_unanswered_step():
+  source, arrays = _source(1)
+  arrays["action"][:, 0] = [7, 8, 9]
+  arrays["active"][:] = [True, False, True]
+  for stepping, expected in ((False, [[10], [20]]), (True, [[10], [20, 9]])):
+    failed = source.failed_episodes(slice(1, 3), stepping)
+    assert [(one.environment, one.seed) for one in failed] == [
+        (11, _SEEDS[1]), (12, _SEEDS[2])]
+    assert [one.action[:, 0].tolist() for one in failed] == expected
+
+
+def test_check_accepts_equal_observations_only():
+  source, arrays = _source(2)
+  source.check(slice(0, _SIZE))  # The trainer has received no observations.
+  source.observ = arrays["observ"].copy()
+  source.check(slice(0, _SIZE))
+  arrays["observ"][1, 0] = np.nextafter(np.float32(0), np.float32(1))
+  source.check(slice(2, 3))
+  with pytest.raises(replay_source.ReplayError, match="not deterministic") as (
+      caught):
+    source.check(slice(0, _SIZE))
+  assert "Environment 11 ('name')" in str(caught.value)
+  assert f"seed {_SEEDS[1]} with the same 2 actions" in str(caught.value)
+  assert (caught.value.environment, caught.value.seed) == (11, _SEEDS[1])
+
+
+def _record_fatal(source, failure):
+  budget = failure_budget.FailureBudget()
+  error = ValueError("broken")
+  error.__cause__ = failure
+  source.record_fatal(error, budget, stepping=True)
+  return budget.fatal
+
+
+def test_fatal_failure_holds_the_episode_of_its_environment():
+  source, arrays = _source(1)
+  arrays["action"][:, 0] = [7, 8, 9]
+  text, (failed,) = _record_fatal(
+      source, base.EnvironmentFailure("text", 12, _SEEDS[2]))
+  assert (text, failed.environment, failed.seed) == ("text", 12, _SEEDS[2])
+  assert failed.action[:, 0].tolist() == [20, 9]
+
+
+def test_fatal_failure_of_a_later_episode_has_no_actions():
+  source, _ = _source(1)
+  _, (failed,) = _record_fatal(source, base.EnvironmentFailure("text", 12, 3))
+  assert (failed.environment, failed.seed) == (12, 3)
+  assert failed.action.shape == (0, 1)
+
+
+@pytest.mark.parametrize("index, seed", [(None, None), (12, None), (9, 3)])
+def test_fatal_failure_of_an_unknown_environment_has_no_episode(index, seed):
+  source, _ = _source(1)
+  assert _record_fatal(
+      source, base.EnvironmentFailure("text", index, seed)) == ("text", ())
+
+
+def test_other_errors_are_not_recorded():
+  source, _ = _source(1)
+  assert _record_fatal(source, None) is None

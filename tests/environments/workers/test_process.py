@@ -1,0 +1,199 @@
+"""The trainer notices the death of a worker and reports its cause."""
+
+import functools
+import os
+import signal
+import socket
+import sys
+import time
+
+import pytest
+
+from agents.environments import batch_env
+from agents.environments.workers import pool as pool_lib
+from agents.environments.workers import process as process_lib
+from tests import toy
+from tests.environments import faulty_envs
+from tests.environments import rollouts
+from tests.environments import scripts
+from tests.environments.workers import interrupts
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="The tests read /proc.")
+
+
+def _begun(constructors, workers):
+  """Return a batch that has completed one step."""
+  batch = batch_env.BatchEnv(constructors, workers)
+  batch.reset()
+  interrupts.step(batch)
+  return batch
+
+
+@pytest.mark.parametrize("fault, message", [
+    (functools.partial(toy.Faulty, "kill"), "SIGKILL.*out of memory"),
+    (functools.partial(faulty_envs.Ends, signal.SIGSEGV),
+     "SIGSEGV.*native code"),
+    (functools.partial(faulty_envs.Ends, signal.SIGUSR1), "SIGUSR1"),
+    (functools.partial(faulty_envs.Ends, code=7), "exited with code 7")],
+                         ids=["kill", "segv", "usr1", "code"])
+def test_death_in_a_step_is_an_error_with_its_cause(fault, message):
+  with pool_lib.WorkerPool(2) as workers:
+    batch = _begun([toy.Counter, fault], workers)
+    with pytest.raises(process_lib.WorkerDied, match=message) as caught:
+      interrupts.step(batch)
+    assert f"Worker 1 (process {workers.pids[1]})" in str(caught.value)
+
+
+def test_death_in_a_constructor_is_an_error_with_its_cause():
+  trainer = os.getpid()
+  def build():
+    if os.getpid() != trainer:
+      os._exit(7)
+    return toy.Counter()
+  with pool_lib.WorkerPool(1) as workers:
+    with pytest.raises(process_lib.WorkerDied, match="exited with code 7"):
+      batch_env.BatchEnv([build], workers)
+
+
+@pytest.mark.parametrize("use", [
+    interrupts.step, lambda batch: batch.reset(),
+    lambda batch: batch.get("length"),
+    lambda batch: batch.restore(batch.snapshot())],
+                         ids=["step", "reset", "get", "restore"])
+def test_death_between_two_requests_is_reported_by_the_next_one(use):
+  with pool_lib.WorkerPool(2) as workers:
+    batch = batch_env.BatchEnv([toy.Counter] * 2, workers)
+    batch.reset()
+    os.kill(workers.pids[0], signal.SIGKILL)
+    scripts.wait_for_ends(workers.pids[:1], 5)
+    with pytest.raises(process_lib.WorkerDied, match="Worker 0.*SIGKILL"):
+      use(batch)
+
+
+def test_death_is_noticed_while_another_worker_hangs():
+  constructors = [interrupts.HANGING["hang"],
+                  functools.partial(toy.Faulty, "kill")]
+  with pool_lib.WorkerPool(2) as workers:
+    batch = _begun(constructors, workers)
+    with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
+      interrupts.step(batch)
+    workers.close(patience=0.1)
+
+
+def test_death_after_an_answer_is_reported_by_the_next_step():
+  # The first worker answers at once and dies while the other one is stepping.
+  constructors = [
+      faulty_envs.DiesBehind, functools.partial(faulty_envs.Slow, 1.5)]
+  with pool_lib.WorkerPool(2) as workers:
+    batch = _begun(constructors, workers)
+    start, cpu_start = time.monotonic(), time.process_time()
+    step = interrupts.step(batch)
+    seconds = time.monotonic() - start
+    cpu_seconds = time.process_time() - cpu_start
+    assert not scripts.runs(workers.pids[0])
+    assert step.next_observ[:, 1].tolist() == [2, 2]
+    assert 1.5 <= seconds < 5
+    assert cpu_seconds < 0.4 * seconds, "The trainer did not sleep."
+    with pytest.raises(process_lib.WorkerDied, match="Worker 0.*SIGKILL"):
+      interrupts.step(batch)
+
+
+@pytest.mark.slow
+def test_answer_of_a_dead_worker_counts_if_it_arrived_before():
+  constructors = [
+      functools.partial(faulty_envs.Slow, 2.5), faulty_envs.DiesBehind]
+  with pool_lib.WorkerPool(2) as workers:
+    batch = _begun(constructors, workers)
+    assert interrupts.step(batch).next_observ[:, 1].tolist() == [2, 2]
+    with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
+      interrupts.step(batch)
+
+
+def test_death_after_an_answer_does_not_hide_another_death():
+  constructors = [faulty_envs.DiesBehind,
+                  functools.partial(faulty_envs.Slow, 1.0, "kill")]
+  with pool_lib.WorkerPool(2) as workers:
+    batch = _begun(constructors, workers)
+    with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
+      interrupts.step(batch)
+
+
+def test_death_of_a_worker_without_environments_does_not_affect_a_batch():
+  with pool_lib.WorkerPool(3) as workers:
+    batch = batch_env.BatchEnv(
+        [toy.Counter, functools.partial(faulty_envs.Slow, 1.5)], workers)
+    used = {worker.process.pid for worker, _ in batch._block.shares}
+    unused, = set(workers.pids) - used
+    os.kill(unused, signal.SIGKILL)
+    scripts.wait_for_ends([unused], 5)
+    batch.reset()
+    interrupts.step(batch)
+    start, cpu_start = time.monotonic(), time.process_time()
+    assert interrupts.step(batch).next_observ[:, 1].tolist() == [2, 2]
+    cpu_seconds = time.process_time() - cpu_start
+    assert cpu_seconds < 0.4 * (time.monotonic() - start)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("constructors", [
+    [faulty_envs.Forking],
+    [faulty_envs.DiesBehind, functools.partial(faulty_envs.Forking, 1.0)]],
+                         ids=["alone", "after_another_death"])
+def test_death_is_noticed_although_a_child_of_the_environment_continues(
+    constructors):
+  with pool_lib.WorkerPool(len(constructors)) as workers:
+    batch = batch_env.BatchEnv(constructors, workers)
+    batch.reset()
+    child = batch.get("child")[-1]
+    try:
+      interrupts.step(batch)
+      number = len(constructors) - 1
+      with pytest.raises(
+          process_lib.WorkerDied, match=f"Worker {number}.*SIGKILL"):
+        interrupts.step(batch)
+    finally:
+      os.kill(child, signal.SIGKILL)
+
+
+def test_other_workers_close_their_environments_after_a_death(tmp_path):
+  path = tmp_path / "diary"
+  constructors = [functools.partial(faulty_envs.Diary, path, "a"),
+                  functools.partial(toy.Faulty, "kill")]
+  with pytest.raises(process_lib.WorkerDied):
+    with pool_lib.WorkerPool(2) as workers, \
+        _begun(constructors, workers) as batch:
+      interrupts.step(batch)
+  assert rollouts.count_open(path) == {}
+
+
+def test_environment_variables_reach_the_workers(monkeypatch):
+  monkeypatch.setenv("FRUIT", "pear")
+  monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+  with pool_lib.WorkerPool(1, variables={"TREE": "oak"}) as workers, \
+      batch_env.BatchEnv([faulty_envs.Inside], workers) as batch:
+    assert batch.call("variable", "FRUIT") == ["pear"]
+    assert batch.call("variable", "TREE") == ["oak"]
+    assert batch.call("variable", "OMP_NUM_THREADS") == ["1"]
+  assert "TREE" not in os.environ
+
+
+def test_default_timeout_of_sockets_does_not_affect_idle_workers():
+  before = socket.getdefaulttimeout()
+  socket.setdefaulttimeout(0.1)
+  try:
+    with pool_lib.WorkerPool(1) as workers, \
+        batch_env.BatchEnv([toy.Counter], workers) as batch:
+      batch.reset()
+      time.sleep(0.3)
+      assert interrupts.step(batch).reward.tolist() == [1]
+  finally:
+    socket.setdefaulttimeout(before)
+
+
+def test_entries_of_the_path_that_are_not_strings_are_ignored(
+    monkeypatch, tmp_path):
+  monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])
+  with pool_lib.WorkerPool(1) as workers, \
+      batch_env.BatchEnv([toy.Counter], workers) as batch:
+    batch.reset()

@@ -1,0 +1,214 @@
+"""Worker processes are small, ignore Ctrl-C and end soon after the trainer."""
+
+import os
+import pathlib
+import signal
+import sys
+import time
+
+import pytest
+
+from agents.environments import batch_env
+from agents.environments.workers import pool as pool_lib
+from tests import toy
+from tests.environments import faulty_envs
+from tests.environments import rollouts
+from tests.environments import scripts
+from tests.environments.workers import interrupts
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="The tests read /proc.")
+
+
+# Imports and memory.
+
+
+@pytest.mark.slow
+def test_workers_import_neither_tensorflow_nor_the_main_module(tmp_path):
+  # A second import of this script would start further workers.
+  stdout, _ = scripts.run("""
+import sys
+print("main", flush=True)
+import tensorflow
+from agents.environments import batch_env
+from agents.environments.workers import pool
+from tests.environments import faulty_envs
+
+class LocalError(Exception):
+  pass
+
+class Local(faulty_envs.Inside):
+  def fail(self):
+    raise LocalError("of main")
+
+with pool.WorkerPool(2) as workers:
+  with batch_env.BatchEnv([Local] * 3, workers) as batch:
+    print(batch.call("imported", "gymnasium"))
+    print(batch.call("imported", "tensorflow"),
+          "tensorflow" in sys.modules)
+    try:
+      batch.call("fail")
+    except LocalError as error:
+      print(error)
+""", tmp_path)
+  assert stdout.splitlines() == [
+      "main", "[True, True, True]", "[False, False, False] True", "of main"]
+
+
+def test_modules_in_the_current_folder_do_not_shadow_others(tmp_path):
+  (tmp_path / "cwd").mkdir()
+  for name in ("signal", "socket", "agents", "cloudpickle"):
+    (tmp_path / "cwd" / f"{name}.py").write_text("raise Exception('wrong')")
+  stdout, _ = scripts.run("""
+from agents.environments import batch_env
+from agents.environments.workers import pool
+from tests import toy
+
+with pool.WorkerPool(1) as workers:
+  with batch_env.BatchEnv([toy.Counter], workers) as batch:
+    print(batch.reset([5]))
+""", tmp_path)
+  assert stdout == "[[5. 0.]]\n"
+
+
+def test_worker_with_37_cheetahs_needs_less_than_150_megabytes():
+  constructor = rollouts.make_env("HalfCheetah-v5")
+  with pool_lib.WorkerPool(1) as workers:
+    rollouts.play([constructor] * 37, workers, num_steps=50)
+    status = pathlib.Path(f"/proc/{workers.pids[0]}/status").read_text()
+  peak, unit = status.partition("VmHWM:")[2].split()[:2]
+  assert unit == "kB"
+  assert 10_000 < int(peak) < 150_000
+
+
+def test_shared_memory_has_no_path(pool):
+  with batch_env.BatchEnv([toy.Counter] * 4, pool) as batch:
+    batch.reset()
+    for pid in (os.getpid(), *pool.pids):
+      maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
+      assert "memfd:agents" in maps
+      # Other libraries of the test's process may hold semaphores.
+      assert "/dev/shm" not in maps.replace("/dev/shm/sem.", "")
+
+
+# Signals.
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_workers_ignore_signals_to_all_processes_of_a_run(pool, signum):
+  with batch_env.BatchEnv([toy.Counter] * 2, pool) as batch:
+    batch.reset()
+    for pid in pool.pids:
+      os.kill(pid, signum)
+    for _ in range(20):
+      time.sleep(0.01)
+      interrupts.step(batch)
+    assert all(map(scripts.runs, pool.pids))
+
+
+def test_workers_ignore_ctrl_c_while_they_start(tmp_path):
+  # A terminal sends the signal to the whole process group.
+  stdout, stderr = scripts.run("""
+import os, signal, time
+from agents.environments import batch_env
+from agents.environments.workers import pool
+from tests import toy
+
+signal.signal(signal.SIGINT, lambda *_: None)
+with pool.WorkerPool(2) as workers:
+  for _ in range(50):
+    os.killpg(0, signal.SIGINT)
+    time.sleep(0.005)
+  with batch_env.BatchEnv([toy.Counter] * 2, workers) as batch:
+    print(batch.reset([5, 6]).tolist())
+""", tmp_path)
+  assert stdout == "[[5.0, 0.0], [6.0, 0.0]]\n"
+  assert stderr == ""
+
+
+def test_environments_can_terminate_their_child_processes():
+  with pool_lib.WorkerPool(1) as workers, \
+      batch_env.BatchEnv([faulty_envs.Terminates], workers) as batch:
+    for _ in range(20):
+      assert batch.call("codes") == [[-signal.SIGTERM] * 2]
+
+
+# End of the trainer.
+
+
+_TRAINER = """
+import functools, os, signal, sys, threading, time
+import numpy as np
+from agents.environments import batch_env
+from agents.environments.workers import pool
+from tests import toy
+from tests.environments import faulty_envs
+
+constructors = {constructors}
+read, write = os.pipe()
+workers = pool.WorkerPool(len(constructors), read)
+batch = batch_env.BatchEnv(constructors, workers)
+batch.reset()
+batch.step(np.zeros((len(batch), 1)))
+if len(batch) > 1:
+  threading.Timer(0.5, os.write, (write, b" ")).start()
+  try:
+    batch.step(np.zeros((len(batch), 1)))
+  except pool.Interrupted:
+    pass
+print(*workers.pids, flush=True)
+{end}
+"""
+
+
+def _read_pids(trainer):
+  return [int(pid) for pid in trainer.stdout.readline().split()]
+
+
+@pytest.fixture(scope="module")
+def orphans(tmp_path_factory):
+  """Whether a worker still runs 5 seconds after SIGKILL of the trainer."""
+  diary = str(tmp_path_factory.mktemp("diary") / "diary")
+  constructors = {
+      "idle": "functools.partial(toy.Counter, 9)",
+      "hang": "functools.partial(toy.Faulty, 'hang')",
+      "spin": "functools.partial(toy.Faulty, 'spin')",
+      "native": "functools.partial(faulty_envs.Stuck, 'native')",
+      "close": f"functools.partial(faulty_envs.Diary, {diary!r}, 'a', 'hang')"}
+  code = _TRAINER.format(
+      constructors=f"[{', '.join(constructors.values())}]",
+      end="time.sleep(1000)")
+  trainer = scripts.start(code, tmp_path_factory.mktemp("trainer"))
+  try:
+    pids = dict(zip(constructors, _read_pids(trainer)))
+  finally:
+    trainer.kill()
+    trainer.wait()
+    trainer.stdout.close()  # Workers may hold the other ends.
+    trainer.stderr.close()
+  assert len(pids) == len(constructors)
+  left = scripts.wait_for_ends(pids.values(), 5)
+  for pid in left:
+    os.kill(pid, signal.SIGKILL)
+  return {fault: pid in left for fault, pid in pids.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["idle", "hang", "spin", "native", "close"])
+def test_sigkill_of_the_trainer_ends_a_worker(orphans, fault):
+  assert not orphans[fault]
+
+
+@pytest.mark.parametrize("end", [
+    "pass", "sys.exit(3)", "os._exit(3)", "raise ValueError",
+    "os.kill(os.getpid(), signal.SIGTERM)"])
+def test_any_end_of_the_trainer_ends_its_workers(end, tmp_path):
+  trainer = scripts.start(
+      _TRAINER.format(constructors="[toy.Counter]", end=end), tmp_path)
+  try:
+    pids = _read_pids(trainer)
+    trainer.communicate(timeout=20)
+  finally:
+    trainer.kill()
+  assert len(pids) == 1
+  assert not scripts.wait_for_ends(pids, 5)
