@@ -253,7 +253,7 @@ def _train(folder: run_folder.RunFolder, resume: bool,
     guard = contextlib.nullcontext if machines else interrupts.save_on_timeout
     loop = loop_lib.Loop(trainer, folder, stop, drawing, guard)
     if isinstance(trainer, coordinator.Coordinator):
-      trainer.metadata, trainer.stop = loop.facts, interrupts
+      trainer.metadata, trainer.stop = loop.metadata, interrupts
     if resume:
       loop.resume()
       folder.extend(config)
