@@ -1,8 +1,7 @@
-"""PPO whose gradient steps are the work of several machines."""
+"""PPO that distributes the gradient computation over several machines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -17,16 +16,18 @@ from agents.ops import loops
 class SharedUpdatesPPO(ppo.BatchPPO):
   """Each machine computes the gradients of its share of every minibatch.
 
-  All hold the whole memory, so advantages, the moments of observations and the
-  KL divergence are those of the whole batch; what is added up over the machines
-  are the gradients alone. That is the update of one machine but for the order
-  of the sum. It pays where a minibatch takes longer than the exchange.
+  All machines hold the complete batch. Each computes advantages, moments of
+  observations and KL divergences of the complete batch. Only gradients are
+  summed over the machines. The update therefore equals that of one machine,
+  except for rounding errors of the sum. It is faster if a minibatch takes
+  longer than the exchange.
 
-  XLA knows no machines, so an update is many compiled parts instead of one.
+  Collective operations cannot run inside of an XLA program. An update is
+  therefore one graph with several compiled parts.
 
   Args:
     args: See `BatchPPO`.
-    communicator: The machines.
+    communicator: Group of the machines.
     kwargs: See `BatchPPO`.
   """
 
@@ -42,7 +43,7 @@ class SharedUpdatesPPO(ppo.BatchPPO):
   @tf.function(autograph=False)
   def learn(self, memory: types.Experience, clock: tf.Tensor,
             progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-    """See `BatchPPO`."""
+    """See `BatchPPO.learn`."""
     begin, _, end = self._parts
     begun = begin(memory, progress)
     passed = loops.repeat(
@@ -50,14 +51,9 @@ class SharedUpdatesPPO(ppo.BatchPPO):
             memory, begun.samples, clock, epoch, passed), begun.passed)
     return end(memory, begun, passed)
 
-  def learn_in_parts(self, memory: types.Experience, clock: tf.Tensor,
-                     progress: tf.Tensor) -> Iterator[
-                         tuple[dict[str, tf.Tensor], tf.Tensor] | None]:
-    """In one, as machines can't give up an update but together."""
-    yield self.learn(memory, clock, progress)
-
   def _pass(self, memory: types.Experience, samples: Any, clock: tf.Tensor,
             epoch: tf.Tensor, passed: Any) -> Any:
+    """See `BatchPPO._pass`; runs several compiled parts."""
     advantage, value, batches, amount = self._dealing(
         memory, samples, clock, epoch, passed)
     def learn_batch(index, sums):
@@ -68,14 +64,15 @@ class SharedUpdatesPPO(ppo.BatchPPO):
     return type(passed)(advantage, value, sums)
 
   def _batches(self, *args):
+    """Returns the result of `_deal` as tensors."""
     advantage, value, dealt = self._deal(*args)
     return advantage, value, dealt.batches, tf.convert_to_tensor(dealt.amount)
 
   def _own_gradients(self, memory: types.Experience, batches: Any,
                      index: tf.Tensor
                      ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-    """Return gradients and losses of this machine's share in one vector, and
-    what is known of the whole minibatch."""
+    """Returns gradients and losses of this machine's share as one vector, and
+    the losses that need the complete minibatch, by name."""
     batch = self.model.dealt(batches, memory).take(index)
     batch, losses, slope = self._prepare(memory, batch)
     gradients, parts = self._gradients(share(
@@ -86,6 +83,7 @@ class SharedUpdatesPPO(ppo.BatchPPO):
 
   def _apply_all(self, total: tf.Tensor, losses: dict[str, tf.Tensor],
                  sums: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    """Takes a gradient step by the sum of all machines' vectors."""
     shapes = [tuple(weight.shape) for weight in self.weights]
     shapes += [()] * len(self._objective.names)
     sizes = [int(tf.TensorShape(shape).num_elements()) for shape in shapes]
@@ -97,25 +95,30 @@ class SharedUpdatesPPO(ppo.BatchPPO):
     return ppo.added(sums, {**losses, **parts, **self._apply(gradients)})
 
 
-def share(batch: minibatches.Batch, index: int, amount: int
+def share(batch: minibatches.Batch, rank: int, world_size: int
           ) -> minibatches.Batch:
-  """Return one machine's share of a minibatch, with the weights of the whole.
+  """Returns one machine's share of a minibatch, with the original weights.
+
+  The shares of all machines have equal shapes. Padding has weight 0.
 
   Args:
-    batch: Of K chunks, each of C steps, or of S segments one after the other.
-    index: Of the machine.
-    amount: Of machines.
+    batch: K chunks of C steps, or of S consecutive segments each.
+    rank: Index of the machine.
+    world_size: Number of machines.
+
+  Returns:
+    Minibatch with a second dimension of C / `world_size`, rounded up.
   """
   segments = getattr(batch.data, "context", ())
   units = segments.first.shape[1] if isinstance(
       segments, types.Segments) else batch.weight.shape[1]
-  places = tf.range(-(-units // amount)) * amount + index
+  indices = tf.range(-(-units // world_size)) * world_size + rank
   def take(tensor):
     chunks, rows = tensor.shape[:2]
     split = tf.reshape(tensor, [chunks, units, rows // units,
                                 *tensor.shape[2:]])
-    taken = tf.gather(split, tf.minimum(places, units - 1), axis=1)
+    taken = tf.gather(split, tf.minimum(indices, units - 1), axis=1)
     return tf.reshape(taken, [chunks, -1, *tensor.shape[2:]])
   data, weight = tf.nest.map_structure(take, (batch.data, batch.weight))
-  there = tf.repeat(places < units, batch.weight.shape[1] // units)
-  return batch._replace(data=data, weight=tf.where(there, weight, 0.0))
+  is_row = tf.repeat(indices < units, batch.weight.shape[1] // units)
+  return batch._replace(data=data, weight=tf.where(is_row, weight, 0.0))

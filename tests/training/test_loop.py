@@ -235,8 +235,8 @@ def test_failing_environment_leaves_checkpoint_and_crash_folders(
     crash = crash_folder.load(pathlib.Path(path))
     assert crash.config == folder.config
     assert "faulty step" in crash.incident.text
-    broken, = crash.incident.broken
-    assert len(broken.action) == 2
+    failed, = crash.incident.episodes
+    assert len(failed.action) == 2
 
 
 def test_failed_episodes_are_counted_and_not_scored(tmp_path):
@@ -394,7 +394,7 @@ def test_environment_failure_in_a_replay_keeps_its_own_error(tmp_path):
     _loop(run_folder.RunFolder(folder.path)).resume()
   assert isinstance(caught.value.__cause__, base.EnvironmentFailure)
   crash, = (folder.path / "crashes").iterdir()
-  assert len(crash_folder.load(crash).incident.broken) == 1
+  assert len(crash_folder.load(crash).incident.episodes) == 1
 
 
 def _changed(finished, tmp_path, change):
