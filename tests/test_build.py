@@ -1,3 +1,5 @@
+"""`build` makes the parts of a run from its config."""
+
 from __future__ import annotations
 
 import contextlib
@@ -11,22 +13,20 @@ import pytest
 from agents import build
 from agents import config as config_lib
 from agents import configs
-from agents.commands import settings
-from agents.environments.making import make
 from agents.environments.workers import pool
 from tests import command
 from tests import config_fixtures
 
-# Prints this process's memory in MB after each of many epochs.
+# Prints the memory of this process in MB after each epoch.
 EPOCHS = """
 from agents import configs
 from agents import build
 from agents import config as config_lib
-from agents.environments.workers import pool as workers_lib
+from agents.environments.workers import pool
 _, config = configs.load("hopper")
 config = config.override({"num_envs": 16})
 build.setup(config)
-with workers_lib.WorkerPool(2) as workers:
+with pool.WorkerPool(2) as workers:
   trainer = build.trainer(config, workers)
   trainer.start()
   for epoch in range(230):
@@ -38,7 +38,7 @@ with workers_lib.WorkerPool(2) as workers:
 
 @pytest.mark.parametrize(
     "name", [name for name in configs.names() if configs.load(name)[1].env.id])
-def test_every_config_is_built(name):
+def test_trainer_of_every_config_can_be_built(name):
   config = config_fixtures.config(name)
   size = 2 * config.algorithm.segment_length
   trainer = build.trainer(config.override({
@@ -52,37 +52,6 @@ def test_every_config_is_built(name):
   assert "variable/value/output/kernel" in state
 
 
-@pytest.mark.parametrize("changes, groups", [
-    ({}, 1), ({"double_buffering": True}, 2),
-    ({"double_buffering": True, "num_envs": 63,
-      "algorithm.minibatch_size": None}, 1),
-    ({"double_buffering": True, "algorithm.segment_length": None,
-      "algorithm.update_every": 512}, 1)])
-def test_halves_are_those_of_an_even_number_that_never_waits(changes, groups):
-  config = configs.load("cheetah")[1].override(changes)
-  assert build.groups(config) == groups
-
-
-@pytest.mark.parametrize("name", [
-    pytest.param("walker", marks=pytest.mark.slow),
-    pytest.param("humanoid", marks=pytest.mark.slow),
-    pytest.param("ant", marks=pytest.mark.slow)])
-def test_halves_learn_the_same_bits(name):
-  states = []
-  for double_buffering in (False, True):
-    _, config = configs.load(name)
-    trainer = build.trainer(config.override({
-        "num_envs": 16, "algorithm.segment_length": 16,
-        "eval_episodes": 1, "double_buffering": double_buffering}), None)
-    trainer.start()
-    for _ in range(2):
-      trainer.epoch(0.5)
-    states.append(trainer.state())
-    trainer.close()
-  for name, array in states[0].items():
-    np.testing.assert_array_equal(array, states[1][name], err_msg=name)
-
-
 @pytest.mark.parametrize("changes, pays", [
     ({}, False), ({"network.policy_layers": [512, 256, 128]}, False),
     ({"algorithm.minibatch_size": 2048,
@@ -90,33 +59,21 @@ def test_halves_learn_the_same_bits(name):
       "network.policy_layers": [1024, 1024],
       "network.value_layers": [1024, 1024]}, True)])
 @pytest.mark.parametrize("device", ["auto", "cpu", "gpu"])
-def test_device_that_learns(device, changes, pays, monkeypatch):
+def test_learning_device_depends_on_setting_and_update_size(
+    device, changes, pays, monkeypatch):
   space = gymnasium.spaces.Box(-1, 1, [17])
   _, config = configs.load("cheetah")
   config = config.override({**changes, "device": device})
-  assert build.learning_device(config, space) == "CPU:0"  # There is no other.
+  assert build.learning_device(config, space) == "CPU:0"  # No GPU.
   monkeypatch.setattr(
       build.tf.config, "list_physical_devices", lambda kind: [kind])
   gpu = device == "gpu" or (device == "auto" and pays)
   assert build.learning_device(config, space) == ("GPU:0" if gpu else "CPU:0")
 
 
-@pytest.mark.parametrize("name, preset, expected", [
-    *((name, None, False) for name in configs.names()
-      if configs.load(name)[1].env.id
-      and not configs.load(name)[1].env.wrappers),
-    ("humanoid", "paper", True), ("ant", "paper", True),
-    ("pendulum", "paper", False)])
-def test_only_long_updates_are_learned_in_parts(name, preset, expected):
-  config_fixtures.config(name)
-  config = settings.of_new_run(name, preset, {}).config
-  space = make.MakeEnv(config.env)().observation_space
-  assert build.learns_in_parts(config, space) == expected
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_memory_stays_within_two_percent_over_200_epochs():
+def test_process_memory_grows_at_most_two_percent_over_200_epochs():
   done = subprocess.run(
       [sys.executable, "-c", EPOCHS], cwd=command.ROOT, check=True,
       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -125,7 +82,7 @@ def test_memory_stays_within_two_percent_over_200_epochs():
 
 
 def _pendulums(workers=None, **changes):
-  """A trainer whose updates have 50 steps of each of four pendulums."""
+  """Returns a trainer with batches of 4 pendulums x 50 steps."""
   config = configs.load("pendulum")[1].override({
       "num_envs": 4, "algorithm.segment_length": 50,
       "algorithm.minibatch_size": 200, "algorithm.update_epochs": 1,
@@ -138,13 +95,14 @@ def _pendulums(workers=None, **changes):
 @pytest.mark.parametrize("stagger, lengths", [
     (True, [[50], [100], [150], [200], [200]]),
     (False, [[], [], [], [200] * 4, []])])
-def test_first_episodes_end_one_after_the_other(stagger, lengths):
+def test_stagger_truncates_first_episodes_at_different_lengths(
+    stagger, lengths):
   trainer = _pendulums(stagger=stagger)
   trainer.start()
   epochs = [trainer.epoch(0.0) for _ in lengths]
   assert [[episode.length for episode in epoch.episodes]
           for epoch in epochs] == lengths
-  # Those that were cut are no scores.
+  # Truncated first episodes are not reported as scores.
   assert {length for epoch in epochs for length in epoch.lengths} == {200}
   assert sum(len(epoch.scores) for epoch in epochs) == (2 if stagger else 4)
   assert sum(len(epoch.reward_parts) for epoch in epochs) == (
@@ -152,32 +110,30 @@ def test_first_episodes_end_one_after_the_other(stagger, lengths):
 
 
 @pytest.mark.slow
-def test_cut_episodes_are_continued_from_a_checkpoint():
-  whole, rest = _pendulums(), _pendulums()
-  whole.start()
+def test_staggered_episodes_continue_from_a_checkpoint():
+  uninterrupted, restored = _pendulums(), _pendulums()
+  uninterrupted.start()
   for _ in range(2):
-    whole.epoch(0.0)
-  rest.load(whole.state())
+    uninterrupted.epoch(0.0)
+  restored.load(uninterrupted.state())
   for _ in range(3):
-    expected, found = whole.epoch(0.0), rest.epoch(0.0)
-    assert found.episodes == expected.episodes
-    assert found.metrics == expected.metrics
+    expected, resumed = uninterrupted.epoch(0.0), restored.epoch(0.0)
+    assert resumed.episodes == expected.episodes
+    assert resumed.metrics == expected.metrics
 
 
 @pytest.mark.slow
-def test_cut_episodes_are_the_same_in_workers_and_halves():
+def test_truncated_first_episodes_are_equal_with_and_without_workers():
   epochs = []
   with pool.WorkerPool(2) as workers:
-    for processes, halves in (
-        (None, False), (workers, False), (workers, True)):
-      trainer = _pendulums(processes, double_buffering=halves)
+    for worker_pool in (None, workers):
+      trainer = _pendulums(worker_pool)
       trainer.start()
       epochs.append([trainer.epoch(0.0) for _ in range(3)])
       trainer.close()
-  for others in epochs[1:]:
-    for expected, found in zip(epochs[0], others, strict=True):
-      assert found.episodes == expected.episodes
-      assert found.metrics == expected.metrics
+  for expected, epoch in zip(*epochs, strict=True):
+    assert epoch.episodes == expected.episodes
+    assert epoch.metrics == expected.metrics
 
 
 @pytest.mark.slow
@@ -186,7 +142,7 @@ def test_cut_episodes_are_the_same_in_workers_and_halves():
     ({"network.action_distribution": "squashed_gaussian"}, 0.7),
     ({"network.action_distribution": "squashed_gaussian",
       "network.state_dependent_std": True}, 0.7)])
-def test_bounded_actions_learn_to_follow_a_target(changes, score):
+def test_bounded_distributions_learn_to_follow_a_target(changes, score):
   config = config_lib.Config().override({
       "env.id": "tests.toy:Target", "num_envs": 16, "eval_episodes": 1,
       "algorithm.segment_length": 20, "algorithm.minibatch_size": 80,
@@ -213,7 +169,7 @@ def _trainer(**changes):
 
 
 def _train(trainer, config):
-  """Train for all of the budget; return the mean score of mean actions."""
+  """Trains for the complete budget; returns the evaluation's mean return."""
   done = 0
   while done < config.steps:
     done += trainer.epoch(done / config.steps).steps
@@ -222,7 +178,7 @@ def _train(trainer, config):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
-def test_composite_spaces_are_learned_from_and_saved():
+def test_composite_spaces_train_the_same_from_a_checkpoint():
   with _trainer(**{
       "env.id": "benchmarks.echo:Echo", "env.kwargs": {"space": "nested"},
       "num_envs": 4, "algorithm.minibatch_size": 32,
@@ -238,16 +194,17 @@ def test_composite_spaces_are_learned_from_and_saved():
 
 
 @pytest.mark.slow
-def test_actions_in_composite_spaces_are_learned():
+def test_training_solves_a_task_with_composite_actions():
   with _trainer(**{
       "env.id": "benchmarks.echo:Echo", "env.kwargs": {"space": "nested"},
       "num_envs": 16, "algorithm.segment_length": 64, "steps": 30_000,
       "algorithm.learning_rate": 1e-3}) as (trainer, config):
-    assert np.mean(trainer.evaluate(20, lambda: False)[0]) < 12  # Of 20.
+    # The maximum is 20.
+    assert np.mean(trainer.evaluate(20, lambda: False)[0]) < 12
     assert _train(trainer, config) > 18
 
 
-_PICTURES = {
+_IMAGES = {
     "env.id": "tests.toy:Flash", "num_envs": 8, "network.frame_stack": 2,
     "algorithm.segment_length": 16, "algorithm.minibatch_size": 64,
     "algorithm.update_epochs": 4, "algorithm.learning_rate": 1e-3}
@@ -256,8 +213,8 @@ _PICTURES = {
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("shared, stack", [
     (True, 1), pytest.param(False, 2, marks=pytest.mark.slow)])
-def test_convolutions_learn_by_the_policy_and_by_the_value(shared, stack):
-  with _trainer(**{**_PICTURES, "network.share_core": shared,
+def test_an_update_changes_the_convolutions_of_policy_and_value(shared, stack):
+  with _trainer(**{**_IMAGES, "network.share_core": shared,
                    "network.frame_stack": stack}) as (trainer, _):
     before = trainer.state()
     trainer.epoch(0.0)
@@ -269,6 +226,7 @@ def test_convolutions_learn_by_the_policy_and_by_the_value(shared, stack):
 
 
 @pytest.mark.slow
-def test_pictures_are_learned_from():
-  with _trainer(**_PICTURES, **{"steps": 8000}) as (trainer, config):
-    assert _train(trainer, config) > 6.5  # Of 7; guessing makes 3.5.
+def test_training_solves_a_task_with_image_observations():
+  with _trainer(**_IMAGES, **{"steps": 8000}) as (trainer, config):
+    # The maximum is 7; random actions reach 3.5.
+    assert _train(trainer, config) > 6.5

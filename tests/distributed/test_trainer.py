@@ -7,6 +7,7 @@ import pytest
 
 from agents import build
 from agents import errors
+from agents.environments.data import failure_budget
 from tests.distributed import machines
 
 pytestmark = pytest.mark.usefixtures("eagerly")
@@ -26,11 +27,22 @@ def _assert_same(first, second):
     np.testing.assert_array_equal(array, second[name], err_msg=name)
 
 
-def _train(trainer, load=None):
-  """Returns the results of two epochs and an evaluation."""
-  # Machine 0 sends commands to the others here, which need `metadata`.
+def _mute(trainer):
+  """Disables commands of machine 0, because no machine follows them."""
   trainer.metadata = dict
   trainer._command = lambda *args, **kwargs: None
+
+
+def _train_one_epoch(trainer, stop=False):
+  _mute(trainer)
+  trainer.start()
+  trainer.stop = lambda: stop
+  trainer.epoch(0.0)
+
+
+def _train(trainer, load=None):
+  """Returns the results of two epochs and an evaluation."""
+  _mute(trainer)
   if load is None:
     trainer.start()
   else:
@@ -103,8 +115,7 @@ def test_machine_lost_in_a_shared_update_leaves_variables_before_the_epoch():
   trainers = machines.trainers(
       machines.CONFIG.override({"data_parallel": True}), 2)
   def train(trainer):
-    trainer.metadata = dict
-    trainer._command = lambda *args, **kwargs: None
+    _mute(trainer)
     trainer.start()
     before = trainer.state()
     reduce, num_calls = trainer._communicator.all_reduce, []
@@ -125,9 +136,10 @@ def test_machine_lost_in_a_shared_update_leaves_variables_before_the_epoch():
 
 def test_stop_of_one_machine_reaches_the_others_after_an_epoch():
   trainers = machines.trainers(machines.CONFIG, 2)
-  trainers[1].stop = lambda: True
-  machines.run([functools.partial(_train, trainer) for trainer in trainers],
-               trainers[0]._communicator.group)
+  machines.run([
+      functools.partial(_train_one_epoch, trainer, stop)
+      for trainer, stop in zip(trainers, (False, True), strict=True)],
+      trainers[0]._communicator.group)
   assert trainers[0].stop_elsewhere
   assert not trainers[1].stop_elsewhere  # Its own request does not count.
   for trainer in trainers:
@@ -137,7 +149,7 @@ def test_stop_of_one_machine_reaches_the_others_after_an_epoch():
 def test_evaluation_aborts_on_all_machines_if_one_stops():
   trainers = machines.trainers(machines.CONFIG, 2)
   for trainer in trainers:
-    trainer._command = lambda *args, **kwargs: None
+    _mute(trainer)
   results = machines.run([
       functools.partial(trainer.evaluate, 3, lambda stop=stop: stop)
       for trainer, stop in zip(trainers, (False, True), strict=True)],
@@ -151,7 +163,7 @@ def test_evaluation_aborts_on_all_machines_if_one_stops():
 def test_evaluation_detects_machines_with_other_variables():
   trainers = machines.trainers(machines.CONFIG, 2)
   for trainer in trainers:
-    trainer._command = lambda *args, **kwargs: None
+    _mute(trainer)
   weight = trainers[1].algorithm.weights[0]
   weight.assign(np.nextafter(np.array(weight), np.float32(1)))
   with pytest.raises(errors.MachinesDiffer, match="Machine 1"):
@@ -164,11 +176,11 @@ def test_evaluation_detects_machines_with_other_variables():
 
 def test_failures_are_collected_by_machine_0():
   trainers = machines.trainers(machines.CONFIG, 2)
-  trainers[1].failure_budget.record("Environment 3 failed.")
-  machines.run([functools.partial(_train, trainer) for trainer in trainers],
-               trainers[0]._communicator.group)
-  assert [failure.text for failure in trainers[0].failure_budget.drain()] == [
-      "Environment 3 failed."]
+  failure = failure_budget.Failure("Environment 3 failed.")
+  trainers[1].failure_budget.record(failure)
+  machines.run([functools.partial(_train_one_epoch, trainer)
+                for trainer in trainers], trainers[0]._communicator.group)
+  assert trainers[0].failure_budget.drain() == [failure]
   assert not trainers[1].failure_budget.drain()
   for trainer in trainers:
     trainer.close()

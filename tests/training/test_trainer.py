@@ -27,6 +27,7 @@ from agents.training import trainer as trainer_lib
 from tests import command
 from tests import modes
 from tests import toy
+from tests.training import graph_calls
 
 _BEST = 5.0  # Score of `toy.Target`: five steps, rewards of at most one.
 
@@ -138,16 +139,8 @@ def test_epochs_and_evaluations_are_traced_once(continuous):
 
 
 def test_an_epoch_calls_one_graph(continuous, monkeypatch):
-  function_type = type(continuous.trainer.train_epoch)
-  call = function_type.__call__
-  graphs = []
-  def record(function, *args, **kwargs):
-    if tf.executing_eagerly():  # Nested calls happen while a graph is traced.
-      graphs.append(function.python_function.__name__)
-    return call(function, *args, **kwargs)
-  monkeypatch.setattr(function_type, "__call__", record)
   continuous.trainer.load(continuous.states[3])
-  graphs.clear()
+  graphs = graph_calls.record(monkeypatch)
   continuous.trainer.epoch(0.5)
   assert graphs == ["train_epoch"]
 

@@ -1,4 +1,4 @@
-"""Complete runs that are killed, moved, damaged, or have faulty environments."""
+"""Runs that are killed, moved or damaged, or have failing environments."""
 
 import os
 import re

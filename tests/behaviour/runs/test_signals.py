@@ -119,6 +119,26 @@ def _uninterrupted(tmp_path_factory, modules, *args):
   return command.run_folder(logdir)
 
 
+_SLEEPING = (
+    *command.SMALL, "--steps", 1000, "--set", "env.id=blocking:make", "--set",
+    "eval_every=1000")
+_LOOPING = (
+    *command.SMALL, "--steps", 800, "--set", "checkpoint_every=400", "--set",
+    "algorithm.type=endless:Endless", "--set", "eval_every=800")
+
+
+@pytest.fixture(scope="module")
+def sleeping(tmp_path_factory, modules):
+  """Run folder of the run whose collection is interrupted elsewhere."""
+  return _uninterrupted(tmp_path_factory, modules, *_SLEEPING)
+
+
+@pytest.fixture(scope="module")
+def looping(tmp_path_factory, modules):
+  """Run folder of the run whose update is interrupted elsewhere."""
+  return _uninterrupted(tmp_path_factory, modules, *_LOOPING)
+
+
 def _wait_for(condition, process):
   deadline = time.monotonic() + 200
   while not condition():
@@ -155,8 +175,8 @@ def _resume(modules, tmp_path, expected):
   command.assert_same_checkpoints(folder, expected)
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("delay", [0.0, 1.0])
+@pytest.mark.parametrize("signum, delay", [
+    (signal.SIGINT, 0.0), (signal.SIGTERM, 1.0)])
 def test_signal_during_compilation(
     signum, delay, reference, modules, tmp_path):
   logdir = tmp_path / "logdir"
@@ -175,12 +195,10 @@ def test_signal_during_compilation(
 @pytest.mark.parametrize("signum, seconds", [
     (signal.SIGINT, 1.0), (signal.SIGTERM, 10_000.0)])
 def test_signal_during_collection(
-    signum, seconds, modules, tmp_path, tmp_path_factory):
-  run = (*command.SMALL, "--steps", 1000, "--set", "env.id=blocking:make",
-         "--set", "eval_every=1000")
+    signum, seconds, sleeping, modules, tmp_path):
   logdir = tmp_path / "logdir"
   process = command.start(
-      "train.py", *run, "--logdir", logdir, cwd=modules,
+      "train.py", *_SLEEPING, "--logdir", logdir, cwd=modules,
       variables=_variables(modules, tmp_path, SLEEP_AFTER="120",
                            SECONDS_PER_STEP=str(seconds)))
   _wait_for((tmp_path / "started").exists, process)  # In the third epoch.
@@ -188,19 +206,16 @@ def test_signal_during_collection(
   newest = checkpoint.newest(command.run_folder(logdir) / "checkpoints")
   assert checkpoint.step_of(newest) == 2 * _STEPS_PER_EPOCH
   assert not (newest.parents[1] / "crashes").exists()
-  _resume(modules, tmp_path, _uninterrupted(tmp_path_factory, modules, *run))
+  _resume(modules, tmp_path, sleeping)
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_signal_during_an_endless_update(
-    signum, modules, tmp_path, tmp_path_factory):
-  run = (*command.SMALL, "--steps", 800, "--set", "checkpoint_every=400",
-         "--set", "algorithm.type=endless:Endless", "--set", "eval_every=800")
-  expected = _uninterrupted(tmp_path_factory, modules, *run)
+    signum, looping, modules, tmp_path):
   logdir = tmp_path / "logdir"
   process = command.start(
-      "train.py", *run, "--set", "checkpoint_every=10000", "--logdir", logdir,
-      cwd=modules, variables=_variables(modules, tmp_path, ENDLESS="1"))
+      "train.py", *_LOOPING, "--set", "checkpoint_every=10000", "--logdir",
+      logdir, cwd=modules, variables=_variables(modules, tmp_path, ENDLESS="1"))
   _wait_for((tmp_path / "started").exists, process)
   output = _signal(process, signum, logdir)
   assert "The epoch took too long and was given up." in output
@@ -208,7 +223,7 @@ def test_signal_during_an_endless_update(
   path = checkpoint.newest(command.run_folder(logdir) / "checkpoints")
   arrays, metadata = checkpoint.load(path)
   assert metadata["step"] == 2 * _STEPS_PER_EPOCH
-  undisturbed, _ = checkpoint.load(expected / "checkpoints" / path.name)
+  undisturbed, _ = checkpoint.load(looping / "checkpoints" / path.name)
   assert arrays.keys() == undisturbed.keys()
   for name, array in arrays.items():
     assert array.tobytes() == undisturbed[name].tobytes(), name
@@ -217,7 +232,7 @@ def test_signal_during_an_endless_update(
       variables=_variables(modules, tmp_path))
   output, _ = process.communicate(timeout=300)
   assert process.returncode == 0, output
-  assert command.rows(path.parents[1]) == command.rows(expected)
+  assert command.rows(path.parents[1]) == command.rows(looping)
 
 
 @pytest.mark.parametrize("signum, seconds, saved_step", [

@@ -17,6 +17,7 @@ from agents.ops import random
 from agents.training import epoch_result
 from agents.training import trainer as trainer_lib
 from tests import toy
+from tests.training import graph_calls
 
 _SEED = 5
 _MAX_LENGTH = 6  # Steps of the longest episode.
@@ -122,6 +123,13 @@ def test_counters_count_the_steps_of_the_episodes(trained):
 def test_epochs_of_different_lengths_are_traced_once(trained):
   function = trained.trainer.train_epoch
   assert function.experimental_get_tracing_count() == 1
+
+
+def test_an_epoch_calls_one_graph(trained, monkeypatch):
+  trained.trainer.load(trained.states[2])
+  graphs = graph_calls.record(monkeypatch)
+  trained.trainer.epoch(0.5)
+  assert graphs == ["train_epoch"]
 
 
 def test_metrics_are_finite_floats(trained):
