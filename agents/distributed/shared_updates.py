@@ -1,4 +1,4 @@
-"""PPO whose gradient steps are the work of several machines."""
+"""PPO that distributes the gradient computation over several machines."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from agents.ops import loops
 class SharedUpdatesPPO(ppo.BatchPPO):
   """Each machine computes the gradients of its share of every minibatch.
 
-  All hold the whole memory, so advantages, the moments of observations and the
-  KL divergence are those of the whole batch; what is added up over the machines
-  are the gradients alone. That is the update of one machine but for the order
-  of the sum. It pays where a minibatch takes longer than the exchange.
+  All machines hold the complete batch. Each computes advantages, moments of
+  observations and KL divergences of the complete batch. Only gradients are
+  summed over the machines. The update therefore equals that of one machine,
+  except for rounding errors of the sum. It is faster if a minibatch takes
+  longer than the exchange.
 
-  XLA knows no machines, so an update is many compiled parts instead of one.
+  Collective operations cannot run inside of an XLA program. An update is
+  therefore one graph with several compiled parts.
 
   Args:
     args: See `BatchPPO`.
-    communicator: The machines.
+    communicator: Group of the machines.
     kwargs: See `BatchPPO`.
   """
 

@@ -1,4 +1,4 @@
-"""A run that nothing happens to."""
+"""An uninterrupted run, to compare others with."""
 
 import pytest
 
@@ -9,7 +9,7 @@ RUN = (*command.SMALL, "--steps", "6000", "--set", "checkpoint_every=1000")
 
 @pytest.fixture(scope="session")
 def reference(tmp_path_factory):
-  """Its folder; made by `train.py` with RUN."""
+  """Run folder of `train.py` with the arguments RUN."""
   logdir = tmp_path_factory.mktemp("logdir")
   done = command.run("train.py", *RUN, "--logdir", logdir, cwd=logdir)
   assert done.returncode == 0, done.stdout

@@ -1,4 +1,4 @@
-"""Processes that stand for machines tell each other structures of tensors."""
+"""Processes on one host gather and reduce tensors and objects."""
 
 import contextlib
 import socket
@@ -6,17 +6,20 @@ import subprocess
 import sys
 
 import pytest
+import tensorflow as tf
+
+from agents import errors
+from agents.distributed import collectives
 
 _MACHINE = """
 import sys
 import numpy as np
 import tensorflow as tf
-from agents import build
+from agents.distributed import assembly
 from agents.distributed import cluster as cluster_lib
 
-def structure(machine, rows):
-  # Values tell where they come from.
-  start = tf.constant(1000 * machine)
+def structure(rank, rows):
+  start = tf.constant(1000 * rank)
   return {
       "float": tf.cast(start + tf.range(rows * 3), tf.float32)[:, None] *
                tf.constant([[1.0, 0.5]]),
@@ -25,36 +28,58 @@ def structure(machine, rows):
       "long": tf.cast(start, tf.int64) * 10 ** 9 + tf.range(2, dtype=tf.int64),
       "none": tf.zeros([rows, 0])}
 
-addresses, task = sys.argv[1].split(","), int(sys.argv[2])
-machines = build.machines(cluster_lib.Cluster(tuple(addresses), task))
+addresses, rank = sys.argv[1].split(","), int(sys.argv[2])
+world_size = len(addresses)
+communicator = assembly.connect(cluster_lib.Cluster(tuple(addresses), rank))
 
 @tf.function(autograph=False, reduce_retracing=True)
-def tell(rows):
-  told, seconds = machines.tell(structure(task, rows))
-  return told, seconds
+def gather(rows):
+  return communicator.all_gather(structure(rank, rows))
 
-for number, rows in enumerate((1, 5, 40_000, 0, 7)):
-  # Of different lengths, and at times more than there is room for.
-  told, seconds = tell(tf.constant(rows * (task + 1)))
-  assert len(told) == len(addresses)
+for rows in (1, 5, 40_000, 0, 7):
+  # Each machine sends another number of rows; 40,000 exceed the initial room.
+  gathered, seconds = gather(tf.constant(rows * (rank + 1)))
+  assert len(gathered) == world_size
   assert seconds > 0
-  for machine, each in enumerate(told):
-    expected = structure(machine, rows * (machine + 1))
+  for sender, received in enumerate(gathered):
+    expected = structure(sender, rows * (sender + 1))
     for name, tensor in expected.items():
-      assert each[name].dtype == tensor.dtype
-      np.testing.assert_array_equal(each[name], tensor, name)
-  message = {"machine": task, "long": "x" * rows * task}
-  assert machines.hear(message) == [
-      {"machine": machine, "long": "x" * rows * machine}
-      for machine in range(len(addresses))]
-total = machines.total(tf.constant([1.0, task + 1.0]))
+      assert received[name].dtype == tensor.dtype
+      np.testing.assert_array_equal(received[name], tensor, name)
+  value = {"rank": rank, "long": "x" * rows * rank}
+  assert communicator.all_gather_object(value) == [
+      {"rank": sender, "long": "x" * rows * sender}
+      for sender in range(world_size)]
+total = communicator.all_reduce(tf.constant([1.0, rank + 1.0]))
 np.testing.assert_array_equal(
-    total, [len(addresses), sum(range(len(addresses) + 1))])
+    total, [world_size, sum(range(world_size + 1))])
 """
 
 
+@pytest.mark.parametrize("num_rows, world_size, sizes", [
+    (4, 2, [2, 2]), (4, 1, [4]), (3, 4, [0, 1, 1, 1]), (7, 3, [2, 2, 3])])
+def test_local_rows_partition_all_rows(num_rows, world_size, sizes):
+  rows = [collectives.Communicator(rank, world_size, 1.0).local_rows(num_rows)
+          for rank in range(world_size)]
+  assert [each.stop - each.start for each in rows] == sizes
+  assert [index for each in rows for index in range(num_rows)[each]] == [
+      *range(num_rows)]
+
+
+@pytest.mark.parametrize("error, is_lost", [
+    (tf.errors.UnavailableError(None, None, "Connection reset"), True),
+    (tf.errors.DeadlineExceededError(None, None, "Too late"), True),
+    (tf.errors.InternalError(None, None, "Collective ops is aborted"), True),
+    (tf.errors.InvalidArgumentError(None, None, "Shapes differ"), False)])
+def test_only_errors_of_the_connection_are_lost_machines(error, is_lost):
+  communicator = collectives.Communicator(0, 2, 1.0)
+  with pytest.raises(errors.MachineLost if is_lost else type(error)):
+    with communicator.lost_machines():
+      raise error
+
+
 @pytest.mark.slow
-def test_all_hear_what_each_tells():
+def test_every_machine_receives_the_values_of_all():
   with contextlib.ExitStack() as stack:
     free = [stack.enter_context(socket.socket()) for _ in range(3)]
     for each in free:
@@ -62,7 +87,7 @@ def test_all_hear_what_each_tells():
     addresses = ",".join(
         f"127.0.0.1:{each.getsockname()[1]}" for each in free)
   processes = [subprocess.Popen(
-      [sys.executable, "-c", _MACHINE, addresses, str(task)], text=True,
-      stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for task in range(3)]
+      [sys.executable, "-c", _MACHINE, addresses, str(rank)], text=True,
+      stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in range(3)]
   outputs = [process.communicate(timeout=120)[0] for process in processes]
   assert [process.returncode for process in processes] == [0, 0, 0], outputs

@@ -1,5 +1,7 @@
 """What machines compute of a minibatch adds up to what one computes of it."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,6 +9,7 @@ import tensorflow as tf
 from agents import build
 from agents import config as config_lib
 from agents.distributed import collectives
+from agents.distributed import shared_updates
 
 
 def _config(**changes):
@@ -38,14 +41,20 @@ def test_shares_add_up(name, amount):
   trainer = build.trainer(config, None)
   try:
     trainer.start()
-    _, memory, *_ = trainer._collect_alone(trainer._carry)
+    carry = trainer._carry
+    simulation = tf.function(trainer.collect, autograph=False)(carry)
+    memory = trainer.memory.flatten(
+        simulation.transitions, carry.state, simulation.carry.observ)
     env = trainer.train_env.batch_env
     clock = tf.constant(7, tf.int64)
-    def algorithm(machines=collectives.LOCAL):
+    variables = {name: np.array(variable) for name, variable in
+                 trainer.algorithm.variables().items()}
+    def algorithm(communicator=None):
       made = build.algorithm(
-          config.override({"data_parallel": True}), env.observation_space,
-          env.action_space, machines)
-      made.assign(trainer._variables())
+          config, env.observation_space, env.action_space,
+          communicator and functools.partial(
+              shared_updates.SharedUpdatesPPO, communicator=communicator))
+      made.assign(variables)
       return made
     whole = algorithm()
     update = whole.prepare(memory, tf.constant(0.0))
@@ -53,7 +62,7 @@ def test_shares_add_up(name, amount):
     moved = {name: array + 0.01 * np.sin(np.arange(array.size)).reshape(
         array.shape).astype(array.dtype) if "moments" not in name and (
             array.dtype == np.float32) else array
-             for name, array in trainer._variables().items()}
+             for name, array in variables.items()}
     whole.assign(moved)
     *_, split = whole._shuffle_split(
         memory, update.samples, clock, tf.constant(0), update.state)
@@ -65,7 +74,7 @@ def test_shares_add_up(name, amount):
         *gradients, *(terms[name] for name in whole._loss.names))])
     total = np.zeros_like(expected)
     for machine in range(amount):
-      one = algorithm(collectives.Communicator(machine, amount))
+      one = algorithm(collectives.Communicator(machine, amount, 1.0))
       one.assign(moved)
       own, known = one._own_gradients(memory, split, index)
       total += own

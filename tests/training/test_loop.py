@@ -1,8 +1,12 @@
+"""Complete runs: intervals, divergence, failures, interrupts and resuming."""
+
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import re
 import shutil
+import threading
 
 import numpy as np
 import pytest
@@ -20,7 +24,7 @@ from tests import command
 from tests import modes
 from tests.environments import faulty_envs
 
-# An epoch has 2 * 10 steps, and no interval is a multiple of that.
+# An epoch has 2 * 10 steps. No interval is a multiple of 20.
 CONFIG = config_lib.Config().override({
     "env.id": "tests.toy:Target", "env_processes": False, "num_envs": 2,
     "algorithm.segment_length": 10, "algorithm.minibatch_size": 20,
@@ -29,10 +33,21 @@ CONFIG = config_lib.Config().override({
     "eval_every": 50, "eval_episodes": 1, "checkpoint_every": 70})
 
 
-def make(tmp_path, changes=None, stop=lambda: False):
+def make(tmp_path, changes=None, **kwargs):
+  """Returns the loop of a new run, and its folder."""
   config = CONFIG.override(changes or {})
   folder = run_folder.create(str(tmp_path), "test", config)
-  return loop_lib.Loop(build.trainer(config, None), folder, stop), folder
+  return _loop(folder, **kwargs), folder
+
+
+def _loop(folder, stop=lambda: False, **kwargs):
+  return loop_lib.Loop(
+      build.trainer(folder.config, None), folder, stop, **kwargs)
+
+
+def _copied_folder(folder, tmp_path):
+  shutil.copytree(folder.path, tmp_path / "copy")
+  return run_folder.RunFolder(tmp_path / "copy")
 
 
 def steps(folder, phase):
@@ -42,7 +57,7 @@ def steps(folder, phase):
 
 @pytest.fixture(scope="module", autouse=True)
 def eagerly():
-  """Compiling would take longer than what is learned here."""
+  """Runs without graphs, because compilation would take longer."""
   with modes.functions_run_eagerly():
     yield
 
@@ -55,11 +70,23 @@ def finished(tmp_path_factory):
   return loop, folder
 
 
-def test_epoch_that_has_begun_is_finished(finished):
+@pytest.mark.parametrize("last, step, due", [
+    (0, 0, False), (0, 29, False), (0, 30, True), (20, 40, True),
+    (40, 59, False), (40, 60, True), (90, 110, True), (110, 110, False)])
+def test_every_is_due_after_each_multiple_and_at_the_end(last, step, due):
+  assert loop_lib.Every(30, budget=110, last=last).is_due(step) == due
+
+
+def test_every_can_be_due_at_the_start_or_never():
+  assert loop_lib.Every(30, budget=110, last=-1).is_due(0)
+  assert not loop_lib.Every(None, budget=110).is_due(110)
+
+
+def test_last_epoch_may_exceed_the_budget(finished):
   assert finished[0].step == 120
 
 
-def test_intervals_are_kept_as_well_as_epochs_allow(finished):
+def test_intervals_are_rounded_up_to_epochs(finished):
   _, folder = finished
   assert steps(folder, "train") == [40, 60, 100, 120]
   assert steps(folder, "eval") == [60, 100, 120]
@@ -70,15 +97,14 @@ def test_intervals_are_kept_as_well_as_epochs_allow(finished):
 
 def test_every_training_episode_is_counted_once(finished):
   rows = command.rows(finished[1].path)
-  # Both environments take 60 steps, in episodes of 5.
+  # Each of the 2 environments takes 60 steps, in episodes of 5 steps.
   assert sum(row["episodes"] for row in rows if row["phase"] == "train") == 24
 
 
-def test_finished_runs_have_nothing_left_to_do(finished, tmp_path):
-  shutil.copytree(finished[1].path, tmp_path / "copy")
-  folder = run_folder.RunFolder(tmp_path / "copy")
+def test_resumed_finished_run_changes_nothing(finished, tmp_path):
+  folder = _copied_folder(finished[1], tmp_path)
   before = checkpoint.newest(folder.checkpoints).read_bytes()
-  loop = loop_lib.Loop(build.trainer(folder.config, None), folder, bool)
+  loop = _loop(folder)
   loop.resume()
   loop.run()
   assert loop.step == finished[0].step
@@ -87,7 +113,7 @@ def test_finished_runs_have_nothing_left_to_do(finished, tmp_path):
 
 
 @pytest.mark.slow
-def test_divergence_that_comes_again_ends_the_run(tmp_path, capsys):
+def test_repeated_divergence_ends_the_run(tmp_path, capsys):
   loop, folder = make(tmp_path, {
       "algorithm.learning_rate": 1e30, "algorithm.update_epochs": 4,
       "algorithm.max_grad_norm": 1e30})
@@ -95,14 +121,14 @@ def test_divergence_that_comes_again_ends_the_run(tmp_path, capsys):
   message = r"became .* after step 0; its first [1-3] of 4 minibatches had"
   with pytest.raises(errors.TrainingDiverged, match=message):
     loop.run()
-  told = capsys.readouterr().err
-  assert told.count("Going on from the checkpoint of step 0, with other") == 3
+  assert capsys.readouterr().err.count(
+      "Training continues from the checkpoint of step 0, with other") == 3
   for path in checkpoint.paths(folder.checkpoints):
     assert checkpoint.load(path)[1]["step"] == 0
 
 
 def _poison(loop, step, index, value, after=False):
-  """Set a weight before or after the epoch of a step, and say when it was."""
+  """Sets a weight before or after the epoch at a step; returns when it did."""
   epoch, poisoned = loop._trainer.epoch, []
   def set_once():
     if loop.step == step and not poisoned:
@@ -112,46 +138,48 @@ def _poison(loop, step, index, value, after=False):
   def poisonous(*args):
     if not after:
       set_once()
-    done = epoch(*args)
+    result = epoch(*args)
     if after:
       set_once()
-    return done
+    return result
   loop._trainer.epoch = poisonous
   return poisoned
 
 
-def test_divergence_that_does_not_come_again_costs_what_was_not_saved(
+def test_single_divergence_repeats_only_steps_after_the_checkpoint(
     finished, tmp_path, capsys):
   loop, folder = make(tmp_path)
-  # Of the value; the last checkpoint is of 80.
+  # A weight of the value network. The last checkpoint is of step 80.
   poisoned = _poison(loop, 100, -1, np.nan)
   loop.start()
   loop.run()
   assert poisoned and loop.step == 120
-  told = capsys.readouterr().err
-  assert "in the update after step 100; its first 0 of 1 minibatches" in told
-  assert "Going on from the checkpoint of step 80, with other" in told
+  printed = capsys.readouterr().err
+  assert "in the update after step 100; its first 0 of 1 mini" in printed
+  assert "continues from the checkpoint of step 80, with other" in printed
   rows, others = command.rows(folder.path), command.rows(finished[1].path)
   assert [row["step"] for row in rows] == [row["step"] for row in others]
-  same = [row == other for row, other in zip(rows, others, strict=True)]
-  before = [row["step"] <= 80 for row in rows]
-  assert same[:sum(before)] == [True] * sum(before)
-  assert not same[-1]  # By other random numbers.
+  num_before = sum(row["step"] <= 80 for row in rows)
+  assert rows[:num_before] == others[:num_before]
+  assert rows[-1] != others[-1]  # Because of other random numbers.
   arrays, _ = checkpoint.load(checkpoint.newest(folder.checkpoints))
   assert all(np.isfinite(array).all() for name, array in arrays.items()
              if name.startswith("variable/"))
 
 
-def test_weights_that_no_metric_has_seen_are_not_acted_with(tmp_path, capsys):
+def test_infinite_weights_are_never_used_although_metrics_are_finite(
+    tmp_path, capsys):
   loop, folder = make(tmp_path)
-  poisoned = _poison(loop, 80, 0, np.inf, after=True)  # Of the policy.
+  # A weight of the policy.
+  poisoned = _poison(loop, 80, 0, np.inf, after=True)
   loop.start()
   loop.run()
   assert poisoned and loop.step == 120
-  told = capsys.readouterr().err
-  assert "A weight became NaN or infinite in the update after step 80" in told
-  assert "Not finite are policy/" in told
-  assert "Going on from the checkpoint of step 80, with other" in told
+  printed = capsys.readouterr().err
+  assert ("A weight became NaN or infinite in the update after step 80"
+          in printed)
+  assert "Not finite are policy/" in printed
+  assert "continues from the checkpoint of step 80, with other" in printed
   for path in checkpoint.paths(folder.checkpoints):
     arrays, _ = checkpoint.load(path)
     assert all(np.isfinite(array).all() for array in arrays.values()
@@ -159,27 +187,28 @@ def test_weights_that_no_metric_has_seen_are_not_acted_with(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_after_a_divergence_a_run_repeats_as_well(tmp_path):
+def test_run_with_a_divergence_is_reproducible(tmp_path):
   def train(folder, loop):
-    epoch = loop._trainer.epoch
+    epoch, diverged = loop._trainer.epoch, []
     def diverge(*args):
-      done = epoch(*args)
-      if loop.step == 20 and not seen:
-        seen.append(loop.step)
-        return done._replace(metrics={**done.metrics, "kl": float("nan")})
-      return done
+      result = epoch(*args)
+      if loop.step == 20 and not diverged:
+        diverged.append(loop.step)
+        return result._replace(
+            metrics={**result.metrics, "kl": float("nan")})
+      return result
     loop._trainer.epoch = diverge
-    seen = []
     loop.start()
     loop.run()
-    assert seen
+    assert diverged
     return command.rows(folder.path)
   assert train(*reversed(make(tmp_path / "a"))) == train(
       *reversed(make(tmp_path / "b")))
 
 
 @pytest.mark.parametrize("survived", [0, 3])
-def test_failing_environment_leaves_a_checkpoint(survived, tmp_path, capfd):
+def test_failing_environment_leaves_checkpoint_and_crash_folders(
+    survived, tmp_path, capfd):
   loop, folder = make(tmp_path, {
       "env.id": "tests.toy:Faulty", "env.kwargs": {"fault": "raise"},
       "on_env_error": "restart" if survived else "raise",
@@ -191,25 +220,26 @@ def test_failing_environment_leaves_a_checkpoint(survived, tmp_path, capfd):
   assert survived or isinstance(
       caught.value.__cause__, base.EnvironmentFailure)
   assert checkpoint.newest(folder.checkpoints).name.endswith("0.npz")
-  # What was survived before is told and kept all the same.
+  # Survived failures are printed and recorded, too.
   printed = capfd.readouterr().err
-  told = re.findall(
+  reported = re.findall(
       r"Warning, step 0: restart: Environment \d \('Faulty', seed \d+, step 1 "
       r"of its episode\) failed in step\(\): ValueError: faulty step "
       r"\(details: (.*)\)\n", printed)
-  assert len(told) == survived
-  told += re.findall(r"The failure is saved in (.*)\.\n", printed)
-  kept = [str(path) for path in (folder.path / "crashes").glob("*")]
-  assert sorted(told) == sorted(kept) and len(told) == survived + 1
-  for path in kept:
+  assert len(reported) == survived
+  reported += re.findall(r"The failure is saved in (.*)\.\n", printed)
+  folders = [str(path) for path in (folder.path / "crashes").glob("*")]
+  assert sorted(reported) == sorted(folders)
+  assert len(reported) == survived + 1
+  for path in folders:
     crash = crash_folder.load(pathlib.Path(path))
     assert crash.config == folder.config
     assert "faulty step" in crash.failure.text
-    broken, = crash.failure.broken
-    assert len(broken.action) == 2
+    failed, = crash.failure.episodes
+    assert len(failed.action) == 2
 
 
-def test_broken_episodes_are_counted_and_not_scored(tmp_path):
+def test_failed_episodes_are_counted_and_not_scored(tmp_path):
   loop, folder = make(tmp_path, {
       "env.id": "tests.environments.faulty_envs:Breaks", "env.kwargs": {},
       "max_env_restarts": 10_000, "steps": 60})
@@ -220,14 +250,13 @@ def test_broken_episodes_are_counted_and_not_scored(tmp_path):
   assert restarts == sorted(restarts)
   assert restarts[-1] <= len(list((folder.path / "crashes").iterdir()))
   assert restarts[-1] > 3
-  _, facts = checkpoint.load(checkpoint.newest(folder.checkpoints))
-  assert facts["restarts"] == len(list((folder.path / "crashes").iterdir()))
+  _, metadata = checkpoint.load(checkpoint.newest(folder.checkpoints))
+  assert metadata["restarts"] == len(list((folder.path / "crashes").iterdir()))
   for row in rows:
     assert row["return_mean"] is None or np.isfinite(row["return_mean"])
 
 
-@pytest.mark.parametrize("in_parts", [False, True])
-def test_an_update_without_any_step_is_an_error(in_parts, tmp_path, capsys):
+def test_epoch_without_a_valid_step_is_an_error(tmp_path, capsys):
   seed = next(seed for seed in range(1000) if all(
       faulty_envs.Breaks.breaks_at(episodes.episode_seed(seed, index, 0)) == 1
       for index in range(2)))
@@ -235,42 +264,94 @@ def test_an_update_without_any_step_is_an_error(in_parts, tmp_path, capsys):
       "env.id": "tests.environments.faulty_envs:Breaks", "env.max_length": 9,
       "algorithm.segment_length": None, "algorithm.update_every": 2,
       "algorithm.minibatch_size": None, "seed": seed})
-  loop._trainer._in_parts = in_parts
   loop.start()
-  with pytest.raises(errors.EnvironmentsError, match="single step"):
+  with pytest.raises(errors.EnvironmentsError, match="All steps of all"):
     loop.run()
   assert checkpoint.newest(folder.checkpoints).name.endswith("0.npz")
   assert capsys.readouterr().err.count("ValueError: broken") == 2
 
 
-def test_stops_between_epochs_and_saves(tmp_path):
-  asked = []
-  loop, folder = make(tmp_path, stop=lambda: len(asked) >= 2)
+def test_stop_ends_the_run_between_epochs_and_saves(tmp_path):
+  epochs = []
+  loop, folder = make(tmp_path, stop=lambda: len(epochs) >= 2)
   add = loop._add
-  loop._add = lambda *args: (asked.append(1), add(*args))
+  loop._add = lambda *args: (epochs.append(1), add(*args))
   loop.start()
   loop.run()
   assert loop.step == 40
-  _, facts = checkpoint.load(checkpoint.newest(folder.checkpoints))
-  assert facts["step"] == 40
+  _, metadata = checkpoint.load(checkpoint.newest(folder.checkpoints))
+  assert metadata["step"] == 40
 
 
-def test_a_last_evaluation_that_was_interrupted_is_made_up_for(
+class _SaveDuringEpoch:
+  """Context that saves in another thread, after the update of an epoch."""
+
+  def __init__(self):
+    self.num_saved = 0
+
+  def attach(self, loop):
+    algorithm = loop._trainer.algorithm
+    learn = algorithm.learn
+    def learn_and_save(*args):
+      result = learn(*args)
+      thread = threading.Thread(target=self._save)
+      thread.start()
+      thread.join()
+      self.num_saved += 1
+      return result
+    algorithm.learn = learn_and_save
+
+  @contextlib.contextmanager
+  def __call__(self, save):
+    self._save = save
+    yield
+
+
+def test_save_during_an_epoch_writes_the_state_before_the_epoch(tmp_path):
+  changes = {"checkpoint_every": 20}
+  undisturbed, expected_folder = make(tmp_path / "undisturbed", changes)
+  undisturbed.start()
+  undisturbed.run()
+  save = _SaveDuringEpoch()
+  loop, folder = make(
+      tmp_path / "saved", {"checkpoint_every": 1000}, save_on_timeout=save)
+  save.attach(loop)
+  loop.start()
+  loop.run()
+  assert save.num_saved == 6
+  assert command.rows(folder.path) == command.rows(expected_folder.path)
+  paths = checkpoint.paths(folder.checkpoints)
+  assert [checkpoint.step_of(path) for path in paths] == [
+      0, 20, 40, 60, 80, 100, 120]
+  for path in paths:
+    arrays, metadata = checkpoint.load(path)
+    expected, expected_metadata = checkpoint.load(
+        expected_folder.checkpoints / path.name)
+    assert arrays.keys() == expected.keys()
+    for name, array in arrays.items():
+      assert array.tobytes() == expected[name].tobytes(), name
+    for name in ("step", "scores", "lengths", "reward_parts", "health"):
+      assert metadata[name] == expected_metadata[name]
+    for name in ("report_every", "eval_every"):
+      assert metadata["done"][name] == expected_metadata["done"][name]
+
+
+def test_resumed_run_repeats_an_interrupted_last_evaluation(
     finished, tmp_path):
-  asked = []
-  loop, folder = make(tmp_path, stop=lambda: bool(asked))
+  interrupted = []
+  loop, folder = make(tmp_path, stop=lambda: bool(interrupted))
   evaluate = loop._trainer.evaluate
-  def interrupted(*args):
+  def interrupt_last(*args):
     if loop.step == 120:
-      asked.append(1)
+      interrupted.append(1)
     return evaluate(*args)
-  loop._trainer.evaluate = interrupted
+  loop._trainer.evaluate = interrupt_last
   loop.start()
   loop.run()
   assert loop.step == 120 and not loop.complete
   assert steps(folder, "eval") == [60, 100]
-  for _ in range(2):  # What is made up for stays.
-    loop = loop_lib.Loop(build.trainer(folder.config, None), folder, bool)
+  for _ in range(2):  # The second time, nothing is left to do.
+    loop = _loop(folder)
     loop.resume()
     loop.run()
     assert loop.complete
@@ -278,35 +359,28 @@ def test_a_last_evaluation_that_was_interrupted_is_made_up_for(
     command.assert_same_checkpoints(folder.path, finished[1].path)
 
 
-def test_goes_on_from_the_checkpoint_before_a_damaged_one(
-    finished, tmp_path, capsys):
-  _, folder = finished
-  copy = tmp_path / "copy"
-  shutil.copytree(folder.path, copy)
-  damaged = checkpoint.newest(copy / "checkpoints")
+def test_resume_skips_a_damaged_checkpoint(finished, tmp_path, capsys):
+  copy = _copied_folder(finished[1], tmp_path)
+  damaged = checkpoint.newest(copy.checkpoints)
   damaged.write_bytes(damaged.read_bytes()[:-100])
-  again = run_folder.RunFolder(copy)
-  loop = loop_lib.Loop(build.trainer(again.config, None), again, bool)
+  loop = _loop(copy)
   loop.resume()
   assert loop.step < 120 and str(damaged) in capsys.readouterr().err
   loop.run()
-  assert command.rows(copy) == command.rows(folder.path)
-  command.assert_same_checkpoints(copy, folder.path)
+  assert command.rows(copy.path) == command.rows(finished[1].path)
+  command.assert_same_checkpoints(copy.path, finished[1].path)
 
 
-def test_other_networks_than_the_checkpoint_has_are_told(finished, tmp_path):
-  _, folder = finished
-  copy = tmp_path / "copy"
-  shutil.copytree(folder.path, copy)
-  text = (copy / "config.yaml").read_text()
-  (copy / "config.yaml").write_text(text.replace("- 4", "- 5"))
-  changed = run_folder.RunFolder(copy)
-  loop = loop_lib.Loop(build.trainer(changed.config, None), changed, bool)
+def test_resume_rejects_other_networks_than_those_of_the_checkpoint(
+    finished, tmp_path):
+  path = _copied_folder(finished[1], tmp_path).path
+  text = (path / "config.yaml").read_text()
+  (path / "config.yaml").write_text(text.replace("- 4", "- 5"))
   with pytest.raises(config_lib.ConfigError, match="checkpoint do not fit"):
-    loop.resume()
+    _loop(run_folder.RunFolder(path)).resume()
 
 
-def test_environment_that_fails_in_its_replay_is_blamed_itself(tmp_path):
+def test_environment_failure_in_a_replay_keeps_its_own_error(tmp_path):
   loop, folder = make(tmp_path, {
       "env.id": "tests.toy:Faulty", "env.kwargs": {"fault": "none"},
       "algorithm.segment_length": 4, "algorithm.minibatch_size": 8,
@@ -316,62 +390,59 @@ def test_environment_that_fails_in_its_replay_is_blamed_itself(tmp_path):
   text = (folder.path / "config.yaml").read_text()
   (folder.path / "config.yaml").write_text(
       text.replace("fault: none", "fault: reset"))
-  changed = run_folder.RunFolder(folder.path)
-  loop = loop_lib.Loop(build.trainer(changed.config, None), changed, bool)
   with pytest.raises(ValueError, match="faulty reset") as caught:
-    loop.resume()
+    _loop(run_folder.RunFolder(folder.path)).resume()
   assert isinstance(caught.value.__cause__, base.EnvironmentFailure)
-  kept, = (folder.path / "crashes").iterdir()
-  assert len(crash_folder.load(kept).failure.broken) == 1
+  crash, = (folder.path / "crashes").iterdir()
+  assert len(crash_folder.load(crash).failure.episodes) == 1
 
 
 def _changed(finished, tmp_path, change):
-  """A loop that resumes from a checkpoint with other facts or arrays."""
-  shutil.copytree(finished[1].path, tmp_path / "copy")
-  folder = run_folder.RunFolder(tmp_path / "copy")
-  arrays, facts = checkpoint.load(checkpoint.newest(folder.checkpoints))
-  change(arrays, facts)
-  checkpoint.save(folder.checkpoints, facts["step"], arrays, facts)
-  return loop_lib.Loop(build.trainer(folder.config, None), folder, bool)
+  """Returns the loop of a run whose checkpoint was changed."""
+  folder = _copied_folder(finished[1], tmp_path)
+  arrays, metadata = checkpoint.load(checkpoint.newest(folder.checkpoints))
+  change(arrays, metadata)
+  checkpoint.save(folder.checkpoints, metadata["step"], arrays, metadata)
+  return _loop(folder)
 
 
 @pytest.mark.parametrize("missing", ["health", "reward_parts", "files"])
-def test_checkpoints_of_older_versions_are_told(missing, finished, tmp_path):
-  loop = _changed(finished, tmp_path, lambda _, facts: facts.pop(missing))
+def test_missing_metadata_is_an_error(missing, finished, tmp_path):
+  loop = _changed(
+      finished, tmp_path, lambda _, metadata: metadata.pop(missing))
   with pytest.raises(config_lib.ConfigError,
-                     match=f"do not fit: facts lacks {missing}."):
+                     match=f"do not fit: metadata lacks {missing}."):
     loop.resume()
 
 
 @pytest.mark.parametrize("unknown, change", [
-    ("moon", lambda _, facts: facts.update(moon=1)),
+    ("moon", lambda _, metadata: metadata.update(moon=1)),
     ("moon", lambda arrays, _: arrays.update(moon=np.ones(2))),
     ("moon", lambda arrays, _: arrays.update({"episodes/moon": np.ones(2)})),
     ("moon", lambda arrays, _: arrays.update({"variable/moon": np.ones(2)}))])
-def test_checkpoints_of_newer_versions_are_told(
+def test_unknown_arrays_and_metadata_are_errors(
     unknown, change, finished, tmp_path):
   loop = _changed(finished, tmp_path, change)
   with pytest.raises(config_lib.ConfigError, match=unknown):
     loop.resume()
 
 
-@pytest.mark.parametrize("young", ["restarts", "config"])
-def test_what_came_later_may_be_missing(young, finished, tmp_path):
-  loop = _changed(finished, tmp_path, lambda _, facts: facts.pop(young))
+@pytest.mark.parametrize("optional", ["restarts", "config"])
+def test_metadata_added_by_later_versions_may_be_missing(
+    optional, finished, tmp_path):
+  loop = _changed(
+      finished, tmp_path, lambda _, metadata: metadata.pop(optional))
   loop.resume()
   assert loop.step == 120
 
 
-def test_other_settings_than_the_checkpoint_has_are_told(
+def test_resume_prints_settings_that_differ_from_the_checkpoint(
     finished, tmp_path, capsys):
-  shutil.copytree(finished[1].path, tmp_path / "copy")
-  path = tmp_path / "copy" / "config.yaml"
+  path = _copied_folder(finished[1], tmp_path).path / "config.yaml"
   path.write_text(path.read_text().replace(
       "learning_rate: 0.0003", "learning_rate: 0.1").replace(
           "steps: 110", "steps: 130"))
-  folder = run_folder.RunFolder(tmp_path / "copy")
-  loop = loop_lib.Loop(build.trainer(folder.config, None), folder, bool)
-  loop.resume()
+  _loop(run_folder.RunFolder(path.parent)).resume()
   assert capsys.readouterr().err == (
-      "Not the settings that the checkpoint was made with: "
+      "Settings that differ from those of the checkpoint: "
       "algorithm.learning_rate 0.0003 -> 0.1, steps 110 -> 130.\n")

@@ -1,10 +1,11 @@
-"""Whole epochs: what is learned, evaluated, kept and repeated."""
+"""Epochs of segments: learning, evaluation, state and reproducibility."""
 
 import functools
 import json
 import os
 import subprocess
 import sys
+import threading
 from typing import Any
 from typing import NamedTuple
 
@@ -26,12 +27,13 @@ from agents.training import trainer as trainer_lib
 from tests import command
 from tests import modes
 from tests import toy
+from tests.training import graph_calls
 
 _BEST = 5.0  # Score of `toy.Target`: five steps, rewards of at most one.
 
 
 def _config(**changes):
-  """Small networks, eight environments of sixteen steps an epoch."""
+  """Returns a config with small networks and 8 x 16 steps per epoch."""
   return config_lib.Config().override({
       "env.id": "tests.toy:Target", "num_envs": 8, "eval_episodes": 4,
       "algorithm.segment_length": 16, "algorithm.minibatch_size": 32,
@@ -52,25 +54,24 @@ def _copy(arrays):
   return {name: np.array(array) for name, array in arrays.items()}
 
 
-def _assert_close(found, expected, **tolerance):
-  """Compare numbers or arrays by name."""
-  assert found.keys() == expected.keys()
+def _assert_close(actual, expected, **tolerance):
+  """Compares numbers or arrays by name."""
+  assert actual.keys() == expected.keys()
   for name, value in expected.items():
-    np.testing.assert_allclose(found[name], value, err_msg=name, **tolerance)
+    np.testing.assert_allclose(actual[name], value, err_msg=name, **tolerance)
 
 
-def _assert_same(first, second, but=()):
+def _assert_same(first, second):
   assert first.keys() == second.keys()
   for name, array in first.items():
-    if name not in but:
-      np.testing.assert_array_equal(array, second[name], err_msg=name)
+    np.testing.assert_array_equal(array, second[name], err_msg=name)
 
 
 class _Trained(NamedTuple):
-  """A trainer and what happened to it."""
+  """A trainer with the results of its epochs."""
 
   trainer: trainer_lib.Trainer
-  untrained: tuple[list[float], list[int]]  # Evaluation before.
+  untrained: tuple[list[float], list[int]]  # Evaluation before training.
   epochs: list[epoch_result.Epoch]
   states: list[dict[str, Any]]  # Before the first epoch and after each.
 
@@ -102,7 +103,7 @@ def discrete():
 
 @pytest.fixture(scope="module")
 def fresh():
-  """Another trainer by the same config, as another process would build it."""
+  """Another trainer with the same config."""
   trainer = _trainer()
   yield trainer
   trainer.close()
@@ -110,7 +111,7 @@ def fresh():
 
 @pytest.mark.parametrize("name", [
     "continuous", pytest.param("discrete", marks=pytest.mark.slow)])
-def test_learns(name, request):
+def test_training_raises_scores_and_evaluation(name, request):
   trained = request.getfixturevalue(name)
   scores = [np.mean(epoch.scores) for epoch in trained.epochs]
   assert scores[0] < 0.65 * _BEST
@@ -120,24 +121,31 @@ def test_learns(name, request):
   assert np.mean(scores[-3:]) > scores[0] + 0.2 * _BEST
 
 
-def test_learning_is_what_raises_the_evaluation(continuous):
+def test_trained_policy_is_better_than_the_untrained_one(continuous):
   continuous.trainer.load(continuous.states[-1])
   evaluated, _ = continuous.trainer.evaluate(20, _never)
   untrained, _ = continuous.untrained
   assert np.mean(evaluated) > np.mean(untrained) + 0.2 * _BEST
 
 
-def test_nothing_is_traced_twice(continuous):
+def test_epochs_and_evaluations_are_traced_once(continuous):
   trainer = continuous.trainer
   trainer.load(continuous.states[3])
   for progress in (0.1, 0.2):
     trainer.epoch(progress)
     trainer.evaluate(3, _never)
   assert trainer.train_epoch.experimental_get_tracing_count() == 1
-  assert trainer._player._chunk.experimental_get_tracing_count() == 1
+  assert trainer._evaluator._chunk.experimental_get_tracing_count() == 1
 
 
-def test_an_epoch_counts_its_steps(continuous):
+def test_an_epoch_calls_one_graph(continuous, monkeypatch):
+  continuous.trainer.load(continuous.states[3])
+  graphs = graph_calls.record(monkeypatch)
+  continuous.trainer.epoch(0.5)
+  assert graphs == ["train_epoch"]
+
+
+def test_counters_in_the_state_count_steps(continuous):
   for number, state in enumerate(continuous.states):
     assert state["clock"] == 16 * number
     assert state["variable/observ/count:0"] == 16 * 8 * number
@@ -146,14 +154,14 @@ def test_an_epoch_counts_its_steps(continuous):
   assert all(epoch.steps == 16 * 8 for epoch in continuous.epochs)
 
 
-def test_a_state_holds_variables_clock_and_running_episodes(continuous):
+def test_state_contains_variables_step_counter_and_running_episodes(continuous):
   names = [name for name in continuous.states[7]
            if not name.startswith("variable/")]
   assert sorted(names) == ["clock", *(f"episodes/{name}" for name in (
       "action", "episode", "length", "observ", "score", "seed"))]
 
 
-def test_metrics_are_finite_numbers(continuous):
+def test_metrics_are_finite_floats(continuous):
   for epoch in continuous.epochs:
     assert all(type(x) is float and np.isfinite(x)
                for x in epoch.metrics.values())
@@ -161,7 +169,7 @@ def test_metrics_are_finite_numbers(continuous):
       "stepping", "crossing", "inference", "exchange", "learning"}
 
 
-def test_progress_reaches_the_schedule():
+def test_progress_sets_the_learning_rate():
   with modes.functions_run_eagerly():
     trainer = _trainer(**{
         "algorithm.lr_schedule": "linear", "algorithm.update_epochs": 1,
@@ -183,10 +191,10 @@ def test_same_seed_learns_the_same_bits(continuous, fresh):
     assert epoch.metrics == continuous.epochs[number - 1].metrics
 
 
-def test_loaded_state_goes_on_as_if_nothing_had_happened(continuous, fresh):
+def test_loaded_state_continues_with_the_same_bits(continuous, fresh):
   fresh.load(continuous.states[7])
   _assert_same(fresh.state(), continuous.states[7])
-  # Episodes of 5 steps and segments of 16: some are under way.
+  # Episodes have 5 steps, segments have 16: some episodes are running.
   assert continuous.states[7]["episodes/length"].any()
   assert continuous.states[7]["episodes/score"].any()
   for number in (8, 9):
@@ -208,49 +216,29 @@ def test_eager_and_compiled_epochs_agree(continuous, fresh):
   _assert_close(fresh.state(), continuous.states[3], rtol=2e-3, atol=1e-4)
 
 
-@pytest.fixture(scope="module")
-def in_parts():
-  """A trainer that learns in several graph calls."""
-  trainer = _trainer()
-  trainer._in_parts = True
-  yield trainer
-  trainer.close()
+def test_copied_state_does_not_change_while_an_epoch_runs(continuous):
+  trainer = continuous.trainer
+  trainer.load(continuous.states[2])
+  copied = trainer.capture()
+  ended, reads = threading.Event(), []
+  def read():
+    while True:
+      was_last = ended.is_set()
+      reads.append(_copy(copied()))
+      if was_last:
+        return
+  thread = threading.Thread(target=read)
+  thread.start()
+  trainer.epoch(0.5)
+  trainer.epoch(0.5)
+  ended.set()
+  thread.join()
+  _assert_same(trainer.state(), continuous.states[4])
+  for state in reads:
+    _assert_same(state, continuous.states[2])
 
 
-@pytest.mark.slow
-def test_an_update_in_parts_learns_the_same(continuous, in_parts):
-  in_parts.load(continuous.states[2])
-  epoch, expected = in_parts.epoch(0.5), continuous.epochs[2]
-  assert epoch.episodes == expected.episodes
-  assert epoch.gradient_steps == expected.gradient_steps
-  assert epoch.seconds.keys() == expected.seconds.keys()
-  _assert_close(epoch.metrics, expected.metrics, rtol=1e-4, atol=1e-5)
-  _assert_close(in_parts.state(), continuous.states[3], rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("turns", [0, 2, 4, 5])
-def test_an_update_that_is_given_up_leaves_no_trace(
-    turns, continuous, in_parts):
-  in_parts.load(continuous.states[2])
-  expected = in_parts.epoch(0.5)
-  after = _copy(in_parts.state())
-  in_parts.load(continuous.states[2])
-  asked = []
-  epoch = in_parts.epoch(0.5, lambda: len(asked) == turns or asked.append(1))
-  if turns == 5:  # Nobody asks a sixth time: there are four passes.
-    assert epoch.metrics == expected.metrics
-    _assert_same(in_parts.state(), after)
-    return
-  assert epoch is None
-  state = _copy(in_parts.state())
-  _assert_same(state, continuous.states[2])
-  in_parts.load(state)
-  assert in_parts.epoch(0.5).metrics == expected.metrics
-  _assert_same(in_parts.state(), after)
-
-
-def test_a_state_does_not_change_afterwards(continuous):
+def test_returned_state_does_not_change_afterwards(continuous):
   trainer = continuous.trainer
   trainer.load(continuous.states[2])
   state = trainer.state()
@@ -260,7 +248,7 @@ def test_a_state_does_not_change_afterwards(continuous):
   _assert_same(state, before)
 
 
-def test_other_seeds_learn_other_things(continuous):
+def test_other_seeds_initialize_other_weights_and_episodes(continuous):
   with modes.functions_run_eagerly():
     trainer = _trainer(seed=1, **{"algorithm.update_epochs": 1})
     trainer.start()
@@ -272,7 +260,7 @@ def test_other_seeds_learn_other_things(continuous):
     assert (first[name] != continuous.states[0][name]).all(), name
 
 
-def test_evaluation_changes_nothing_of_training(continuous):
+def test_evaluation_does_not_change_training(continuous):
   trainer = continuous.trainer
   trainer.load(continuous.states[5])
   trainer.evaluate(7, _never)
@@ -281,7 +269,7 @@ def test_evaluation_changes_nothing_of_training(continuous):
   _assert_same(trainer.state(), continuous.states[6])
 
 
-def test_evaluation_repeats_with_the_same_seeds(continuous):
+def test_evaluations_play_the_same_episodes(continuous):
   trainer = continuous.trainer
   trainer.load(continuous.states[5])
   first = trainer.evaluate(10, _never)
@@ -292,7 +280,7 @@ def test_evaluation_repeats_with_the_same_seeds(continuous):
   assert trainer.evaluate(10, _never) == first
 
 
-def test_evaluation_equals_playing_by_hand(continuous):
+def test_evaluation_equals_a_loop_over_steps(continuous):
   trainer = continuous.trainer
   trainer.load(continuous.states[5])
   scores, lengths = trainer.evaluate(10, _never)
@@ -310,14 +298,14 @@ def test_evaluation_equals_playing_by_hand(continuous):
         action, _ = algorithm.act(tf.constant(observ), types.NOTHING, None)
         step = batch.step(action.numpy())
         score, observ = score + step.reward, step.observ
-      # Ten episodes: the first two environments play three.
+      # The first 2 of 4 environments play 3 of the 10 episodes each.
       expected.extend(score[:4 if episode < 2 else 2])
   np.testing.assert_allclose(scores, sorted(expected), rtol=1e-4)
   assert lengths == [5] * 10
 
 
 def _with_envs(train, evaluate=(toy.Counter,), seed=0):
-  """A trainer of these environments, with segments of four steps."""
+  """Returns a trainer of these environments, with segments of 4 steps."""
   train_env, eval_env = (
       batch_env.BatchEnv(list(constructors), seed=seed)
       for constructors in (train, evaluate))
@@ -336,41 +324,39 @@ def _counter(length):
   return functools.partial(toy.Counter, length)
 
 
-@pytest.mark.parametrize("amount, expected", [
+@pytest.mark.parametrize("num_episodes, expected", [
     (1, [2]), (3, [2, 3, 60]), (5, [2, 2, 3, 3, 60]),
     (7, [2, 2, 2, 3, 3, 60, 60])])
-def test_every_environment_plays_its_share(amount, expected):
-  # However short its episodes are: 60 steps are more than one look.
+def test_each_environment_plays_its_share_of_an_evaluation(
+    num_episodes, expected):
+  # 60 steps need more than one graph call.
   trainer = _with_envs([toy.Counter], map(_counter, (2, 3, 60)))
-  scores, lengths = trainer.evaluate(amount, _never)
+  scores, lengths = trainer.evaluate(num_episodes, _never)
   trainer.close()
   assert lengths == expected
   assert scores == [length * (length + 1) / 2 for length in expected]
 
 
-def test_evaluation_can_be_given_up():
+def test_evaluation_can_be_aborted_and_repeated():
   trainer = _with_envs([toy.Counter], [_counter(200)])
-  asked = []
-  def stop():
-    asked.append(None)
-    return len(asked) == 2
-  assert trainer.evaluate(1, stop) is None
+  answers = iter([False, True])
+  assert trainer.evaluate(1, lambda: next(answers)) is None
   assert trainer.evaluate(1, _never)[1] == [200]
   trainer.close()
 
 
-def test_episodes_are_told_in_order_and_across_epochs():
+def test_episodes_are_in_order_of_time_and_span_epochs():
   with modes.functions_run_eagerly():
     trainer = _with_envs([_counter(2), _counter(3), _counter(6)])
     trainer.start()
     first, second = trainer.epoch(0.0), trainer.epoch(0.0)
     trainer.close()
-  # Time runs 1 to 4, and 5 to 8.
+  # The first epoch has steps 1 to 4, the second one 5 to 8.
   assert first.lengths == [2, 3, 2]
   assert first.scores == [3, 6, 3]
   assert second.lengths == [2, 3, 6, 2]
   assert second.scores == [3, 6, 21, 3]
-  # Half of the reward.
+  # This part is half of the reward.
   for epoch in (first, second):
     assert epoch.reward_parts == [
         {"reward_part": score / 2} for score in epoch.scores]
@@ -379,7 +365,8 @@ def test_episodes_are_told_in_order_and_across_epochs():
 @pytest.mark.parametrize("eager", [
     True, pytest.param(False, marks=pytest.mark.slow)], ids=["eager", "graph"])
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_an_environments_error_comes_out_as_itself(eager, num_workers):
+def test_environment_error_is_raised_and_leaves_the_state_before_the_epoch(
+    eager, num_workers):
   workers = pool.WorkerPool(num_workers) if num_workers else None
   try:
     with modes.functions_run_eagerly(eager):
@@ -393,7 +380,6 @@ def test_an_environments_error_comes_out_as_itself(eager, num_workers):
       failure = caught.value.__cause__
       assert isinstance(failure, base.EnvironmentFailure)
       assert "Environment 0 ('Faulty'" in str(failure)
-      # What the trainer holds is still the beginning of the epoch.
       _assert_same(trainer.state(), before)
       with pytest.raises(ValueError, match="^faulty step$"):
         trainer.evaluate(1, _never)
@@ -403,7 +389,7 @@ def test_an_environments_error_comes_out_as_itself(eager, num_workers):
       workers.close()
 
 
-def test_variables_of_another_model_are_refused_by_name(continuous):
+def test_loading_variables_of_another_model_names_them(continuous):
   state = continuous.states[5]
   space = toy.Target().observation_space, toy.Target().action_space
   other = build.algorithm(_config(**{"network.policy_layers": [9]}), *space)
@@ -417,7 +403,7 @@ def test_variables_of_another_model_are_refused_by_name(continuous):
   _assert_same(other.variables(), before)
 
 
-def test_missing_and_unknown_variables_are_refused_by_name(continuous):
+def test_loading_names_missing_and_unknown_variables(continuous):
   algorithm = build.algorithm(
       _config(), toy.Target().observation_space, toy.Target().action_space)
   state = dict(continuous.states[5])
@@ -426,7 +412,7 @@ def test_missing_and_unknown_variables_are_refused_by_name(continuous):
     trainer_lib.load_variables(algorithm, state)
 
 
-def test_closed_environments_say_so():
+def test_closed_trainer_raises_a_clear_error():
   trainer = _with_envs([toy.Counter])
   trainer.start()
   trainer.close()
@@ -436,7 +422,7 @@ def test_closed_environments_say_so():
 
 
 @pytest.mark.slow
-def test_number_of_workers_does_not_matter(discrete):
+def test_number_of_workers_does_not_change_bits(discrete):
   for num_workers in (1, 2):
     with pool.WorkerPool(num_workers) as workers:
       trainer = _trainer(workers, **{"env.kwargs": {"discrete": True}})
@@ -466,13 +452,13 @@ trainer.close()
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="No cores.")
-def test_seconds_are_of_what_was_done_in_them_on_one_core_as_well():
+def test_seconds_of_an_epoch_add_up_on_one_core():
   output = subprocess.run(
       [sys.executable, "-c", _SECONDS], cwd=command.ROOT, check=True, text=True,
       stdout=subprocess.PIPE).stdout
   seconds = json.loads(output.splitlines()[-1])
-  whole = seconds.pop("all")
-  assert seconds.pop("exchange") == 0  # There are no other machines.
-  # One thread alone does things in whatever order it likes.
+  total = seconds.pop("all")
+  assert seconds.pop("exchange") == 0  # Only with several machines.
+  # A single thread may execute operations in another order.
   assert all(part > 0 for part in seconds.values())
-  assert 0.5 * whole < sum(seconds.values()) < whole
+  assert 0.5 * total < sum(seconds.values()) < total

@@ -1,4 +1,4 @@
-"""What a run folder holds is data: garbage is told, and nothing is run."""
+"""Damaged or hostile run folders cause clear errors and run no code."""
 
 import json
 import math
@@ -26,7 +26,7 @@ from tests.training import test_loop
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
-_TOLD = config_lib.ConfigError, errors.RunError
+_CLEAR_ERRORS = config_lib.ConfigError, errors.RunError
 
 
 @pytest.fixture(scope="module")
@@ -36,20 +36,20 @@ def finished(tmp_path_factory):
   loop.start()
   loop.run()
   crash_folder.save(folder.path / "crashes", 20, failure_budget.Failure(
-      "Worker 0 died", (failure_budget.FailedEpisode(0, 1, np.zeros((3, 1))),)),
-               folder.config)
+      "Worker 0 died",
+      (failure_budget.FailedEpisode(0, 1, np.zeros((3, 1))),)), folder.config)
   return folder.path
 
 
 def _load_all(path):
-  """Load whatever there is in a run folder, one after the other."""
+  """Loads all files of a run folder."""
   folder = run_folder.RunFolder(path)
   folder.changes()
   results.read(path)
   for crash in (path / "crashes").iterdir():
     crash_folder.load(crash)
-  for one in checkpoint.paths(folder.checkpoints):
-    checkpoint.load(one)
+  for checkpoint_path in checkpoint.paths(folder.checkpoints):
+    checkpoint.load(checkpoint_path)
   episode_recorder.find(folder.checkpoints, -1)
   checkpoint.load_newest(folder.checkpoints)
 
@@ -60,7 +60,7 @@ def _files(path):
 
 
 class _Bomb:
-  """Leaves a file behind when it is unpickled."""
+  """Creates a folder when it is unpickled."""
 
   def __init__(self, proof: pathlib.Path):
     self._proof = proof
@@ -70,19 +70,20 @@ class _Bomb:
 
 
 def _mutate(data, rng):
-  """Return bytes that differ somewhere."""
-  where = rng.randrange(len(data) + 1)
+  """Returns a random mutation of bytes."""
+  position = rng.randrange(len(data) + 1)
   length = rng.choice([1, 1, 4, 100, len(data)])
   noise = bytes(rng.randrange(256) for _ in range(min(length, 1000)))
   return rng.choice([
-      lambda: data[:where], lambda: data[:where] + noise + data[where:],
-      lambda: data[:where] + noise + data[where + len(noise):],
-      lambda: data[:where] + data[where + length:],
+      lambda: data[:position],
+      lambda: data[:position] + noise + data[position:],
+      lambda: data[:position] + noise + data[position + len(noise):],
+      lambda: data[:position] + data[position + length:],
       lambda: b"", lambda: noise])()
 
 
 def _hostile(file, proof):
-  """Yield contents that were made to do harm."""
+  """Yields contents that try to run code or to exhaust memory."""
   bomb = _Bomb(proof)
   yield pickle.dumps(bomb)
   for tag in ("python/object/apply:os.mkdir", "python/object/new:os.mkdir"):
@@ -96,7 +97,7 @@ def _hostile(file, proof):
   yield b"[" * 100_000
   yield b'{"phase": ' * 100_000 + b"\n"
   yield b"9" * 100_000 + b"\n"
-  yield b"a: " + b":".join([b"1"] * 200) + b".0"  # In base 60, as YAML has it.
+  yield b"a: " + b":".join([b"1"] * 200) + b".0"  # YAML floats of base 60.
   if file.suffix == ".npz":
     for name in ("facts", "action"):
       with open(file, "wb") as stream:
@@ -114,25 +115,25 @@ _seeds = pytest.mark.parametrize("seed", range(3))
 
 
 @_seeds
-def test_garbage_is_told(seed, finished, tmp_path):
+def test_random_damage_causes_clear_errors(seed, finished, tmp_path):
   copy = tmp_path / "copy"
   shutil.copytree(finished, copy)
   rng = random.Random(seed)
-  told = 0
+  num_errors = 0
   for file in _files(copy):
     data = file.read_bytes()
     for _ in range(6):
       file.write_bytes(_mutate(data, rng))
       try:
         _load_all(copy)
-      except _TOLD:
-        told += 1
+      except _CLEAR_ERRORS:
+        num_errors += 1
     file.write_bytes(data)
   _load_all(copy)
-  assert told > 10
+  assert num_errors > 10
 
 
-def test_what_would_do_harm_does_none(finished, tmp_path):
+def test_hostile_contents_run_no_code(finished, tmp_path):
   copy, proof = tmp_path / "copy", tmp_path / "proof"
   shutil.copytree(finished, copy)
   for file in _files(copy):
@@ -141,7 +142,7 @@ def test_what_would_do_harm_does_none(finished, tmp_path):
       file.write_bytes(content)
       try:
         _load_all(copy)
-      except _TOLD:
+      except _CLEAR_ERRORS:
         pass
       assert not proof.exists()
     file.write_bytes(data)
@@ -156,31 +157,32 @@ def _replace(arrays, name, rng):
 
 
 @_seeds
-def test_checkpoints_with_other_contents_are_told(seed, finished, tmp_path):
+def test_checkpoints_with_unexpected_contents_cause_clear_errors(
+    seed, finished, tmp_path):
   copy = tmp_path / "copy"
   shutil.copytree(finished, copy)
   folder = run_folder.RunFolder(copy)
   newest = checkpoint.newest(folder.checkpoints)
-  arrays, facts = checkpoint.load(newest)
+  arrays, metadata = checkpoint.load(newest)
   rng = random.Random(seed)
   trainer = build.trainer(folder.config, None)
-  told = 0
-  def resume(arrays, facts):
-    nonlocal told
-    checkpoint.save(folder.checkpoints, 1000, arrays, facts)
+  num_errors = 0
+  def resume(arrays, metadata):
+    nonlocal num_errors
+    checkpoint.save(folder.checkpoints, 1000, arrays, metadata)
     try:
       loop_lib.Loop(trainer, folder, bool).resume()
-    except _TOLD as error:
-      told += 1
+    except _CLEAR_ERRORS as error:
+      num_errors += 1
       assert str(error)
   for name in arrays:
     changed = dict(arrays)
     _replace(changed, name, rng)
-    resume(changed, dict(facts))
-  for name in facts:
+    resume(changed, dict(metadata))
+  for name in metadata:
     for value in (None, "x", math.inf, [[]], {"x": []}):
-      resume(arrays, {**facts, name: value})
-  assert told > 40
+      resume(arrays, {**metadata, name: value})
+  assert num_errors > 40
   trainer.close()
 
 
@@ -193,7 +195,7 @@ def test_checkpoints_with_other_contents_are_told(seed, finished, tmp_path):
     ("gymnasium:make", {"id": "evil:Evil-v0"}),
     ("benchmarks.common.faulty:Faulty", {
         "env_id": "evil:Evil-v0", "path": "evil.py"})])
-def test_no_config_names_code_to_run(
+def test_config_of_a_run_folder_runs_no_code(
     env_id, kwargs, finished, tmp_path, monkeypatch):
   copy, proof = tmp_path / "robot", tmp_path / "proof"
   shutil.copytree(finished, copy)
@@ -209,14 +211,14 @@ def test_no_config_names_code_to_run(
   from agents.commands import replay
   from agents.commands import train
   from agents.commands import visualize
-  for where in (copy, crash, crash.parent, tmp_path):
-    monkeypatch.chdir(where)
+  for cwd in (copy, crash, crash.parent, tmp_path):
+    monkeypatch.chdir(cwd)
     for main, *args in (
         (train.main, "--resume", str(copy)),
         (train.main, "--resume", os.path.relpath(copy)),
         (visualize.main, "--logdir", str(copy)), (replay.main, str(crash)),
         (replay.main, os.path.relpath(crash))):
-      monkeypatch.syspath_prepend(where)  # As `python -m` does.
+      monkeypatch.syspath_prepend(cwd)  # `python -m` does the same.
       with pytest.raises(SystemExit) as caught:
         main(args)
       assert caught.value.code == 2
@@ -224,7 +226,7 @@ def test_no_config_names_code_to_run(
   assert (copy / "evil.py").exists()
 
 
-def test_dumped_configs_have_no_aliases():
+def test_dumped_configs_contain_no_yaml_aliases():
   shared = [1, 2]
   config = config_lib.Config().override(
       {"env.kwargs": {"a": shared, "b": shared}})

@@ -1,4 +1,4 @@
-"""Whole runs, killed, damaged, moved, or with environments that break."""
+"""Runs that are killed, moved or damaged, or have failing environments."""
 
 import os
 import re
@@ -15,25 +15,26 @@ from tests.behaviour import conftest
 
 pytestmark = [
     pytest.mark.slow, pytest.mark.faults, pytest.mark.skipif(
-        sys.platform != "linux", reason="Looks into /proc.")]
+        sys.platform != "linux", reason="Needs /proc.")]
 
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
-  """The folder of a run that was killed, which no other trainer may touch."""
+  """Folder of a killed run, which was locked while it was trained."""
   logdir = tmp_path_factory.mktemp("killed")
   process = command.start(
       "train.py", *conftest.RUN, "--logdir", logdir, cwd=logdir)
   refused = []
-  def going():
+  def has_three_checkpoints():
     if len(list(logdir.glob("*/checkpoints/*.npz"))) < 3:
       return False
-    process.send_signal(signal.SIGSTOP)  # Or it might finish meanwhile.
+    process.send_signal(signal.SIGSTOP)  # Otherwise, the run may finish.
     refused.append(command.run(
         "train.py", "--resume", logdir, cwd=logdir))
     process.send_signal(signal.SIGCONT)
     return True
-  code, _ = command.interrupt(process, signal.SIGKILL, going)
+  code, _ = command.interrupt(
+      process, signal.SIGKILL, has_three_checkpoints)
   assert code == -signal.SIGKILL
   assert refused[0].returncode == 2
   assert "is being trained by another process" in refused[0].stdout
@@ -41,7 +42,7 @@ def killed(tmp_path_factory):
 
 
 @pytest.mark.parametrize("damage", [False, True])
-def test_killed_moved_and_resumed_has_the_same_bits(
+def test_killed_moved_and_resumed_run_equals_uninterrupted_run(
     damage, killed, reference, tmp_path):
   folder = tmp_path / "elsewhere"
   shutil.copytree(killed, folder)
@@ -57,7 +58,7 @@ def test_killed_moved_and_resumed_has_the_same_bits(
   command.assert_same_checkpoints(folder, reference)
 
 
-def test_broken_environments_are_survived_and_repeated(tmp_path):
+def test_run_survives_failed_environments_and_replays_their_crashes(tmp_path):
   done = command.run(
       "train.py", "--config", "debug", "--logdir", tmp_path / "logdir",
       "--set", "env.id=tests.environments.faulty_envs:Breaks", "--set",
@@ -65,8 +66,9 @@ def test_broken_environments_are_survived_and_repeated(tmp_path):
   assert done.returncode == 0, done.stdout
   folder = command.run_folder(tmp_path / "logdir")
   last = [row for row in command.rows(folder) if row["phase"] == "train"][-1]
-  told = re.findall(r"restart: Environment .*ValueError: broken", done.stdout)
-  assert 3 < last["restarts"] <= len(told) == len(os.listdir(
+  reported = re.findall(
+      r"restart: Environment .*ValueError: broken", done.stdout)
+  assert 3 < last["restarts"] <= len(reported) == len(os.listdir(
       folder / "crashes"))
   crash = folder / "crashes" / sorted(os.listdir(folder / "crashes"))[0]
   replayed = subprocess.run(

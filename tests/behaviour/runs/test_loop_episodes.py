@@ -1,4 +1,4 @@
-"""Epochs of unequal numbers of steps: what comes due, and when."""
+"""Intervals of runs with different numbers of steps per epoch."""
 
 import itertools
 
@@ -15,10 +15,10 @@ from tests import command
 from tests import modes
 from tests import toy
 
-_MOST = 9
+_MAX_LENGTH = 9
 CONFIG = config_lib.Config().override({
-    "env.id": "tests.toy:Uneven", "env.kwargs.most": _MOST,
-    "env.max_length": _MOST, "env_processes": False, "num_envs": 2,
+    "env.id": "tests.toy:Uneven", "env.kwargs.most": _MAX_LENGTH,
+    "env.max_length": _MAX_LENGTH, "env_processes": False, "num_envs": 2,
     "algorithm.segment_length": None, "algorithm.update_every": 3,
     "algorithm.minibatch_size": None, "algorithm.update_epochs": 1,
     "algorithm.lr_schedule": "linear", "network.policy_layers": [4],
@@ -27,6 +27,7 @@ CONFIG = config_lib.Config().override({
 
 
 def make(folder, stop=lambda: False):
+  """Returns the loop of a run folder."""
   return loop_lib.Loop(build.trainer(folder.config, None), folder, stop)
 
 
@@ -47,35 +48,36 @@ def finished(tmp_path_factory):
 
 
 def steps_after_each_epoch():
-  """Return them as the seeds of the episodes say."""
+  """Returns step counts, computed from the seeds of the episodes."""
   total, steps = 0, []
   for epoch in itertools.count():
-    for index, amount in enumerate((2, 1)):
+    for index, num_episodes in enumerate((2, 1)):
+      first = epoch * num_episodes
       total += sum(toy.Uneven.lasts(
-          episodes.episode_seed(CONFIG.seed, index, epoch * amount + number),
-          _MOST) for number in range(amount))
+          episodes.episode_seed(CONFIG.seed, index, episode), _MAX_LENGTH)
+                   for episode in range(first, first + num_episodes))
     steps.append(total)
     if total >= CONFIG.steps:
       return steps
 
 
 def due(every):
-  """Return the first step count at or after each multiple, and the last."""
+  """Returns the first step count at or after each multiple, and the last."""
   steps = steps_after_each_epoch()
   first = {next(x for x in steps if x >= goal)
            for goal in range(every, steps[-1] + 1, every)}
   return sorted(first | {steps[-1]})
 
 
-def test_epochs_are_unequal():
+def test_epochs_have_different_numbers_of_steps():
   assert len(set(np.diff(steps_after_each_epoch()))) > 3
 
 
-def test_steps_are_those_that_were_taken(finished):
+def test_run_counts_the_steps_of_its_episodes(finished):
   assert finished[0].step == steps_after_each_epoch()[-1]
 
 
-def test_intervals_count_steps(finished):
+def test_intervals_are_rounded_up_to_epochs(finished):
   rows = command.rows(finished[1].path)
   for phase, every in (("train", 30), ("eval", 50)):
     assert [row["step"] for row in rows if row["phase"] == phase] == due(every)
@@ -89,7 +91,7 @@ def test_every_training_episode_is_counted_once(finished):
           if row["phase"] == "train"]
   epochs = len(steps_after_each_epoch())
   assert sum(row["episodes"] for row in rows) == 3 * epochs
-  # No step is outside of an episode.
+  # Each step belongs to a completed episode.
   total = 0
   for row in rows:
     total += row["episodes"] * row["length_mean"]
@@ -97,12 +99,12 @@ def test_every_training_episode_is_counted_once(finished):
 
 
 @pytest.mark.slow
-def test_stopped_and_resumed_equals_uninterrupted(finished, tmp_path):
+def test_resumed_run_equals_uninterrupted_run(finished, tmp_path):
   folder = run_folder.create(str(tmp_path), "test", CONFIG)
-  asked = []
-  loop = make(folder, stop=lambda: len(asked) >= 4)
+  epochs = []
+  loop = make(folder, stop=lambda: len(epochs) >= 4)
   add = loop._add
-  loop._add = lambda *args: (asked.append(None), add(*args))
+  loop._add = lambda *args: (epochs.append(None), add(*args))
   loop.start()
   loop.run()
   assert loop.step == steps_after_each_epoch()[3]
@@ -110,10 +112,4 @@ def test_stopped_and_resumed_equals_uninterrupted(finished, tmp_path):
   loop.resume()
   loop.run()
   assert command.rows(folder.path) == command.rows(finished[1].path)
-  ours, theirs = (checkpoint.load(checkpoint.newest(x.checkpoints))
-                  for x in (folder, finished[1]))
-  assert ours[0].keys() == theirs[0].keys()
-  for name, array in ours[0].items():
-    assert array.tobytes() == theirs[0][name].tobytes(), name
-  for name in ("step", "done", "scores", "lengths", "reward_parts"):
-    assert ours[1][name] == theirs[1][name]
+  command.assert_same_checkpoints(folder.path, finished[1].path)

@@ -1,4 +1,4 @@
-"""Films while training; they change nothing of it."""
+"""Videos during training do not change it."""
 
 import pytest
 from tensorboard.backend.event_processing import event_accumulator
@@ -19,6 +19,7 @@ _CONFIG = config_lib.Config().override({
 
 
 def _train(tmp_path, changes, stop=bool):
+  """Trains a run, and returns its folder."""
   folder = run_folder.create(str(tmp_path), "x", _CONFIG.override(changes))
   loop = loop_lib.Loop(build.trainer(folder.config, None), folder, stop)
   loop.start()
@@ -26,8 +27,8 @@ def _train(tmp_path, changes, stop=bool):
   return folder
 
 
-def _films(folder):
-  """Return the steps of the films in TensorBoard."""
+def _video_steps(folder):
+  """Returns the steps of the videos in TensorBoard."""
   events = event_accumulator.EventAccumulator(
       str(folder.path / "train"), size_guidance={"tensors": 0}).Reload()
   if "films/training" not in events.Tags()["tensors"]:
@@ -36,40 +37,40 @@ def _films(folder):
 
 
 @pytest.fixture(scope="module")
-def filmed(tmp_path_factory):
+def with_videos(tmp_path_factory):
   return _train(tmp_path_factory.mktemp("films"), {"video_every": 100})
 
 
-def test_the_last_one_due_is_drawn_and_shown(filmed):
-  files = {path.name for path in (filmed.path / "videos").iterdir()}
-  shown = _films(filmed)
+def test_last_video_is_rendered_and_written_to_tensorboard(with_videos):
+  files = {path.name for path in (with_videos.path / "videos").iterdir()}
+  steps = _video_steps(with_videos)
   # Episodes of 9 steps in two environments: 26 of them in 240 steps.
   assert "training-episode-25.mp4" in files
-  assert shown[-1] == 240 and len(files) == len(shown) >= 2
+  assert steps[-1] == 240 and len(files) == len(steps) >= 2
 
 
-def test_training_is_the_same_as_without(filmed, tmp_path):
+def test_training_with_videos_equals_training_without(with_videos, tmp_path):
   plain = _train(tmp_path, {})
-  assert not (plain.path / "videos").exists() and not _films(plain)
-  assert command.rows(plain.path) == command.rows(filmed.path)
+  assert not (plain.path / "videos").exists() and not _video_steps(plain)
+  assert command.rows(plain.path) == command.rows(with_videos.path)
 
 
-def test_resuming_keeps_them(filmed):
-  before = _films(filmed)
-  config = filmed.config.override({"steps": 300, "video_every": None})
-  filmed.config = config
-  loop = loop_lib.Loop(build.trainer(config, None), filmed, bool)
+def test_resumed_run_keeps_videos(with_videos):
+  before = _video_steps(with_videos)
+  config = with_videos.config.override({"steps": 300, "video_every": None})
+  with_videos.config = config
+  loop = loop_lib.Loop(build.trainer(config, None), with_videos, bool)
   loop.resume()
   loop.run()
   assert loop.step == 300
-  assert _films(filmed) == before
+  assert _video_steps(with_videos) == before
 
 
-def test_a_film_is_given_up_where_training_stops(tmp_path):
-  asked = []
+def test_stopped_run_abandons_its_video(tmp_path):
+  calls = []
   def stop():
-    asked.append(1)
-    return len(asked) > 12
+    calls.append(1)
+    return len(calls) > 12
   folder = _train(tmp_path, {"video_every": 20}, stop)
   assert not list((folder.path / "videos").glob("*.part.mp4"))
   assert command.rows(folder.path)[-1]["step"] < 240

@@ -1,4 +1,4 @@
-"""What processes share is for their user alone."""
+"""Other users cannot open what the processes of a run share."""
 
 import os
 import pathlib
@@ -12,17 +12,17 @@ from tests import toy
 
 pytestmark = [
     pytest.mark.faults, pytest.mark.skipif(
-        sys.platform != "linux", reason="Looks into /proc.")]
+        sys.platform != "linux", reason="Needs /proc.")]
 
 
 def _sockets(pid):
-  """Return the inodes of a process's sockets."""
+  """Returns the inodes of a process's sockets."""
   links = [os.readlink(path) for path in pathlib.Path(
       f"/proc/{pid}/fd").iterdir() if path.is_symlink() and path.exists()]
   return {link[8:-1] for link in links if link.startswith("socket:[")}
 
 
-def test_nothing_has_a_name_that_others_could_open():
+def test_sockets_and_shared_memory_have_no_names():
   with pool.WorkerPool(2) as workers, batch_env.BatchEnv(
       [toy.Counter] * 4, workers) as batch:
     batch.reset()

@@ -1,4 +1,4 @@
-"""Policies with memory solve tasks that others cannot solve."""
+"""Recurrent policies and frame stacks solve tasks that need memory."""
 
 import contextlib
 
@@ -30,7 +30,7 @@ def _trainer(config):
 
 
 def _score(config):
-  """Trains, and returns the mean score of the mean actions."""
+  """Trains, and returns the mean score of an evaluation."""
   with _trainer(config) as trainer:
     trainer.start()
     done = 0
@@ -41,30 +41,30 @@ def _score(config):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("env, steps, changes, without, least", [
+@pytest.mark.parametrize("env, steps, changes, max_without, min_with", [
     (_MAZE, 60_000, {"network.recurrent": "lstm"}, 0.75, 0.95),
     (_CARTPOLE, 150_000, {"network.recurrent": "gru"}, 150, 450),
     (_CARTPOLE, 80_000, {"network.frame_stack": 3}, 150, 450),
     (_PENDULUM, 300_000, {
         "network.recurrent": "gru", "algorithm.discount": 0.9,
         "algorithm.learning_rate": 1e-3}, -800, -500)])
-def test_only_policies_with_memory_solve_tasks_that_need_it(
-    env, steps, changes, without, least):
+def test_memory_raises_the_score(
+    env, steps, changes, max_without, min_with):
   config = _config(env, steps, **changes)
-  memoryless = config.override({
+  without = config.override({
       "network.recurrent": None, "network.frame_stack": 1})
-  assert _score(memoryless) < without
-  assert _score(config) > least
+  assert _score(without) < max_without
+  assert _score(config) > min_with
 
 
-def test_recurrent_preset_applies_to_any_config():
+def test_recurrent_preset_has_minibatches_of_complete_segments():
   config = presets.apply("recurrent", config_lib.Config())
   assert config.network.recurrent == "gru"
   assert config.algorithm.minibatch_size % config.algorithm.segment_length == 0
 
 
 @pytest.mark.slow
-def test_checkpoints_contain_the_policy_state():
+def test_state_of_recurrent_policies_is_saved():
   config = _config(_CARTPOLE, 3000, **{
       "network.recurrent": "gru", "network.frame_stack": 2,
       "network.recurrent_units": 8, "num_envs": 4,
@@ -77,7 +77,7 @@ def test_checkpoints_contain_the_policy_state():
     second.load(saved)
     for trainer in (first, second):
       trainer.epoch(0.5)
-    expected, found = first.state(), second.state()
-  assert expected.keys() == found.keys()
+    expected, restored = first.state(), second.state()
+  assert expected.keys() == restored.keys()
   for name, array in expected.items():
-    np.testing.assert_array_equal(found[name], array, err_msg=name)
+    np.testing.assert_array_equal(restored[name], array, err_msg=name)

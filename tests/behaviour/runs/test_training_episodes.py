@@ -1,4 +1,4 @@
-"""Epochs of whole episodes: all of them, no more, and as if never stopped."""
+"""Epochs of complete episodes: quotas, learning and reproducibility."""
 
 from typing import Any
 from typing import NamedTuple
@@ -17,17 +17,18 @@ from agents.ops import random
 from agents.training import epoch_result
 from agents.training import trainer as trainer_lib
 from tests import toy
+from tests.training import graph_calls
 
 _SEED = 5
-_MOST = 6  # Steps of the longest episode.
-_QUOTA = 3, 3, 2  # Eight episodes an epoch.
+_MAX_LENGTH = 6  # Steps of the longest episode.
+_QUOTA = 3, 3, 2  # Episodes of each environment per epoch.
 
 
 def _config():
-  """The 2017 algorithm with small networks; eight episodes an epoch."""
+  """Returns the 2017 algorithm with small networks; 8 episodes per epoch."""
   config = config_lib.Config().override({
-      "env.id": "tests.toy:Uneven", "env.kwargs.most": _MOST,
-      "env.max_length": _MOST + 1, "eval_episodes": 4, "seed": _SEED})
+      "env.id": "tests.toy:Uneven", "env.kwargs.most": _MAX_LENGTH,
+      "env.max_length": _MAX_LENGTH + 1, "eval_episodes": 4, "seed": _SEED})
   return presets.apply("paper", config).override({
       "num_envs": 3, "algorithm.update_every": 8,
       "algorithm.learning_rate": 1e-2, "algorithm.update_epochs": 10,
@@ -35,15 +36,15 @@ def _config():
 
 
 def _lengths(epoch, quota=_QUOTA, seed=_SEED):
-  """Return lengths of an epoch's episodes, by environment."""
+  """Returns the lengths of an epoch's episodes for each environment."""
   return [[toy.Uneven.lasts(episodes.episode_seed(seed, index, episode),
-                            _MOST)
-           for episode in range(epoch * amount, (epoch + 1) * amount)]
-          for index, amount in enumerate(quota)]
+                            _MAX_LENGTH)
+           for episode in range(epoch * number, (epoch + 1) * number)]
+          for index, number in enumerate(quota)]
 
 
 def _in_order_of_time(lengths):
-  """Return them as they end, one environment after the other in each step."""
+  """Returns the lengths in order of time, then of environments."""
   ends = [(sum(row[:number + 1]), index, length)
           for index, row in enumerate(lengths)
           for number, length in enumerate(row)]
@@ -65,7 +66,7 @@ def _assert_same(first, second):
 
 
 class _Trained(NamedTuple):
-  """A trainer and what happened to it."""
+  """A trainer with the results of its epochs."""
 
   trainer: trainer_lib.Trainer
   epochs: list[epoch_result.Epoch]
@@ -74,7 +75,7 @@ class _Trained(NamedTuple):
 
 @pytest.fixture(scope="module")
 def trained():
-  """Sixty epochs, without processes."""
+  """A trainer without workers after 60 epochs."""
   trainer = build.trainer(_config(), None)
   trainer.start()
   epochs, states = [], [_copy(trainer.state())]
@@ -86,8 +87,8 @@ def trained():
 
 
 @pytest.fixture(scope="module")
-def elsewhere():
-  """Another trainer by the same config, with two processes."""
+def with_workers():
+  """Another trainer with the same config and 2 workers."""
   with pool.WorkerPool(2) as workers:
     trainer = build.trainer(_config(), workers)
     yield trainer
@@ -102,15 +103,15 @@ def test_every_environment_plays_its_quota(trained):
     np.testing.assert_allclose(epoch.scores, [
         parts["reward_near"] for parts in epoch.reward_parts], rtol=1e-5)
     assert trained.states[number + 1]["episodes/episode"].tolist() == [
-        (number + 1) * amount for amount in _QUOTA]
+        (number + 1) * quota for quota in _QUOTA]
 
 
-def test_steps_are_those_of_the_episodes(trained):
+def test_counters_count_the_steps_of_the_episodes(trained):
   steps = [epoch.steps for epoch in trained.epochs]
   assert len(set(steps)) > 2
   assert all(type(number) is int for number in steps)
   assert steps == [sum(epoch.lengths) for epoch in trained.epochs]
-  # So many are learned from, and time goes on by as many as were waited for.
+  # Moments count environment steps, the step counter counts batched steps.
   batched = [max(map(sum, _lengths(number))) for number in range(60)]
   assert len(set(batched)) > 2
   for number, state in enumerate(trained.states):
@@ -119,18 +120,25 @@ def test_steps_are_those_of_the_episodes(trained):
     assert state["clock"] == sum(batched[:number])
 
 
-def test_one_graph_although_epochs_differ_in_length(trained):
+def test_epochs_of_different_lengths_are_traced_once(trained):
   function = trained.trainer.train_epoch
   assert function.experimental_get_tracing_count() == 1
 
 
-def test_metrics_are_finite_numbers(trained):
+def test_an_epoch_calls_one_graph(trained, monkeypatch):
+  trained.trainer.load(trained.states[2])
+  graphs = graph_calls.record(monkeypatch)
+  trained.trainer.epoch(0.5)
+  assert graphs == ["train_epoch"]
+
+
+def test_metrics_are_finite_floats(trained):
   for epoch in trained.epochs:
     assert all(type(x) is float and np.isfinite(x)
                for x in epoch.metrics.values())
 
 
-def test_no_episode_is_under_way_between_epochs(trained):
+def test_no_episode_is_running_between_epochs(trained):
   for state in trained.states:
     assert state["episodes/length"].tolist() == [0, 0, 0]
     assert state["episodes/action"].size == 0
@@ -138,20 +146,20 @@ def test_no_episode_is_under_way_between_epochs(trained):
 
 
 @pytest.mark.slow
-def test_processes_learn_the_same_bits(trained, elsewhere):
-  elsewhere.start()
-  _assert_same(elsewhere.state(), trained.states[0])
+def test_workers_learn_the_same_bits(trained, with_workers):
+  with_workers.start()
+  _assert_same(with_workers.state(), trained.states[0])
   for number in (0, 1):
-    epoch = elsewhere.epoch(0.5)
-    _assert_same(elsewhere.state(), trained.states[number + 1])
+    epoch = with_workers.epoch(0.5)
+    _assert_same(with_workers.state(), trained.states[number + 1])
     assert epoch[:3] == trained.epochs[number][:3]
 
 
 @pytest.mark.parametrize("name", [
-    "here", pytest.param("elsewhere", marks=pytest.mark.slow)])
-def test_loaded_state_goes_on_as_if_nothing_had_happened(
-    name, trained, elsewhere):
-  trainer = trained.trainer if name == "here" else elsewhere
+    "in_process", pytest.param("with_workers", marks=pytest.mark.slow)])
+def test_loaded_state_continues_with_the_same_bits(
+    name, trained, with_workers):
+  trainer = trained.trainer if name == "in_process" else with_workers
   for number in (4, 2):
     trainer.load(trained.states[number])
     _assert_same(trainer.state(), trained.states[number])
@@ -160,7 +168,7 @@ def test_loaded_state_goes_on_as_if_nothing_had_happened(
     assert epoch[:3] == trained.epochs[number][:3]
 
 
-def test_evaluation_changes_nothing_of_training(trained):
+def test_evaluation_does_not_change_training(trained):
   trainer = trained.trainer
   trainer.load(trained.states[3])
   trainer.evaluate(7, _never)
@@ -169,17 +177,17 @@ def test_evaluation_changes_nothing_of_training(trained):
   _assert_same(trainer.state(), trained.states[4])
 
 
-def test_evaluation_equals_playing_one_after_the_other(trained):
+def test_evaluation_equals_a_loop_over_environments(trained):
   trainer, config = trained.trainer, _config()
   trainer.load(trained.states[6])
   scores, lengths = trainer.evaluate(10, _never)
-  env = toy.Uneven(_MOST)
+  env = toy.Uneven(_MAX_LENGTH)
   algorithm = build.algorithm(config, env.observation_space, env.action_space)
   trainer_lib.load_variables(algorithm, trained.states[6])
   played = []
-  # Ten episodes in four environments: the first two play three.
-  for index, amount in enumerate((3, 3, 2, 2)):
-    for episode in range(amount):
+  # The first 2 of 4 environments play 3 of the 10 episodes each.
+  for index, num_episodes in enumerate((3, 3, 2, 2)):
+    for episode in range(num_episodes):
       observ, _ = env.reset(seed=episodes.episode_seed(
           random.stream(config.seed, "eval"), index, episode))
       score, length, ended = 0.0, 0, False
@@ -195,7 +203,7 @@ def test_evaluation_equals_playing_one_after_the_other(trained):
       scores, [score for score, _ in played], rtol=1e-4)
 
 
-def test_who_has_played_its_share_of_the_evaluation_waits(trained):
+def test_environments_wait_after_their_share_of_an_evaluation(trained):
   batch = trained.trainer._eval_env.batch_env
   before = batch.get("taken")
   trained.trainer.evaluate(10, _never)
@@ -204,7 +212,7 @@ def test_who_has_played_its_share_of_the_evaluation_waits(trained):
       sum(row) for row in _lengths(0, (3, 3, 2, 2), seed)]
 
 
-def test_learns(trained):
+def test_training_raises_the_evaluation(trained):
   trainer, scores = trained.trainer, []
   for state in (trained.states[0], trained.states[-1]):
     trainer.load(state)

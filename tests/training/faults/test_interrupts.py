@@ -1,3 +1,5 @@
+"""Signals stop a run, save it, or end the process in time."""
+
 from __future__ import annotations
 
 import contextlib
@@ -6,55 +8,101 @@ import select
 import signal
 import subprocess
 import sys
+import time
 
 from agents.training.faults import interrupts as interrupts_lib
 from tests import command
 
-# Waits in one call into C, as a graph does, where no Python handler can run.
-HANGING = """
-import ctypes, os, signal, threading, time
+# Blocks in C calls, during which Python runs no signal handlers. So do graphs.
+_BLOCKING = """
+import contextlib, ctypes, os, signal, sys, threading, time
 from agents.training.faults import interrupts as interrupts_lib
-interrupts_lib._SECONDS_TO_FINISH = 0.5
-interrupts_lib._SECONDS_TO_END = 1.0
+interrupts_lib._SECONDS_FOR_STEPS = 0.3
+interrupts_lib._SECONDS_FOR_EPOCH = 0.6
+interrupts_lib._SECONDS_TO_END = {to_end}
+interrupts_lib._SECONDS_TO_PRINT = 0.2
+def save():
+{save}
 with interrupts_lib.Interrupts() as interrupts:
-  for delay in {delays}:
-    threading.Timer(delay, os.kill, (os.getpid(), signal.{signal})).start()
-  libc = ctypes.CDLL(None)
-  end = time.time() + 60
-  while time.time() < end:
-    libc.usleep(10_000_000)
+  interrupts.farewell = "To resume: train."
+  epoch = interrupts.save_on_timeout(save)
+  with epoch if {in_epoch} else contextlib.nullcontext():
+    for delay in {delays}:
+      threading.Timer(delay, os.kill, (os.getpid(), signal.{signal})).start()
+    libc = ctypes.CDLL(None)
+    end = time.time() + 60
+    while time.time() < end:
+      libc.usleep(10_000_000)
 """
+_SAVE = '  print("Saved.", file=sys.stderr, flush=True)'
 
 
-def hang(name, delays, stderr=subprocess.PIPE):
-  code = HANGING.format(signal=name, delays=delays)
+def _block(name, delays, in_epoch=False, save=_SAVE, to_end=3.0,
+           stderr=subprocess.PIPE):
+  code = _BLOCKING.format(
+      signal=name, delays=delays, in_epoch=in_epoch, save=save, to_end=to_end)
   return subprocess.run([sys.executable, "-c", code], cwd=command.ROOT,
                         stderr=stderr, text=True, timeout=30)
 
 
-def test_signal_is_a_request():
+def _wait_for(condition):
+  deadline = time.monotonic() + 10
+  while not condition():
+    assert time.monotonic() < deadline
+    time.sleep(0.01)
+
+
+def test_signal_requests_to_stop_and_handlers_are_restored():
   before = signal.getsignal(signal.SIGINT)
   with interrupts_lib.Interrupts() as interrupts:
     assert not interrupts()
     os.kill(os.getpid(), signal.SIGTERM)
-    for _ in range(1000):
-      if interrupts():
-        break
-      select.select([], [], [], 0.01)
-    assert interrupts()
+    _wait_for(interrupts)
     assert interrupts.exit_code == 143
-    # Nobody has to give up yet.
+    # The time for steps of environments is not over yet.
     assert not select.select([interrupts.give_up_fd], [], [], 0)[0]
   assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_gives_up_in_time_and_ends_at_last():
-  done = hang("SIGTERM", [0.1])
+def test_waiting_for_environments_ends_before_the_epoch_is_abandoned(
+    monkeypatch):
+  monkeypatch.setattr(interrupts_lib, "_SECONDS_FOR_STEPS", 0.1)
+  with interrupts_lib.Interrupts() as interrupts:
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert select.select([interrupts.give_up_fd], [], [], 10)[0]
+
+
+def test_process_ends_in_time_without_saving_outside_of_epochs():
+  done = _block("SIGTERM", [0.1], to_end=1.0)
   assert done.returncode == 143
-  assert "It took too long to stop." in done.stderr
+  assert "It took too long to stop. To resume: train." in done.stderr
+  assert "Saved." not in done.stderr
 
 
-def test_ends_also_where_nobody_reads_what_it_prints():
+def test_epoch_that_takes_too_long_is_abandoned_and_saved():
+  done = _block("SIGINT", [0.1], in_epoch=True)
+  assert done.returncode == 130
+  assert done.stderr.index("SIGINT: finishing the epoch") < done.stderr.index(
+      "Saved.") < done.stderr.index(
+          "The epoch took too long and was given up. To resume: train.")
+
+
+def test_process_ends_in_time_although_saving_does_not():
+  done = _block("SIGTERM", [0.1], in_epoch=True, to_end=1.0,
+                save="  time.sleep(60)")
+  assert done.returncode == 143
+  assert "It took too long to save. To resume: train." in done.stderr
+
+
+def test_error_while_saving_is_printed_and_the_process_ends():
+  done = _block("SIGTERM", [0.1], in_epoch=True,
+                save='  raise OSError("The disk is full.")')
+  assert done.returncode == 143
+  assert "could not be saved: The disk is full." in done.stderr
+  assert "To resume: train." in done.stderr
+
+
+def test_process_ends_in_time_although_its_output_is_not_read():
   read, write = os.pipe()
   os.set_blocking(write, False)
   try:
@@ -62,13 +110,24 @@ def test_ends_also_where_nobody_reads_what_it_prints():
       while True:
         os.write(write, bytes(1000))
     os.set_blocking(write, True)
-    assert hang("SIGTERM", [0.1], write).returncode == 143
+    assert _block("SIGTERM", [0.1], to_end=1.0, stderr=write).returncode == 143
   finally:
     os.close(read)
     os.close(write)
 
 
-def test_second_ctrl_c_ends_at_once():
-  done = hang("SIGINT", [0.1, 0.3])
+def test_second_ctrl_c_ends_the_process_at_once():
+  done = _block("SIGINT", [0.1, 0.3], to_end=30.0)
   assert done.returncode == 130
   assert "Ended at once." in done.stderr
+
+
+def test_epoch_that_ends_in_time_is_not_saved_by_the_thread(monkeypatch):
+  monkeypatch.setattr(interrupts_lib, "_SECONDS_FOR_EPOCH", 0.2)
+  saved = []
+  with interrupts_lib.Interrupts() as interrupts:
+    with interrupts.save_on_timeout(lambda: saved.append(1)):
+      os.kill(os.getpid(), signal.SIGTERM)
+      _wait_for(interrupts)
+    time.sleep(0.5)  # The deadline passes outside of the epoch.
+  assert not saved

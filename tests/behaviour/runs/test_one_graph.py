@@ -1,0 +1,45 @@
+"""For every config and preset, an epoch is one graph with one XLA program."""
+
+import pytest
+import tensorflow as tf
+
+from agents import build
+from agents import config as config_lib
+from agents import configs
+from agents.commands import settings
+from tests import config_fixtures
+
+# Segments, episodes, recurrent policies and images.
+_FAST = {("pendulum", None), ("pendulum", "paper"), ("cartpole", "recurrent"),
+         ("pixel_cartpole", None)}
+_COMBINATIONS = [
+    (name, preset) for name in configs.names()
+    if configs.load(name)[1].env.id for preset in (None, "paper", "recurrent")]
+
+
+@pytest.mark.parametrize("name, preset", [
+    pytest.param(*each, marks=() if each in _FAST else pytest.mark.slow)
+    for each in _COMBINATIONS])
+def test_epoch_is_one_graph_with_one_compiled_program(name, preset):
+  config_fixtures.config(name)  # Skips the test if a package is missing.
+  config = settings.of_new_run(name, preset, {}).config
+  # The graph of two environments has the same operations, and starts faster.
+  changes = {"num_envs": 2, "eval_episodes": 1, "device": "cpu"}
+  if length := config.algorithm.segment_length:
+    changes["algorithm.minibatch_size"] = 2 * length
+  try:
+    trainer = build.trainer(config.override(changes), None)
+  except config_lib.ConfigError as error:
+    assert preset, error
+    pytest.skip(f"The preset does not fit: {error}")
+  try:
+    trainer.start()
+    graph = trainer.train_epoch.get_concrete_function(
+        trainer._carry, tf.constant(0.0)).graph
+  finally:
+    trainer.close()
+  assert trainer.train_epoch.experimental_get_tracing_count() == 1
+  programs = [op.name for op in graph.get_operations()
+              if "_XlaMustCompile" in op.node_def.attr
+              and op.get_attr("_XlaMustCompile")]
+  assert len(programs) == 1

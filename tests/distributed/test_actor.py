@@ -1,0 +1,52 @@
+"""A machine's actions equal those of the complete batch, bit for bit."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from agents import build
+from agents.distributed import actor as actor_lib
+from tests import toy
+from tests.distributed import machines
+
+_NUM_ENVS = 7
+
+
+@pytest.fixture(scope="module")
+def algorithm():
+  env = toy.Target()
+  return build.algorithm(
+      machines.CONFIG.override({
+          "network.policy_layers": [64, 64], "network.recurrent": "gru",
+          "network.recurrent_units": 5}),
+      env.observation_space, env.action_space)
+
+
+@pytest.mark.parametrize("rows", [slice(0, 3), slice(3, 7), slice(6, 7)])
+@pytest.mark.parametrize("explore", [False, True])
+def test_actions_and_states_equal_those_of_the_complete_batch(
+    rows, explore, algorithm):
+  padded = actor_lib.PaddedActor(algorithm, rows, _NUM_ENVS)
+  rng = np.random.default_rng(0)
+  observ = tf.constant(rng.uniform(-1, 1, [_NUM_ENVS, 1]), tf.float32)
+  state = tf.nest.map_structure(
+      lambda tensor: tf.constant(rng.normal(size=tensor.shape), tensor.dtype),
+      algorithm.initial_state(_NUM_ENVS))
+  counter = tf.constant(3, tf.int64)
+  noise = algorithm.noise(counter, _NUM_ENVS) if explore else None
+  own_noise = padded.noise(counter, rows.stop - rows.start) if explore else None
+  if explore:
+    np.testing.assert_array_equal(own_noise, noise[rows])
+  expected = tf.function(algorithm.act)(observ, state, noise)
+  actual = tf.function(padded.act)(
+      observ[rows], tf.nest.map_structure(
+          lambda tensor: tensor[rows], state), own_noise)
+  tf.nest.map_structure(
+      lambda one, other: np.testing.assert_array_equal(one, other[rows]),
+      actual, expected)
+
+
+def test_initial_state_has_the_rows_of_this_machine(algorithm):
+  padded = actor_lib.PaddedActor(algorithm, slice(3, 7), _NUM_ENVS)
+  for tensor in tf.nest.flatten(padded.initial_state(4)):
+    assert tensor.shape[0] == 4 and not np.any(tensor)

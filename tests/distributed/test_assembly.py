@@ -1,0 +1,52 @@
+"""Each machine builds its share of the environments."""
+
+import pytest
+
+from agents.algorithms import ppo
+from agents.distributed import coordinator
+from agents.distributed import shared_updates
+from agents.distributed import trainer as trainer_lib
+from tests.distributed import machines
+
+
+@pytest.fixture
+def trainers():
+  made = []
+  def make(world_size, **changes):
+    made.extend(machines.trainers(
+        machines.CONFIG.override(changes), world_size))
+    return made
+  yield make
+  for trainer in made:
+    trainer.close()
+
+
+def test_machine_0_is_the_coordinator(trainers):
+  assert [type(trainer) for trainer in trainers(3, num_envs=6)] == [
+      coordinator.Coordinator, *[trainer_lib.DistributedTrainer] * 2]
+
+
+def test_machines_have_the_episodes_of_their_rows(trainers):
+  alone, = trainers(1)
+  alone.train_env.batch_env.reset()
+  expected = alone.train_env.batch_env.snapshot().seed.tolist()
+  seeds = []
+  for trainer in trainers(2)[1:]:
+    trainer.train_env.batch_env.reset()
+    seeds += trainer.train_env.batch_env.snapshot().seed.tolist()
+  assert seeds == expected and len(seeds) == 4
+
+
+def test_machine_without_evaluation_environments_can_be_closed(trainers):
+  made = trainers(4)  # The 4 machines share 3 evaluation environments.
+  num_eval_envs = [len(trainer._eval_env) if trainer._eval_env else 0
+                   for trainer in made]
+  assert sum(num_eval_envs) == 3 and 0 in num_eval_envs
+
+
+@pytest.mark.parametrize("data_parallel, algorithm_type", [
+    (False, ppo.BatchPPO), (True, shared_updates.SharedUpdatesPPO)])
+def test_data_parallel_selects_the_algorithm(
+    data_parallel, algorithm_type, trainers):
+  for trainer in trainers(2, data_parallel=data_parallel):
+    assert type(trainer.algorithm) is algorithm_type

@@ -1,0 +1,22 @@
+"""Records which graphs Python calls."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+
+def record(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+  """Returns a list to which every call of a `tf.function` adds its name.
+
+  Calls inside of a graph happen while it is traced and are not recorded.
+  """
+  function_type = type(tf.function(lambda: None))
+  call = function_type.__call__
+  names: list[str] = []
+  def record_call(function, *args, **kwargs):
+    if tf.executing_eagerly():
+      names.append(function.python_function.__name__)
+    return call(function, *args, **kwargs)
+  monkeypatch.setattr(function_type, "__call__", record_call)
+  return names
