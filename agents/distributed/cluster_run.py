@@ -182,7 +182,7 @@ class _CoordinatedRun(training_run.TrainingRun):
     loop = loop_lib.Loop(
         trainer, self._folder, self.stop, self._video_variables)
     # Participants need the metadata to save the run if machine 0 is lost.
-    trainer.metadata, trainer.stop = loop.facts, self._interrupts
+    trainer.metadata, trainer.stop = loop.metadata, self._interrupts
     return loop
 
 

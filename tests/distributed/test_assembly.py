@@ -39,8 +39,8 @@ def test_machines_have_the_episodes_of_their_rows(trainers):
 
 def test_machine_without_evaluation_environments_can_be_closed(trainers):
   made = trainers(4)  # The 4 machines share 3 evaluation environments.
-  num_eval_envs = [len(trainer._eval_env) if trainer._eval_env else 0
-                   for trainer in made]
+  locals_ = [trainer._evaluator._local for trainer in made]
+  num_eval_envs = [len(local._env) if local else 0 for local in locals_]
   assert sum(num_eval_envs) == 3 and 0 in num_eval_envs
 
 

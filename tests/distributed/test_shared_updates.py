@@ -43,7 +43,7 @@ def test_shares_add_up(name, amount):
     trainer.start()
     carry = trainer._carry
     simulation = tf.function(trainer.collect, autograph=False)(carry)
-    memory = trainer.memory.flatten(
+    memory = trainer.rollout_spec.flatten(
         simulation.transitions, carry.state, simulation.carry.observ)
     env = trainer.train_env.batch_env
     clock = tf.constant(7, tf.int64)

@@ -20,6 +20,7 @@ from agents.environments import batch_env
 from agents.environments.blocks import base
 from agents.environments.workers import pool
 from agents.ops import random
+from agents.simulation import evaluator
 from agents.simulation import in_graph_batch_env
 from agents.simulation import rollout
 from agents.training import epoch_result
@@ -316,7 +317,8 @@ def _with_envs(train, evaluate=(toy.Counter,), seed=0):
       config, train_env.observation_space, train_env.action_space)
   return trainer_lib.Trainer(
       algorithm, in_graph_batch_env.InGraphBatchEnv(train_env),
-      in_graph_batch_env.InGraphBatchEnv(eval_env),
+      evaluator.Evaluator(in_graph_batch_env.InGraphBatchEnv(eval_env),
+                          algorithm, explore=False),
       rollout.segments(len(train), 4))
 
 
