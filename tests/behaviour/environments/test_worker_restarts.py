@@ -17,6 +17,7 @@ from agents.environments.data import failure_budget
 from agents.environments.data import replay_source
 from agents.environments.workers import pool
 from agents.environments.workers import process
+from agents.environments.workers import replacement
 from tests import toy
 from tests.environments import faulty_envs
 from tests.environments import rollouts
@@ -202,7 +203,7 @@ def test_fault_that_happens_once_does_not_change_results(
 
 @pytest.mark.slow
 def test_worker_stopped_within_an_answer_is_replaced(tmp_path, monkeypatch):
-  monkeypatch.setattr(pool, "_SECONDS_TO_OPEN", 5.0)
+  monkeypatch.setattr(replacement, "SECONDS_TO_OPEN", 5.0)
   _, steps = rollouts.play([lambda: toy.Counter(2)] * 2, None, 8)
   with _workers(1, limit=1, timeout=1.0) as workers:
     _, faulty = rollouts.play([functools.partial(
@@ -215,7 +216,7 @@ def test_worker_stopped_within_an_answer_is_replaced(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_worker_that_does_not_read_a_request_is_replaced(monkeypatch):
-  monkeypatch.setattr(pool, "_SECONDS_TO_OPEN", 5.0)
+  monkeypatch.setattr(replacement, "SECONDS_TO_OPEN", 5.0)
   with _workers(1, limit=1, timeout=1.0) as workers, \
       batch_env.BatchEnv([toy.Counter], workers) as batch:
     os.kill(workers.pids[0], signal.SIGSTOP)
