@@ -132,7 +132,7 @@ def test_parallel_trials_resume_different_trials(storage):
     barrier.wait()
     interrupt(trial)
   study = _study(storage)
-  for _ in range(5):
+  for _ in range(2):
     stopping.clear()
     _run(study, interrupt_together, 4, num_parallel=4,
          stop=lambda: bool(stopping))
@@ -207,6 +207,7 @@ def test_unusable_storage_raises_an_error(url, monkeypatch):
     _study(url)
 
 
+@pytest.mark.slow
 def test_processes_start_a_study_concurrently(storage):
   code = f"""
 from agents.sweeps import study as study_lib
