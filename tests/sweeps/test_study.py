@@ -32,7 +32,8 @@ def _square(trial):
   return -(trial.suggest_float("x", -10, 10) - 2) ** 2
 
 
-@pytest.mark.parametrize("num_parallel", [1, 3])
+@pytest.mark.parametrize(
+    "num_parallel", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_study_runs_its_number_of_trials_and_sorts_them(storage, num_parallel):
   assert len(_run(_study(storage), _square, 15, num_parallel)) == 15
   study = _study(storage)
@@ -181,7 +182,7 @@ def test_consecutive_failures_end_the_sweep(storage):
 
 def test_trials_below_the_median_are_pruned(storage):
   def learn(trial):
-    for index in range(1, 21):
+    for index in range(1, 9):
       trial.report(index * (1 if trial.number < 6 else -1), index)
       if trial.should_prune():
         trial.set_user_attr("index", index)
