@@ -129,7 +129,8 @@ def simulate_episodes(
     actions, results = storage
     return (step + 1, result.observ, reset_state(state, result),
             (actions.write(step, action), results.write(step, packed)),
-            seconds + step_seconds, left - tf.cast(result.ended | failed, tf.int32))
+            seconds + step_seconds,
+            left - tf.cast(result.ended | failed, tf.int32))
 
   step, _, state, storage, seconds, left = tf.while_loop(
       lambda *carried: tf.reduce_any(carried[-1] > 0), body, (
