@@ -12,7 +12,7 @@ _ONNX = ["onnxruntime>=1.18", "tf2onnx>=1.16.1"]
 _SWEEP = ["optuna>=4.9,<6"]
 _TFLITE = ["ai-edge-litert>=1.0"]
 _TEST = ["build>=1.0", "ipykernel>=6.0", "nbclient>=0.8", "pytest>=9.0",
-         "pytest-xdist>=3.5", *_ATARI, *_BOX2D, *_ENVPOOL,
+         "pytest-xdist>=3.7", *_ATARI, *_BOX2D, *_ENVPOOL,
          *_ONNX, *_SWEEP, *_TFLITE]
 
 setuptools.setup(

@@ -29,6 +29,8 @@ PAPER = ("--config", "pendulum", "--preset", "paper", "--seed", "1", "--eager",
          "algorithm.update_epochs=2", "--set", "env.max_length=20", "--set",
          "eval_episodes=2")
 PAPER_STEPS = 500
+# Environment variables of all scripts; a fixture of the session sets them.
+VARIABLES: dict[str, str] = {}
 
 
 def run(script: str, *args: str, cwd: pathlib.Path) -> (
@@ -44,8 +46,8 @@ def start(script: str, *args: str, cwd: pathlib.Path,
   """Starts a script, with additional environment variables."""
   return subprocess.Popen(
       [sys.executable, str(ROOT / script), *map(str, args)], cwd=cwd,
-      env={**os.environ, **(variables or {})}, stdout=subprocess.PIPE,
-      stderr=subprocess.STDOUT, text=True)
+      env={**os.environ, **VARIABLES, **(variables or {})},
+      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def run_folder(logdir: pathlib.Path) -> pathlib.Path:

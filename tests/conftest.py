@@ -1,7 +1,8 @@
-"""Quiets TensorFlow, and makes every test leave nothing running."""
+"""Fixtures for all tests: quiet TensorFlow, no processes left, shared runs."""
 
 import json
 import os
+import pathlib
 import time
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests import command
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # Runs leave GPUs alone, too.
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # Hides GPUs from runs, too.
 
 
 def _children() -> set[int]:
@@ -19,7 +20,7 @@ def _children() -> set[int]:
 
 @pytest.fixture(autouse=True)
 def nothing_left_running():
-  """Fail a test whose child processes outlive it."""
+  """Checks that child processes end before their test."""
   if not os.path.exists("/proc"):
     yield
     return
@@ -31,49 +32,61 @@ def nothing_left_running():
 
 @pytest.fixture
 def eagerly():
-  """Let a test compile nothing, where that would take longer than all else."""
-  from tests import modes  # Imports TensorFlow, for which all is set above.
+  """Runs functions eagerly, where compilation would take most of the time."""
+  from tests import modes  # Imports TensorFlow after the variables are set.
   with modes.functions_run_eagerly():
     yield
 
 
-def _finish(tmp_path_factory, name, args, steps):
-  """Return run folder of a run, its output, and where it was started.
+def _shared_folder(tmp_path_factory) -> pathlib.Path:
+  """Returns a folder that all processes of this test session share."""
+  folder = tmp_path_factory.getbasetemp()
+  return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
-  Whichever process needs it first trains it, for all that test side by side.
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_programs(tmp_path_factory):
+  """Lets runs of the same config load the XLA program of the first one."""
+  folder = _shared_folder(tmp_path_factory) / "compiled"
+  folder.mkdir(exist_ok=True)
+  command.VARIABLES["TF_XLA_FLAGS"] = (
+      f"--tf_xla_persistent_cache_directory={folder}")
+
+
+def _finish(tmp_path_factory, name, args, steps):
+  """Returns the run folder, the output and the current folder of a run.
+
+  The first process that needs the run trains it for all processes.
   """
-  place = tmp_path_factory.getbasetemp()
-  if "PYTEST_XDIST_WORKER" in os.environ:
-    place = place.parent
-  place /= name
-  logdir, cwd, told = place / "logdir", place / "cwd", place / "told.json"
+  place = _shared_folder(tmp_path_factory) / name
+  logdir, cwd, result = place / "logdir", place / "cwd", place / "result.json"
   try:
     cwd.mkdir(parents=True)
   except FileExistsError:
     deadline = time.monotonic() + 200
-    while not told.exists():
+    while not result.exists():
       assert time.monotonic() < deadline
       time.sleep(0.1)
   else:
     done = command.run(
         "train.py", *args, "--steps", steps, "--logdir", logdir, cwd=cwd)
-    part = told.with_suffix(".part")
+    part = result.with_suffix(".part")
     part.write_text(json.dumps([done.returncode, done.stdout]))
-    part.rename(told)
-  code, output = json.loads(told.read_text())
+    part.rename(result)
+  code, output = json.loads(result.read_text())
   assert code == 0, output
   return command.run_folder(logdir), output, cwd
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
-  """Run folder of a short run, its output, and where it was started."""
+  """Run folder, output and current folder of a short run."""
   return _finish(
       tmp_path_factory, "finished", command.SMALL, command.SMALL_STEPS)
 
 
 @pytest.fixture(scope="session")
 def finished_paper(tmp_path_factory):
-  """The same of a run with `--preset paper`."""
+  """Run folder, output and current folder of a run with `--preset paper`."""
   return _finish(
       tmp_path_factory, "paper", command.PAPER, command.PAPER_STEPS)

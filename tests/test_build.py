@@ -24,7 +24,7 @@ from agents import build
 from agents import config as config_lib
 from agents.environments.workers import pool
 _, config = configs.load("hopper")
-config = config.override({"num_envs": 16})
+config = config.override({"num_envs": 16, "algorithm.update_epochs": 1})
 build.setup(config)
 with pool.WorkerPool(2) as workers:
   trainer = build.trainer(config, workers)

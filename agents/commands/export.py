@@ -60,7 +60,8 @@ def export(folder: run_folder.RunFolder, out: pathlib.Path,
         "new folder.")
   make.check(folder.config.env)
   path = (checkpoint.find(folder.checkpoints, checkpoint_name)
-          if checkpoint_name else checkpoint.newest_readable(folder.checkpoints))
+          if checkpoint_name
+          else checkpoint.newest_readable(folder.checkpoints))
   with quiet_imports.quiet_imports():
     from agents import build
     from agents.export import write

@@ -182,8 +182,9 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
         getattr(algorithm, "distribution", None), "noise_kinds", None)
     if distributions is None:
       raise config_lib.ConfigError(
-          f"--actions sampled: {config.algorithm.type} has no `distribution` with "
-          "`noise_kinds`, the distributions of the noise. Use --actions mean.")
+          f"--actions sampled: {config.algorithm.type} has no `distribution` "
+          "with `noise_kinds`, the distributions of the noise. Use --actions "
+          "mean.")
     inputs["noise"] = signature.noise_field(distributions)
   outputs = {
       **signature.space_fields(

@@ -120,8 +120,8 @@ def simulate_episodes(
     Transitions of shape [T, B, ...], and the episodes that are left, [B].
   """
   def body(step, observ, state, storage, seconds, left):
-    noise = actor.noise(
-        carry.step_counter + tf.cast(step, tf.int64), len(env)) if explore else None
+    step_counter = carry.step_counter + tf.cast(step, tf.int64)
+    noise = actor.noise(step_counter, len(env)) if explore else None
     action, state = _act(actor, observ, state, noise)
     packed, step_seconds = env.step(action, left > 0)
     result = env.unpack(packed)
@@ -129,7 +129,8 @@ def simulate_episodes(
     actions, results = storage
     return (step + 1, result.observ, reset_state(state, result),
             (actions.write(step, action), results.write(step, packed)),
-            seconds + step_seconds, left - tf.cast(result.ended | failed, tf.int32))
+            seconds + step_seconds,
+            left - tf.cast(result.ended | failed, tf.int32))
 
   step, _, state, storage, seconds, left = tf.while_loop(
       lambda *carried: tf.reduce_any(carried[-1] > 0), body, (

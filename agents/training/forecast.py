@@ -30,4 +30,5 @@ def minutes(config: config_lib.Config, trainer: trainer_lib.Trainer,
     episode_length = 0  # Unknown: the environment has no time limit.
   return cost_model.training_seconds(
       config, env.observation_space, trainer.rollout_spec.rows, max(0, steps),
-      steps_per_second, min(env.parallel, pool.num_cores()), episode_length) / 60
+      steps_per_second, min(env.parallel, pool.num_cores()),
+      episode_length) / 60

@@ -101,7 +101,8 @@ class Trainer:
       batch = self.rollout_spec.flatten(
           transitions._replace(valid=valid), carry.state,
           simulation.carry.observ)
-      metrics, advantage = self.algorithm.learn(batch, carry.step_counter, progress)
+      metrics, advantage = self.algorithm.learn(
+          batch, carry.step_counter, progress)
       with tf.control_dependencies(list(metrics.values())):
         end = tf.timestamp()
       samples = epoch_result.Samples(

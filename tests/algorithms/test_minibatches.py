@@ -42,7 +42,7 @@ def _splitter(rows, size, prepare=lambda function: function):
   return arrays
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 @pytest.mark.parametrize("size", [4, 5, 12, 50])
 def test_minibatches_contain_every_valid_row_once(prepare, size):
   split = _splitter(12, size, prepare)
@@ -62,7 +62,7 @@ def test_minibatches_contain_every_valid_row_once(prepare, size):
     np.testing.assert_array_equal(np.sort(numbers), np.arange(count))
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 def test_fields_of_a_row_stay_together(prepare):
   result, _ = _splitter(24, 7, prepare)(20)
   for (number, matrix, flag), _ in result:
@@ -95,7 +95,7 @@ def _four_rows_fit(monkeypatch):
   monkeypatch.setattr(chunks, "MAX_ROWS", 4)
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 @pytest.mark.usefixtures("four_rows_fit")
 def test_large_minibatches_are_split_into_chunks(prepare):
   split = _splitter(24, 10, prepare)  # Three chunks of four rows each.
@@ -112,7 +112,7 @@ def test_large_minibatches_are_split_into_chunks(prepare):
       assert not minibatch.weight[minibatch.num_chunks:].any()
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 @pytest.mark.usefixtures("four_rows_fit")
 def test_without_a_size_all_rows_are_one_minibatch(prepare):
   split = _splitter(12, None, prepare)
@@ -124,7 +124,7 @@ def test_without_a_size_all_rows_are_one_minibatch(prepare):
     np.testing.assert_allclose(weight, (number < count) / count, 1e-6)
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 @pytest.mark.parametrize("max_rows", [4, 2048])
 def test_sum_is_the_same_in_chunks_and_as_a_whole(
     prepare, max_rows, monkeypatch):
@@ -143,7 +143,7 @@ def test_sum_is_the_same_in_chunks_and_as_a_whole(
     assert rows == count
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 @pytest.mark.parametrize("max_rows", [4, 2048])
 def test_map_rows_computes_the_first_rows(prepare, max_rows, monkeypatch):
   monkeypatch.setattr(chunks, "_CHUNK_ROWS", 4)

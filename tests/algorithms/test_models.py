@@ -63,7 +63,8 @@ def _algorithm(config, batch):
 
 def _rollouts(algorithm, config, batch, num_rollouts=3):
   """Yields transitions, batches and noise of several rollouts."""
-  env, spec = in_graph_batch_env.InGraphBatchEnv(batch), build.rollout_spec(config)
+  env = in_graph_batch_env.InGraphBatchEnv(batch)
+  spec = build.rollout_spec(config)
   carry = simulate.initial_carry(
       batch.reset(), state=algorithm.initial_state(len(batch)))
   collect = tf.function(lambda carry: simulate.simulate(
@@ -84,9 +85,10 @@ def _by_environment(tensor):
 
 
 @pytest.mark.parametrize("kind, setting", [
-    ("gru", "groups"), ("lstm, two cells", "plain"), ("frames", "broken"),
-    *(pytest.param(*case, marks=pytest.mark.slow) for case in (
-        ("gru", "broken"), ("frames", "groups"), ("gru, frames", "plain")))])
+    ("gru", "groups"), *(
+        pytest.param(*case, marks=pytest.mark.slow) for case in (
+            ("gru", "broken"), ("gru, frames", "plain"), ("frames", "broken"),
+            ("frames", "groups"), ("lstm, two cells", "plain")))])
 def test_learner_recomputes_the_policy_that_acted(kind, setting):
   config = _config(kind)
   with _batch(2 if setting == "groups" else 1, setting == "broken") as batch:
@@ -103,7 +105,8 @@ def test_learner_recomputes_the_policy_that_acted(kind, setting):
       np.testing.assert_allclose(recomputed, acted, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["lstm, two cells", "gru, frames"])
+@pytest.mark.parametrize("kind", [
+    pytest.param("lstm, two cells", marks=pytest.mark.slow), "gru, frames"])
 def test_values_of_true_successors_continue_the_recurrent_state(kind):
   """Compares `values` with `policy_and_value` of each single sequence."""
   config = _config(kind)
@@ -144,7 +147,8 @@ def test_values_of_true_successors_continue_the_recurrent_state(kind):
 
 
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize("kind", ["gru", "frames"])
+@pytest.mark.parametrize("kind", [
+    pytest.param("gru", marks=pytest.mark.slow), "frames"])
 def test_minibatches_contain_each_step_once(kind):
   config = _config(kind, **{
       "algorithm.minibatch_size": 12, "algorithm.update_epochs": 2})

@@ -58,7 +58,7 @@ _both_policies = pytest.mark.parametrize("policy", list(_SPACES))
 # Each algorithm compiles once, because `_shared` caches it.
 _each_shared = pytest.mark.parametrize("settings, policy", [
     ("modern", "gaussian"), ("paper", "gaussian"),
-    ("everything", "categorical")])
+    pytest.param("everything", "categorical", marks=pytest.mark.slow)])
 
 
 def _algorithm(config=_MODERN, action_space=_SPACES["gaussian"],

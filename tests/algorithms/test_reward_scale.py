@@ -29,7 +29,7 @@ def _learn(scale, reward, returns, valid, prepare=lambda function: function):
   return [*stds, scale.std.numpy()]
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 def test_rewards_join_the_moments_before_learning(prepare):
   scale, seen, before = reward_scale.RewardScale("reward", None), [], 1.0
   for reward, returns, valid in _batches():
@@ -41,7 +41,7 @@ def test_rewards_join_the_moments_before_learning(prepare):
     before = expected
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 def test_unscaled_returns_join_the_moments_after_learning(prepare):
   scale, seen, before = reward_scale.RewardScale("return", None), [], 1.0
   for reward, returns, valid in _batches():
@@ -61,7 +61,7 @@ def test_unscaled_rewards_have_no_moments():
   np.testing.assert_array_equal(scale(tf.constant([-7.0, 1e6])), [-7, 1e6])
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 @pytest.mark.parametrize("by", ["reward", "return"])
 def test_rewards_are_divided_but_not_centered(prepare, by):
   scale = reward_scale.RewardScale(by, None)
@@ -74,7 +74,7 @@ def test_rewards_are_divided_but_not_centered(prepare, by):
       prepare(scale)(tf.constant(rewards)), rewards / std, rtol=1e-5)
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 @pytest.mark.parametrize("by", ["reward", "none"])
 def test_scaled_rewards_are_clipped(prepare, by):
   scale = reward_scale.RewardScale(by, 1.5)

@@ -131,7 +131,9 @@ def _harmful(results):
           if not all(problem.harmless for problem in result.problems)}
 
 
-@pytest.mark.parametrize("space", ["nested", "multi_binary", "multi_discrete"])
+@pytest.mark.parametrize("space", ["nested", *(
+    pytest.param(space, marks=pytest.mark.slow) for space in (
+        "multi_binary", "multi_discrete"))])
 def test_environments_of_any_space_pass(space):
   results = list(environment_checker.examine(make.MakeEnv(config_lib.Env(
       "tests.echo:Echo", {"space": space}, max_length=20))))
@@ -140,7 +142,9 @@ def test_environments_of_any_space_pass(space):
 
 
 @pytest.mark.parametrize("name", [
-    "Sound", "Derived", "CartPole-v1", "Hopper-v5", "FrozenLake-v1"])
+    "Sound", "Derived", *(
+        pytest.param(name, marks=pytest.mark.slow) for name in (
+            "CartPole-v1", "FrozenLake-v1", "Hopper-v5"))])
 def test_sound_environments_pass(name):
   results = _examine(name)
   assert not _harmful(results)

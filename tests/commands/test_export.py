@@ -53,7 +53,8 @@ def test_user_errors_exit_without_creating_a_folder(
 
 def test_format_that_differs_from_training_is_reported_and_not_kept(
     tmp_path, capsys, monkeypatch):
-  folder, out = untrained_runs.make_run(tmp_path, "choice"), tmp_path / "policy"
+  folder = untrained_runs.make_run(tmp_path, "choice")
+  out = tmp_path / "policy"
   one = formats.FORMATS["npz"]
   def load(path):
     run = one.load(path)
@@ -72,10 +73,8 @@ def test_format_that_differs_from_training_is_reported_and_not_kept(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind, actions", [
-    ("cheetah", "mean"), ("choice", "mean"), ("gru", "mean"), ("lstm", "mean"),
-    ("pictures", "mean"), ("nested", "mean"), ("gru", "sampled"),
-    ("box", "sampled")])
-def test_every_format_equals_training_for_every_policy(
+    ("nested", "mean"), ("pictures", "mean"), ("gru", "sampled")])
+def test_command_exports_policies_in_every_format(
     kind, actions, tmp_path, capsys):
   names = [param.values[0] for param in test_formats.FORMATS
            if all(map(formats.installed,

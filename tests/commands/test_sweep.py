@@ -76,7 +76,7 @@ def _checkpoint(cwd, step=200):
 
 @pytest.mark.slow
 def test_killed_runs_are_resumed_and_the_best_trial_is_printed(tmp_path):
-  process = _start(tmp_path, "--trials", "3")
+  process = _start(tmp_path, "--trials", "2")
   _checkpoint(tmp_path)
   for pid in _trainers(tmp_path):
     os.kill(pid, signal.SIGKILL)
@@ -84,11 +84,11 @@ def test_killed_runs_are_resumed_and_the_best_trial_is_printed(tmp_path):
   assert process.returncode == 0, output
   returns = dict(
       re.findall(r"^Trial (\d): return (\S+);", output, re.MULTILINE))
-  assert set(returns) == {"0", "1", "2"}
-  assert "3 trials are done, 3 of them completely." in output
+  assert set(returns) == {"0", "1"}
+  assert "2 trials are done, 2 of them completely." in output
   trials = _study(tmp_path).get_trials()
   folders = [run_folder.find(tmp_path / f"logdir/pendulum/trial-{number:04}")
-             for number in range(3)]
+             for number in range(2)]
   for trial, folder in zip(trials, folders, strict=True):
     config = folder.config
     assert config.seed == 5 + trial.number
@@ -114,7 +114,7 @@ def test_killed_runs_are_resumed_and_the_best_trial_is_printed(tmp_path):
       [sys.executable, "-m", "agents", "report", "logdir/pendulum"],
       cwd=tmp_path, capture_output=True, text=True,
       env={**os.environ, "PYTHONPATH": str(command.ROOT)})
-  assert "(3 runs)" in report.stdout
+  assert "(2 runs)" in report.stdout
   for folder in folders:
     file, = folder.path.glob("events.out.*")
     events = event_accumulator.EventAccumulator(str(file))

@@ -176,17 +176,6 @@ def test_paper_updates_learn_from_whole_episodes(finished_paper):
 
 
 @pytest.mark.slow
-def test_runs_with_and_without_processes_are_equal(finished, tmp_path):
-  done = command.run(
-      "train.py", *command.SMALL, "--steps", STEPS, "--logdir",
-      tmp_path / "same", "--no-env-processes", cwd=tmp_path)
-  assert done.returncode == 0, done.stdout
-  same = command.run_folder(tmp_path / "same")
-  assert command.rows(same) == command.rows(finished[0])
-  command.assert_same_checkpoints(same, finished[0])
-
-
-@pytest.mark.slow
 def test_resume_with_larger_budget_extends_the_run(finished, tmp_path):
   before = command.rows(finished[0])
   copy = tmp_path / "copy"
@@ -375,15 +364,10 @@ def test_help_does_not_import_tensorflow():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("config, args", [
-    ("humanoid", ["--steps", "10000"]),
-    ("hopper", ["--preset", "paper", "--steps", "10000"]),
-])
-def test_killed_and_resumed_run_equals_uninterrupted_run(
-    config, args, tmp_path):
-  """Kills each run at two random moments."""
-  args = ["--config", config, *args, "--set", "eval_episodes=2", "--set",
-          "eval_every=5000"]
+def test_killed_and_resumed_run_equals_uninterrupted_run(tmp_path):
+  """Kills the run at two random moments."""
+  args = ["--config", "humanoid", "--steps", "10000", "--set",
+          "eval_episodes=2", "--set", "eval_every=5000"]
   done = command.run(
       "train.py", *args, "--logdir", tmp_path / "expected", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
@@ -419,8 +403,8 @@ def test_number_of_workers_does_not_change_the_results(tmp_path):
   for name, *args in (
       ("serial", "--no-env-processes"), ("five", "--set", "num_workers=5")):
     done = command.run(
-        "train.py", "--config", "hopper", "--steps", "6000", "--set",
-        "eval_episodes=4", "--set", "eval_every=3000", "--logdir",
+        "train.py", "--config", "hopper", "--steps", "4096", "--set",
+        "eval_episodes=4", "--set", "algorithm.update_epochs=2", "--logdir",
         tmp_path / name, *args, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     folders.append(command.run_folder(tmp_path / name))

@@ -12,8 +12,11 @@ from agents.training.run_folder import checkpoint
 from tests import command
 
 # A run of several seconds.
-_LONG = (*command.SMALL, "--steps", "7000", "--set", "checkpoint_every=1000",
-         "--set", "eval_every=6000")
+_LONG_STEPS = 12_000
+_LONG = (*command.SMALL, "--steps", _LONG_STEPS, "--set",
+         "checkpoint_every=1000", "--set", "eval_every=11000")
+_DATA_PARALLEL = (*command.SMALL, "--steps", command.SMALL_STEPS, "--set",
+                  "data_parallel=true")
 
 
 def _ports(count):
@@ -118,13 +121,18 @@ def test_two_machines_give_the_bits_of_one(tmp_path, finished):
   assert not cluster.logdirs[1].exists()  # Only machine 0 has a folder.
 
 
+@pytest.fixture(scope="module")
+def data_parallel(tmp_path_factory):
+  """Run folder of two machines that also share the updates."""
+  return _train(tmp_path_factory.mktemp("data_parallel"), 2,
+                *_DATA_PARALLEL).folder
+
+
 @pytest.mark.slow
-def test_data_parallel_updates_agree_up_to_rounding(tmp_path, finished):
-  cluster = _train(tmp_path, 2, *command.SMALL, "--steps", command.SMALL_STEPS,
-                   "--set", "data_parallel=true")
+def test_data_parallel_updates_agree_up_to_rounding(data_parallel, finished):
   (arrays, facts), (expected, _) = (
       checkpoint.load(checkpoint.newest(folder / "checkpoints"))
-      for folder in (cluster.folder, finished[0]))
+      for folder in (data_parallel, finished[0]))
   assert facts["step"] == command.SMALL_STEPS
   for name, array in expected.items():
     if "kernel" in name and "adam" not in name:
@@ -135,17 +143,12 @@ def test_data_parallel_updates_agree_up_to_rounding(tmp_path, finished):
 
 
 @pytest.mark.slow
-def test_interrupted_data_parallel_update_is_undone(tmp_path):
-  args = (*_LONG, "--steps", "4000", "--set", "data_parallel=true")
-  uninterrupted, cut = tmp_path / "uninterrupted", tmp_path / "cut"
-  uninterrupted.mkdir()
-  cut.mkdir()
-  expected = _train(uninterrupted, 2, *args)
-  cluster = _Cluster(cut, 2, *args)
+def test_interrupted_data_parallel_update_is_undone(tmp_path, data_parallel):
+  cluster = _Cluster(tmp_path, 2, *_DATA_PARALLEL)
   cluster.wait_until(lambda: cluster.has_saved(2))
   _lose(cluster, 1)
-  _train(cut, 2, "--resume", cluster.folder)
-  command.assert_same_checkpoints(cluster.folder, expected.folder)
+  _train(tmp_path, 2, "--resume", cluster.folder)
+  command.assert_same_checkpoints(cluster.folder, data_parallel)
 
 
 @pytest.mark.slow
@@ -182,50 +185,28 @@ def _lose(cluster, lost, signum=signal.SIGKILL):
 
 
 @pytest.mark.slow
-def test_run_resumes_on_one_machine_after_another_was_lost(
+def test_run_survives_losses_of_both_machines_at_random_moments(
     tmp_path, uninterrupted):
-  cluster = _Cluster(tmp_path, 2, *_LONG)
-  cluster.wait_until(lambda: cluster.has_saved(2))
-  output = _lose(cluster, 1)
-  assert f"--resume {cluster.folder}" in output
-  again = command.run("train.py", "--resume", cluster.folder, cwd=tmp_path)
-  assert again.returncode == 0, again.stdout
-  command.assert_same_checkpoints(cluster.folder, uninterrupted)
-  assert command.rows(cluster.folder) == command.rows(uninterrupted)
-
-
-@pytest.mark.slow
-def test_participant_saves_the_run_if_machine_0_is_lost(
-    tmp_path, uninterrupted):
-  cluster = _Cluster(tmp_path, 2, *_LONG)
-  cluster.wait_until(lambda: cluster.has_saved(2))
-  output = _lose(cluster, 0)
-  assert f"in {cluster.folder.resolve()}." in output
-  _train(tmp_path, 2, "--resume", cluster.folder)
-  command.assert_same_checkpoints(cluster.folder, uninterrupted)
-  assert command.rows(cluster.folder) == command.rows(uninterrupted)
-
-
-@pytest.mark.slow
-def test_run_survives_five_kills_at_random_moments(tmp_path):
-  args = (*command.SMALL, "--steps", 30_000, "--set", "checkpoint_every=1000",
-          "--set", "eval_every=15000")
-  alone = command.run(
-      "train.py", *args, "--logdir", tmp_path / "alone", cwd=tmp_path)
-  assert alone.returncode == 0, alone.stdout
   rng = np.random.default_rng(7)
-  for _ in range(5):
-    cluster = _Cluster(tmp_path, 2, *args)
+  # A stopped machine counts as lost, too.
+  for lost, signum in ((1, signal.SIGKILL), (0, signal.SIGKILL),
+                       (1, signal.SIGSTOP)):
+    # The same command resumes the run in its folder.
+    cluster = _Cluster(tmp_path, 2, *_LONG)
     before = _newest(tmp_path / "0")
     cluster.wait_until(lambda before=before: _newest(tmp_path / "0") > before)
-    time.sleep(rng.uniform(0.0, 0.7))
-    _lose(cluster, int(rng.integers(2)))
-  folder = cluster.folder  # The same command resumes the run in its folder.
-  assert _newest(tmp_path / "0") < 30_000
-  _train(tmp_path, 2, *args)
-  expected = command.run_folder(tmp_path / "alone")
-  command.assert_same_checkpoints(folder, expected)
-  assert command.rows(folder) == command.rows(expected)
+    time.sleep(rng.uniform(0.0, 0.3))
+    output = _lose(cluster, lost, signum)
+    folder = cluster.folder
+    if lost == 0:  # The participant saves the run in the folder of machine 0.
+      assert f"in {folder.resolve()}." in output
+    else:
+      assert f"--resume {folder}" in output
+  assert _newest(tmp_path / "0") < _LONG_STEPS
+  again = command.run("train.py", "--resume", folder, cwd=tmp_path)
+  assert again.returncode == 0, again.stdout
+  command.assert_same_checkpoints(folder, uninterrupted)
+  assert command.rows(folder) == command.rows(uninterrupted)
 
 
 def _newest(logdir):
@@ -270,7 +251,7 @@ def test_signal_to_a_participant_stops_the_run_during_evaluation(
     tmp_path, uninterrupted):
   args = (*_LONG, "--set", "eval_episodes=2000")
   cluster = _Cluster(tmp_path, 2, *args)
-  cluster.wait_until(lambda: _newest(tmp_path / "0") >= 5_000)
+  cluster.wait_until(lambda: _newest(tmp_path / "0") >= 10_000)
   time.sleep(2.0)
   cluster.processes[1].send_signal(signal.SIGTERM)
   codes, outputs = cluster.end()
@@ -293,13 +274,6 @@ def test_environment_failure_of_a_participant_ends_the_run(tmp_path):
   crash, = cluster.folder.glob("crashes/*")
   assert f"The failure is saved in {crash}" in outputs[1].replace(
       str(cluster.folder.resolve()), str(cluster.folder))
-
-
-@pytest.mark.slow
-def test_stopped_machine_counts_as_lost(tmp_path):
-  cluster = _Cluster(tmp_path, 2, *_LONG)
-  cluster.wait_until(lambda: cluster.has_saved(2))
-  _lose(cluster, 1, signal.SIGSTOP)
 
 
 @pytest.mark.slow

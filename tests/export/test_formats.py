@@ -57,8 +57,8 @@ def _assert_same(outputs, expected):
     pytest.param(
         kind, sampled, id=f"{kind}-{'sampled' if sampled else 'mean'}",
         # Sampling depends on the distribution only.
-        marks=[pytest.mark.slow] if kind == "impala" or sampled and kind in (
-            "cheetah", "gru", "lstm", "nested", "pictures") else [])
+        marks=[] if kind in (("beta", "choice") if sampled else (
+            "box", "choice", "gru", "nested")) else [pytest.mark.slow])
     for kind in untrained_runs.CHANGES for sampled in (False, True)])
 def test_exported_function_equals_training_for_any_batch_size(
     kind, sampled, tmp_path):
@@ -80,9 +80,8 @@ def test_exported_function_equals_training_for_any_batch_size(
 
 @pytest.mark.parametrize("name", FORMATS[1:3])
 @pytest.mark.parametrize("kind", [
-    "box", "gru",
-    *(pytest.param(kind, marks=pytest.mark.slow) for kind in (
-        "choice", "beta", "squashed", "lstm", "pictures", "impala"))])
+    "box", *(pytest.param(kind, marks=pytest.mark.slow) for kind in (
+        "choice", "beta", "squashed", "gru", "lstm", "pictures", "impala"))])
 def test_optional_format_equals_training(kind, name, tmp_path):
   policy = untrained_runs.load(tmp_path, kind, sampled=True)
   inputs = _random_inputs(policy, 3, np.random.default_rng(0))
@@ -136,9 +135,9 @@ _SPACES = {  # Pairs of observation space and action space.
 
 
 @pytest.mark.parametrize("name", [
-    "many sizes", "bools", "similar names", "choices",
-    *(pytest.param(name, marks=pytest.mark.slow) for name in (
-        "wide", "float64", "half open"))])
+    "many sizes", "similar names", *(
+        pytest.param(name, marks=pytest.mark.slow) for name in (
+            "bools", "choices", "float64", "half open", "wide"))])
 def test_actions_lie_in_the_space_and_equal_training(
     name, tmp_path, monkeypatch):
   monkeypatch.setattr(any_space_env, "SPACES", _SPACES[name])

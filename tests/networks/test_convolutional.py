@@ -116,7 +116,7 @@ def test_number_of_parameters_for_atari_frames(kind, num_parameters):
 
 @pytest.mark.parametrize("kind, shape, initializer", [
     ("nature", (36, 36, 1), "glorot"), ("nature", (36, 36, 1), "orthogonal"),
-    ("impala", (9, 6, 2), "orthogonal")])
+    pytest.param("impala", (9, 6, 2), "orthogonal", marks=pytest.mark.slow)])
 def test_initial_weights_depend_on_seed_and_initializer(
     kind, shape, initializer):
   first, again, other = (

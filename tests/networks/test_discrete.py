@@ -19,7 +19,7 @@ def _softmax(logits):
   return exponential / exponential.sum(-1, keepdims=True)
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 @pytest.mark.parametrize("start", [0, 3])
 def test_categorical_choices_are_numbered_from_zero(prepare, start):
   dist = _categorical(3, start)
@@ -35,7 +35,7 @@ def test_categorical_choices_are_numbered_from_zero(prepare, start):
     assert result.shape == (50,)
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 def test_categorical_log_prob_equals_the_closed_form(prepare):
   dist = _categorical(3)
   parameters = 3 * drawing.parameters(dist, 0)
@@ -46,7 +46,7 @@ def test_categorical_log_prob_equals_the_closed_form(prepare):
       log_softmax[np.arange(4), action], rtol=1e-5)
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 def test_categorical_entropy_and_kl_equal_the_closed_forms(prepare):
   dist = _categorical(5)
   first, second = (2 * drawing.parameters(dist, seed) for seed in (0, 1))
@@ -60,7 +60,7 @@ def test_categorical_entropy_and_kl_equal_the_closed_forms(prepare):
       kl, (p * np.log(p / q)).sum(-1), rtol=1e-4, atol=1e-6)
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 def test_categorical_samples_follow_the_softmax(prepare):
   dist = _categorical(4)
   num_samples = 50_000
@@ -107,7 +107,7 @@ def _split(parameters):
           for index, choices in enumerate(_NVEC.flatten())]
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 def test_several_choices_are_independent(prepare):
   dist = _multi()
   first, second = drawing.parameters(dist, 0), 2 * drawing.parameters(dist, 1)
@@ -130,7 +130,7 @@ def test_several_choices_are_independent(prepare):
     np.testing.assert_allclose(result, expected, rtol=1e-4)
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 def test_several_choices_follow_the_softmax(prepare):
   dist = _multi()
   num_samples = 20_000
@@ -153,7 +153,7 @@ def test_several_choices_follow_the_softmax(prepare):
   assert abs(correlation) < 5 / np.sqrt(num_samples)
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 @pytest.mark.parametrize("shape", [(3,), (2, 2)])
 def test_bits_equal_independent_choices_of_two(prepare, shape):
   dist = composite.make(gymnasium.spaces.MultiBinary(shape))
@@ -175,7 +175,7 @@ def test_bits_equal_independent_choices_of_two(prepare, shape):
       dist.mode(tf.constant(first)), (first > 0).reshape(4, *shape))
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 def test_bits_follow_the_sigmoid(prepare):
   dist = composite.make(gymnasium.spaces.MultiBinary(5))
   num_samples = 20_000

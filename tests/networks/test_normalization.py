@@ -20,7 +20,7 @@ def _all(samples):
   return tf.constant(samples), tf.fill([len(samples)], True)
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 def test_moments_equal_those_of_all_samples(prepare):
   moments = normalization.RunningMoments((3,), "test")
   update = prepare(moments.update)
@@ -36,7 +36,7 @@ def test_moments_equal_those_of_all_samples(prepare):
     np.testing.assert_allclose(moments.std, together.std(0), rtol=1e-10)
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 def test_small_spread_around_a_large_mean_is_exact(prepare):
   rng = np.random.default_rng(0)
   samples = (1e4 + 0.1 * rng.normal(size=(10, 500))).astype(np.float32)
@@ -48,7 +48,7 @@ def test_small_spread_around_a_large_mean_is_exact(prepare):
       moments.std, samples.astype(np.float64).std(), rtol=1e-8)
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 def test_one_sample_counts_after_very_many(prepare):
   # 2^40 zeros and ones in equal numbers; float32 stops counting at 2^24.
   count = 2.0 ** 40
@@ -133,7 +133,7 @@ def test_moments_are_independent_of_the_order_of_batches(order):
       rtol=1e-10)
 
 
-@modes.eager_and_compiled
+@modes.compiled_slowly
 @pytest.mark.parametrize("shape", [(), (3,), (2, 2)])
 def test_only_valid_samples_count(prepare, shape):
   rng = np.random.default_rng(0)

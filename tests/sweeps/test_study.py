@@ -32,7 +32,8 @@ def _square(trial):
   return -(trial.suggest_float("x", -10, 10) - 2) ** 2
 
 
-@pytest.mark.parametrize("num_parallel", [1, 3])
+@pytest.mark.parametrize(
+    "num_parallel", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_study_runs_its_number_of_trials_and_sorts_them(storage, num_parallel):
   assert len(_run(_study(storage), _square, 15, num_parallel)) == 15
   study = _study(storage)
@@ -132,7 +133,7 @@ def test_parallel_trials_resume_different_trials(storage):
     barrier.wait()
     interrupt(trial)
   study = _study(storage)
-  for _ in range(5):
+  for _ in range(2):
     stopping.clear()
     _run(study, interrupt_together, 4, num_parallel=4,
          stop=lambda: bool(stopping))
@@ -181,7 +182,7 @@ def test_consecutive_failures_end_the_sweep(storage):
 
 def test_trials_below_the_median_are_pruned(storage):
   def learn(trial):
-    for index in range(1, 21):
+    for index in range(1, 9):
       trial.report(index * (1 if trial.number < 6 else -1), index)
       if trial.should_prune():
         trial.set_user_attr("index", index)
@@ -207,6 +208,7 @@ def test_unusable_storage_raises_an_error(url, monkeypatch):
     _study(url)
 
 
+@pytest.mark.slow
 def test_processes_start_a_study_concurrently(storage):
   code = f"""
 from agents.sweeps import study as study_lib

@@ -20,7 +20,7 @@ def _tiles(*lengths):
                for length in lengths)
 
 
-@pytest.mark.parametrize("num_workers", [1, 2, 3])
+@pytest.mark.parametrize("num_workers", [1, 3])
 def test_frames_are_in_order_for_any_number_of_workers(num_workers, tmp_path):
   videos = [video_lib.Video(str(tmp_path / "long.mp4"), _tiles(11)),
             video_lib.Video(str(tmp_path / "short.mp4"), _tiles(2)),
@@ -88,7 +88,8 @@ def test_failing_step_leaves_no_partial_file(tmp_path):
   assert not os.listdir(tmp_path)
 
 
-@pytest.mark.parametrize("num_crashes", [2, 3])
+@pytest.mark.parametrize(
+    "num_crashes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_two_crashes_of_native_code_are_retried(num_crashes, tmp_path):
   class Crashes(canvas.Canvas):
     def render(self):

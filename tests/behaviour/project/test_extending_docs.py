@@ -75,7 +75,8 @@ def test_checkpoints_hold_all_there_is(change, folder):
       [sys.executable, "-m", "agents", "check", "mine.py", "--set", change],
       cwd=folder, env={**os.environ, "PYTHONPATH": str(command.ROOT)},
       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
-  assert "ok      trains, saves, loads and continues" in done.stdout, done.stdout
+  assert "ok      trains, saves, loads and continues" in done.stdout, (
+      done.stdout)
 
 
 _WRONG = """

@@ -152,8 +152,8 @@ def _loads_tensorflow(module: str) -> bool:
 
 def test_the_sources_are_found():
   assert {"agents", "agents.types", "agents.algorithms.ppo",
-          "agents.environments.workers.worker_main", "agents.configs.default", "train",
-          "visualize"} <= _sources().keys()
+          "agents.environments.workers.worker_main", "agents.configs.default",
+          "train", "visualize"} <= _sources().keys()
   assert "agents.ops.random" in _imports("agents.algorithms.ppo")
   assert _loads_tensorflow("agents.algorithms.ppo")
   # Functions run later, and count for the arrows all the same.

@@ -1,7 +1,8 @@
-"""Every command in README.md and docs/tutorial.md works, pasted as it stands.
+"""Every command in README.md and docs/tutorial.md works.
 
-But for two: the tests' own, which `.ci/run` pastes, and the benchmark, whose
-peers are gigabytes to install.
+Two commands are not run here: `.ci/run` runs the tests' own command, and the
+benchmark installs gigabytes of other libraries. Some commands run with fewer
+steps or smaller videos.
 """
 
 import functools
@@ -22,26 +23,40 @@ from tests.videos import gl_support
 pytestmark = pytest.mark.slow
 
 _BENCHMARK = "python -m benchmarks.throughput"
+# Replacements that save time: less training after the first million steps,
+# and small videos. The timeline still has the size that README names.
+_SHORTER = {
+    "--steps 1.2e6": "--steps 1.02e6", "--steps 1e5 ": "--steps 1e4 ",
+    "--steps 2e4": "--steps 1e4", "--num_episodes 1": "--num_episodes 1 "
+    "--size 96", "--episode -1": "--episode -1 --size 96"}
 
 
 def _commands(path: str) -> list[str]:
   text = (command.ROOT / path).read_text()
-  # All commands are in such blocks, and nothing else is.
+  # Commands are in blocks of this kind, and only commands.
   blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-  kinds = set(re.findall(
+  languages = set(re.findall(
       r"^```(\w*)\n.*?^```$", text, re.MULTILINE | re.DOTALL))
-  assert kinds <= {"sh", "python", "text"}
+  assert languages <= {"sh", "python", "text"}
   return "".join(blocks).splitlines()
 
 
-# Where this Python is.
+# Folder of this Python.
 _HERE = pathlib.Path(sys.executable).parent
 
 
 def _variables(home: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
-  """Return those of a shell in which an environment has been activated."""
-  return {**os.environ, "HOME": str(home),
+  """Returns the variables of a shell with an active environment."""
+  cache = os.environ.get(
+      "PIP_CACHE_DIR", str(pathlib.Path.home() / ".cache" / "pip"))
+  return {**os.environ, "HOME": str(home), "PIP_CACHE_DIR": cache,
           "PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+def _shorten(line: str) -> str:
+  for long, short in _SHORTER.items():
+    line = line.replace(long, short)
+  return line
 
 
 @functools.cache
@@ -51,7 +66,7 @@ def _options(program: str) -> str:
 
 def _paste(line: str, home: pathlib.Path, cwd: pathlib.Path,
            folder: pathlib.Path = _HERE) -> str:
-  """Run a line in bash, with the programs of a folder."""
+  """Runs a line in bash, with the programs of a folder."""
   done = subprocess.run(
       ["bash", "-c", line], cwd=cwd, env=_variables(home, folder),
       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1200)
@@ -59,17 +74,17 @@ def _paste(line: str, home: pathlib.Path, cwd: pathlib.Path,
   return done.stdout
 
 
-def _look_at_tensorboard(line: str, home: pathlib.Path, cwd: pathlib.Path,
-                         folder: pathlib.Path):
-  """Start TensorBoard, ask for its runs, and end it."""
+def _check_tensorboard(line: str, home: pathlib.Path, cwd: pathlib.Path,
+                       folder: pathlib.Path):
+  """Starts TensorBoard, requests its runs, and ends it."""
   process = subprocess.Popen(
       ["bash", "-c", f"exec {line} --port 0"], cwd=cwd,
       env=_variables(home, folder), stdout=subprocess.PIPE,
       stderr=subprocess.STDOUT, text=True)
   try:
     assert process.stdout
-    for said in process.stdout:
-      if found := re.search(r"http://\S+", said):
+    for text in process.stdout:
+      if address := re.search(r"http://\S+", text):
         break
     else:
       raise AssertionError("TensorBoard has not started.")
@@ -77,7 +92,7 @@ def _look_at_tensorboard(line: str, home: pathlib.Path, cwd: pathlib.Path,
     while True:
       pages = []
       for page in ("runs", "plugin/custom_scalars/layout", "plugin/text/tags"):
-        url = f"{found[0].rstrip('/')}/data/{page}"
+        url = f"{address[0].rstrip('/')}/data/{page}"
         with urllib.request.urlopen(url, timeout=60) as answer:
           pages.append(answer.read().decode())
       runs, layout, texts = pages
@@ -93,16 +108,18 @@ def _look_at_tensorboard(line: str, home: pathlib.Path, cwd: pathlib.Path,
 
 def test_commands_of_the_readme(tmp_path):
   if not gl_support.egl_works():
-    pytest.skip("There is no EGL to film with.")
+    pytest.skip("Videos need EGL.")
   home, checkout = tmp_path / "home", tmp_path / "checkout"
   home.mkdir()
   subprocess.run(["git", "clone", "-q", command.ROOT, checkout], check=True)
   folder, done = _HERE, []
-  for line in _commands("README.md"):
+  lines = _commands("README.md")
+  assert all(any(long in line for line in lines) for long in _SHORTER)
+  for line in map(_shorten, lines):
     if "pytest" in line or _BENCHMARK in line:
       continue
     if line.startswith("tensorboard"):
-      _look_at_tensorboard(line, home, checkout, folder)
+      _check_tensorboard(line, home, checkout, folder)
     else:
       output = _paste(line, home, checkout, folder)
       if "venv" in line:
@@ -118,7 +135,7 @@ def test_commands_of_the_readme(tmp_path):
   assert max(score for step, score in returns.items()
              if step <= 500_000) >= 3500
   assert returns[1_001_472] >= 4500
-  assert max(returns) >= 1_200_000
+  assert max(returns) >= 1_020_000
   assert not subprocess.run(
       ["git", "status", "--short"], cwd=checkout, capture_output=True,
       text=True, check=True).stdout
@@ -136,12 +153,12 @@ def test_commands_of_the_tutorial(tmp_path):
   assert "Finished 100,352 steps" in outputs[1]
   learned = float(re.search(r"Return (\S+) at the end", outputs[1])[1])
   assert learned > 170
-  films = re.findall(r"^(\S+\.mp4): ", outputs[2] + outputs[3], re.MULTILINE)
-  assert len(films) == 1 + 9 and all(map(os.path.exists, films))
+  videos = re.findall(r"^(\S+\.mp4): ", outputs[2] + outputs[3], re.MULTILINE)
+  assert len(videos) == 1 + 9 and all(map(os.path.exists, videos))
   assert "Finished 150,016 steps" in outputs[4]
 
 
-def test_environment_of_the_tutorial_is_as_short_as_it_says():
+def test_environment_of_the_tutorial_has_at_most_32_lines():
   text = (command.ROOT / "docs" / "tutorial.md").read_text()
   code = re.search(r"`balloon.py`:\n\n```python\n(.*?)^```$", text,
                    re.MULTILINE | re.DOTALL)[1]
