@@ -2,7 +2,10 @@
 
 import sys
 
+from agents.commands import cli
 from agents.commands import train
 
 if __name__ == "__main__":
-  sys.exit(train.main())
+  exit_code = train.main()
+  cli.end_after_signal(exit_code)
+  sys.exit(exit_code)

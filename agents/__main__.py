@@ -35,7 +35,9 @@ def main() -> int:
   """Runs the command that the first argument names; returns the exit code."""
   arguments = sys.argv[1:]
   if arguments and arguments[0] in _COMMANDS:
-    return _COMMANDS[arguments[0]].main(arguments[1:])
+    exit_code = _COMMANDS[arguments[0]].main(arguments[1:])
+    cli.end_after_signal(exit_code)
+    return exit_code
   is_help = arguments in (["--help"], ["-h"])
   print(_USAGE.format(name=cli.name()), end="",
         file=sys.stdout if is_help else sys.stderr)

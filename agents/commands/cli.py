@@ -36,6 +36,22 @@ def command(which: str) -> str:
   return f"{name()} {which}"
 
 
+def end_after_signal(exit_code: int):
+  """Ends the process at once if a signal has ended the command.
+
+  The teardown of Python and TensorFlow can take seconds, although everything is
+  saved and closed, and a signal must end the process within ten seconds.
+
+  Args:
+    exit_code: Exit code of the command; above 128 after a signal.
+  """
+  if exit_code > 128:
+    with contextlib.suppress(OSError):
+      sys.stdout.flush()
+      sys.stderr.flush()
+    os._exit(exit_code)
+
+
 def make_parser(which: str, description: str, examples: str
                 ) -> argparse.ArgumentParser:
   """Returns the parser of a command, without arguments.

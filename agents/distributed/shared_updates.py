@@ -68,12 +68,11 @@ class SharedUpdatesPPO(ppo.BatchPPO):
                      index: tf.Tensor
                      ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
     """Returns gradients and loss terms of this machine's share as one vector,
-    and losses of the whole minibatch."""
+    and losses of the complete minibatch by name."""
     minibatch, loss, losses = self._loss.bind(
         split.take(index), batch.final_observ.shape[0])
     gradients, terms = self._gradients(loss, share(
-        minibatch, self._communicator.rank,
-                         self._communicator.world_size))
+        minibatch, self._communicator.rank, self._communicator.world_size))
     return tf.concat([tf.reshape(tensor, [-1]) for tensor in (
         *gradients, *(terms[name] for name in self._loss.names))],
                      0), losses
@@ -93,29 +92,35 @@ class SharedUpdatesPPO(ppo.BatchPPO):
         tf.add, sums, {**losses, **terms, **self._apply(gradients)})
 
 
-def share(minibatch: Any, index: int, amount: int) -> Any:
+def share(minibatch: Any, rank: int, world_size: int) -> Any:
   """Returns one machine's share of a minibatch, with the original weights.
+
+  The shares of all machines have equal shapes. Padding has weight 0.
 
   Args:
     minibatch: Tensors of shape [M, ...], or [K, C, ...] in chunks. Its rows are
-      steps, or steps of S segments one after the other.
-    index: Number of the machine.
-    amount: Number of machines.
+      steps, or the steps of S consecutive segments.
+    rank: Index of the machine.
+    world_size: Number of machines.
+
+  Returns:
+    Minibatch with M / `world_size` rows, or C / `world_size` rows per chunk,
+    rounded up.
   """
   axis = minibatch.weight.shape.rank - 1
   segments = getattr(minibatch.samples, "context", ())
   units = segments.first.shape[0] if isinstance(
       segments, types.Segments) else minibatch.weight.shape[axis]
-  places = tf.range(-(-units // amount)) * amount + index
+  indices = tf.range(-(-units // world_size)) * world_size + rank
   def take(tensor):
     chunks, rows = tensor.shape[:axis], tensor.shape[axis]
     split = tf.reshape(tensor, [*chunks, units, rows // units,
                                 *tensor.shape[axis + 1:]])
-    taken = tf.gather(split, tf.minimum(places, units - 1), axis=axis)
+    taken = tf.gather(split, tf.minimum(indices, units - 1), axis=axis)
     return tf.reshape(taken, [*chunks, -1, *tensor.shape[axis + 1:]])
   samples, weight = types.map_tensors(
       take, (minibatch.samples, minibatch.weight))
-  mine = tf.repeat(
-      places < units, minibatch.weight.shape[axis] // units)
+  is_row = tf.repeat(
+      indices < units, minibatch.weight.shape[axis] // units)
   return minibatch._replace(
-      samples=samples, weight=tf.where(mine, weight, 0.0))
+      samples=samples, weight=tf.where(is_row, weight, 0.0))

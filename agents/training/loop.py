@@ -207,12 +207,10 @@ class Loop:
         self._evaluate(epoch)
       self._write_finished_video()
       self._start_video()
-      if self._stop():
-        return
-      if self._is_due("checkpoint_every"):
+      if self._is_due("checkpoint_every") and not self._stop():
         self._schedule["checkpoint_every"].last = self.step
         self._save()
-      if self.step >= self._config.steps:
+      if self._stop() or self.step >= self._config.steps:
         return
       self._progress.phase("train")
       start = time.monotonic()
@@ -420,8 +418,9 @@ class Loop:
 
   def _record_fatal(self, error: Exception):
     """Records a failure of environments, unless a signal has caused it."""
-    lost = isinstance(error, errors.MachineLost)
-    if crash_recorder.is_environment_failure(error) and not (lost or self._stop()):
+    if isinstance(error, errors.MachineLost) or self._stop():
+      return
+    if crash_recorder.is_environment_failure(error):
       self._crash_recorder.save_fatal(self.step, error)
 
   def _record_failures(self):

@@ -39,8 +39,9 @@ def test_machines_have_the_episodes_of_their_rows(trainers):
 
 def test_machine_without_evaluation_environments_can_be_closed(trainers):
   made = trainers(4)  # The 4 machines share 3 evaluation environments.
-  locals_ = [trainer._evaluator._local for trainer in made]
-  num_eval_envs = [len(local._env) if local else 0 for local in locals_]
+  evaluators = [trainer._evaluator._local for trainer in made]
+  num_eval_envs = [len(evaluator._env) if evaluator else 0
+                   for evaluator in evaluators]
   assert sum(num_eval_envs) == 3 and 0 in num_eval_envs
 
 

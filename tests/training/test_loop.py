@@ -398,7 +398,7 @@ def test_environment_failure_in_a_replay_keeps_its_own_error(tmp_path):
 
 
 def _changed(finished, tmp_path, change):
-  """Returns the loop of a run whose checkpoint was changed."""
+  """Changes the newest checkpoint; returns a loop to resume from it."""
   folder = _copied_folder(finished[1], tmp_path)
   arrays, metadata = checkpoint.load(checkpoint.newest(folder.checkpoints))
   change(arrays, metadata)

@@ -23,6 +23,7 @@ _STEPS_PER_EPOCH = 200
 _BLOCKING = """
 import os
 import pathlib
+import runpy
 import sys
 import time
 
@@ -62,8 +63,7 @@ def patch_fsync():
 
 if __name__ == "__main__":
   patch_fsync()
-  from agents.commands import train
-  sys.exit(train.main())
+  runpy.run_path(sys.argv.pop(1), run_name="__main__")
 """
 _ENDLESS = """
 import os
@@ -129,13 +129,13 @@ _LOOPING = (
 
 @pytest.fixture(scope="module")
 def sleeping(tmp_path_factory, modules):
-  """Run folder of the run whose collection is interrupted elsewhere."""
+  """Run folder of a complete run with the arguments _SLEEPING."""
   return _uninterrupted(tmp_path_factory, modules, *_SLEEPING)
 
 
 @pytest.fixture(scope="module")
 def looping(tmp_path_factory, modules):
-  """Run folder of the run whose update is interrupted elsewhere."""
+  """Run folder of a complete run with the arguments _LOOPING."""
   return _uninterrupted(tmp_path_factory, modules, *_LOOPING)
 
 
@@ -242,9 +242,9 @@ def test_signal_during_a_checkpoint_write(
     signum, seconds, saved_step, reference, modules, tmp_path):
   logdir = tmp_path / "logdir"
   process = subprocess.Popen(
-      [sys.executable, modules / "blocking.py", *map(str, conftest.RUN),
-       "--logdir", logdir], cwd=modules, stdout=subprocess.PIPE,
-      stderr=subprocess.STDOUT, text=True, env={
+      [sys.executable, modules / "blocking.py", command.ROOT / "train.py",
+       *map(str, conftest.RUN), "--logdir", logdir], cwd=modules,
+      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={
           **os.environ, **_variables(
               modules, tmp_path, SECONDS_PER_WRITE=str(seconds))})
   _wait_for((tmp_path / "started").exists, process)
