@@ -29,8 +29,6 @@ PAPER = ("--config", "pendulum", "--preset", "paper", "--seed", "1", "--eager",
          "algorithm.update_epochs=2", "--set", "env.max_length=20", "--set",
          "eval_episodes=2")
 PAPER_STEPS = 500
-# Environment variables of all scripts; a fixture of the session sets them.
-VARIABLES: dict[str, str] = {}
 
 
 def run(script: str, *args: str, cwd: pathlib.Path) -> (
@@ -46,7 +44,7 @@ def start(script: str, *args: str, cwd: pathlib.Path,
   """Starts a script, with additional environment variables."""
   return subprocess.Popen(
       [sys.executable, str(ROOT / script), *map(str, args)], cwd=cwd,
-      env={**os.environ, **VARIABLES, **(variables or {})},
+      env={**os.environ, **(variables or {})},
       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 

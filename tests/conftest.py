@@ -44,15 +44,6 @@ def _shared_folder(tmp_path_factory) -> pathlib.Path:
   return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
 
-@pytest.fixture(scope="session", autouse=True)
-def compiled_programs(tmp_path_factory):
-  """Lets runs of the same config load the XLA program of the first one."""
-  folder = _shared_folder(tmp_path_factory) / "compiled"
-  folder.mkdir(exist_ok=True)
-  command.VARIABLES["TF_XLA_FLAGS"] = (
-      f"--tf_xla_persistent_cache_directory={folder}")
-
-
 def _finish(tmp_path_factory, name, args, steps):
   """Returns the run folder, the output and the current folder of a run.
 
