@@ -20,7 +20,7 @@ from gymnasium import spaces as gym
 
 _MIN_IMAGE_SIDE = 36  # The usual convolutions need this many pixels.
 
-RowWriter = Callable[[int, Any], None]  # From row and value.
+RowWriter = Callable[[int, Any], None]  # Arguments: row and value.
 
 
 class Leaf(NamedTuple):
