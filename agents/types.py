@@ -66,8 +66,8 @@ def map_tensors(function: Callable[[tf.Tensor], tf.Tensor], data: Any) -> Any:
 class Segments(NamedTuple):
   """S sequences of T steps, which recurrent policies learn from as a whole."""
 
-  # [S, T] bool. An episode begins with this step; false in the first step of a
-  # segment, whose recurrent state is in `state`.
+  # [S, T] bool. An episode begins with this step. False in the first step, for
+  # which `state` is the recurrent state.
   first: tf.Tensor
   state: tf.Tensor  # [S, size], of the cells before the first step.
 

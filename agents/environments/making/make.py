@@ -230,8 +230,7 @@ def _is_config_mistake(error: Exception) -> bool:
 
 
 def _has_time_limit(env: gymnasium.Env) -> bool:
-  """Whether a wrapper truncates every episode; the default limit is no task's.
-  """
+  """Whether the task has a time limit; `DefaultTimeLimit` does not count."""
   while isinstance(env, gymnasium.Wrapper):
     if isinstance(env, gymnasium.wrappers.TimeLimit):
       return not isinstance(env, wrappers.DefaultTimeLimit)
