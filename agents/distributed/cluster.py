@@ -63,7 +63,7 @@ class Cluster(NamedTuple):
     """
     named = {int(task) for task in re.findall(r"/task:(\d+)", error)
              if int(task) != self.task}
-    # Contains machines that ended because they lost the same machine.
+    # Unreachable machines may have ended because they lost the same machine.
     unreachable = set(self.unreachable())
     tasks = sorted(named & unreachable or named or unreachable)
     names = " and ".join(map(self.name, tasks)) or "another machine"
@@ -183,7 +183,7 @@ class StartWatchdog:
           raise config_lib.ConfigError(
               f"This can't be {name}: {error.strerror}. Is another program at "
               "that port?") from None
-        # Only a note, because a container does not have its outside address.
+        # This is no error, because a container lacks its external address.
         print(f"Note: This is {name}, but does not have that address "
               f"({error.strerror or error}).\nCheck that --task is the index "
               "of this machine.", file=sys.stderr, flush=True)
