@@ -35,8 +35,8 @@ class Backend:
   # Whether `replay` can rebuild running episodes from seeds and actions.
   deterministic = False
   # Whether the backend truncates episodes as the constructors require: every
-  # episode after `config.max_length` steps, and the episode with seed `short[0]`
-  # after `short[1]` steps.
+  # episode after `config.max_length` steps, and the episode with the seed
+  # `short[0]` after `short[1]` steps.
   limits = False
 
   def __init__(
