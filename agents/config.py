@@ -61,7 +61,7 @@ class Env:
     _require(self, _AT_LEAST_1, "action_repeat")
     _require(self, _AT_LEAST_0, "random_start")
     _require(self, (
-        "hold a name with its arguments each, such as "
+        "each consist of one name and its arguments, such as "
         "[{GrayscaleObservation: {keep_dim: true}}]",
         lambda wrappers: all(len(each) == 1 for each in wrappers)), "wrappers")
     _require_class(self, "env.backend", "gymnasium", "envpool")
@@ -395,8 +395,7 @@ def _print_note(text: str):
 
 
 def flat(config: Config) -> dict[str, bool | int | float | str]:
-  """Returns all values by dotted keys, and values that are no scalars as JSON.
-  """
+  """Returns all values by dotted key, with lists and dicts as JSON."""
   values = {}
   def add(data, prefix):
     for key, value in data.items():
@@ -438,7 +437,7 @@ def load(text: str, source: str) -> Config:
     text: YAML.
     source: Name of the file, for error messages.
   Raises:
-    ConfigError: If the text is no valid config.
+    ConfigError: If the text is not a valid config.
   """
   try:
     config = from_data(config_parsing.parse(text))
@@ -505,4 +504,4 @@ def _require_no_kwargs(config: Any, setting: str, builtin: bool):
   kwargs = getattr(config, setting.rpartition(".")[2])
   if builtin and kwargs:
     raise ConfigError(
-        f"`{setting}` are for a class of your own. Received: {kwargs!r}.")
+        f"`{setting}` needs a class of your own. Received: {kwargs!r}.")

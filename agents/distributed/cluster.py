@@ -130,7 +130,7 @@ def _make_cluster(addresses: list[str], task: int, source: str
     host, port = _split(address)
     if not host or not 0 < port < 65536:
       raise config_lib.ConfigError(
-          f"{source}: '{address}' is no address. Expected host:port.")
+          f"{source}: '{address}' is not an address. Expected host:port.")
   if len(set(addresses)) < len(addresses):
     raise config_lib.ConfigError(f"{source} names an address twice.")
   if task >= len(addresses):

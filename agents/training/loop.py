@@ -1,4 +1,4 @@
-"""Trains a run: decides when to report, evaluate, film and save."""
+"""Trains a run: decides when to report, evaluate, record videos and save."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def find(name: str) -> type[Backend]:
   Args:
     name: Name of the class, `module:Class`.
   Raises:
-    ConfigError: If the class does not exist or is no backend.
+    ConfigError: If the class does not exist or is not a backend.
   """
   return class_loader.find_class("env.backend", name, Backend)
 
@@ -137,7 +137,7 @@ def check(config: config_lib.Config, backend_class: type[Backend]
         "then the backend decides when episodes end.")
   notes = [f"{name} can't repeat an episode. A resumed run begins new episodes "
            "and is not bit-identical, and episodes of training can't be "
-           "filmed; evaluations and films of the policy use Gymnasium."]
+           "rendered; evaluations and videos of the policy use Gymnasium."]
   if config.stagger and not backend_class.limits:
     notes.append(f"{name} does not stagger its first episodes: episodes of "
                  "equal length end together.")
