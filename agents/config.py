@@ -395,7 +395,7 @@ def _print_note(text: str):
 
 
 def flat(config: Config) -> dict[str, bool | int | float | str]:
-  """Returns all values by dotted key, with lists and dicts as JSON."""
+  """Returns all values by dotted key; lists, dicts and None become JSON."""
   values = {}
   def add(data, prefix):
     for key, value in data.items():
