@@ -72,8 +72,8 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
   """
   noise = None
   if explore:
-    # Draws the noise of all steps at once. Between two steps, the same operations
-    # take several times as long, because environments evict the caches.
+    # Draws the noise of all steps at once. Between two steps, drawing it takes
+    # several times as long, because environments evict the caches.
     noise = tf.map_fn(
         lambda counter: actor.noise(counter, len(env)),
         carry.step_counter + tf.range(num_steps, dtype=tf.int64),
