@@ -65,7 +65,7 @@ def setup(config: config_lib.Config):
 
 
 def check(config: config_lib.Config):
-  """Checks all classes of the user's own that the configuration names.
+  """Checks all custom classes that the configuration names.
 
   Args:
     config: Configuration of the run.
@@ -80,7 +80,7 @@ def check(config: config_lib.Config):
 
 
 def algorithm_class(config: config_lib.Algorithm) -> Callable[..., Any]:
-  """Returns the class of the algorithm, with its own arguments applied.
+  """Returns a constructor of the algorithm, with its `kwargs` applied.
 
   Args:
     config: Section of the configuration.
@@ -96,7 +96,7 @@ def algorithm_class(config: config_lib.Algorithm) -> Callable[..., Any]:
 
 
 def backend_class(config: config_lib.Config) -> Callable[..., Any] | None:
-  """Returns the class of the block that steps the training environments.
+  """Returns a constructor of the block that steps the training environments.
 
   Args:
     config: Configuration of the run.
@@ -105,7 +105,7 @@ def backend_class(config: config_lib.Config) -> Callable[..., Any] | None:
     A class or function, or None for the default block of `BatchEnv`.
 
   Raises:
-    ConfigError: If the user's class does not exist or is no backend.
+    ConfigError: If the user's class does not exist or is not a backend.
   """
   if config.env.backend == "gymnasium":
     return None
@@ -132,7 +132,7 @@ def train_env(config: config_lib.Config, workers: pool.WorkerPool | None,
 
   Args:
     config: Configuration of the run.
-    workers: Processes that step environments; None steps them in this one.
+    workers: Processes that step environments; None steps them in this process.
     rows: Environments to build; all by default.
   """
   return batch_env.BatchEnv(
@@ -148,7 +148,7 @@ def eval_env(config: config_lib.Config, workers: pool.WorkerPool | None,
 
   Args:
     config: Configuration of the run.
-    workers: Processes that step environments; None steps them in this one.
+    workers: Processes that step environments; None steps them in this process.
     rows: Environments to build; all by default.
   """
   constructors = [make.MakeEnv(config.env)] * num_eval_envs(config)
@@ -278,7 +278,7 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None
 
   Args:
     config: Configuration of the run.
-    workers: Processes that step environments; None steps them in this one.
+    workers: Processes that step environments; None steps them in this process.
   """
   env = train_env(config, workers)
   algorithm = learner(config, env)

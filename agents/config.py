@@ -21,7 +21,7 @@ from agents import config_parsing
 
 ConfigError = config_parsing.ConfigError
 
-# A rule for values, as text in error messages and as function.
+# A rule for values: its text in error messages, and its function.
 _Rule = tuple[str, Callable[[Any], bool]]
 _AT_LEAST_0: _Rule = "be at least 0", lambda x: 0 <= x < math.inf
 _AT_LEAST_1: _Rule = "be at least 1", lambda x: 1 <= x < math.inf
@@ -61,7 +61,7 @@ class Env:
     _require(self, _AT_LEAST_1, "action_repeat")
     _require(self, _AT_LEAST_0, "random_start")
     _require(self, (
-        "hold a name with its arguments each, such as "
+        "each consist of one name and its arguments, such as "
         "[{GrayscaleObservation: {keep_dim: true}}]",
         lambda wrappers: all(len(each) == 1 for each in wrappers)), "wrappers")
     _require_class(self, "env.backend", "gymnasium", "envpool")
@@ -375,7 +375,7 @@ class Config:
 
 
 def without_removed(settings: Mapping[str, Any]) -> dict[str, Any]:
-  """Returns the settings without double_buffering, which no longer exists.
+  """Returns the settings without `double_buffering`, which was removed.
 
   Prints a note if it was enabled.
 
@@ -395,8 +395,7 @@ def _print_note(text: str):
 
 
 def flat(config: Config) -> dict[str, bool | int | float | str]:
-  """Returns all values by dotted keys, and values that are no scalars as JSON.
-  """
+  """Returns all values by dotted key; lists, dicts and None become JSON."""
   values = {}
   def add(data, prefix):
     for key, value in data.items():
@@ -426,7 +425,7 @@ def dump(config: Config) -> str:
   """Returns the YAML text of a config, which `load` can read.
 
   Raises:
-    ConfigError: If the config contains something else than plain data.
+    ConfigError: If the config contains anything but plain data.
   """
   return yaml.safe_dump(config_parsing.to_data(config), sort_keys=False)
 
@@ -438,7 +437,7 @@ def load(text: str, source: str) -> Config:
     text: YAML.
     source: Name of the file, for error messages.
   Raises:
-    ConfigError: If the text is no valid config.
+    ConfigError: If the text is not a valid config.
   """
   try:
     config = from_data(config_parsing.parse(text))
@@ -456,7 +455,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
   Returns:
     Key and value.
   Raises:
-    ConfigError: If the text has another form.
+    ConfigError: If the text is not of this form.
   """
   key, equals, value = text.partition("=")
   if not equals or not key:
@@ -471,7 +470,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 def setting(key: str, value: Any) -> str:
   """Returns the `key=value` from which `parse_setting` reads a setting."""
-  # In YAML rather than JSON, because YAML reads JSON's 1e-05 as a text.
+  # The value is YAML instead of JSON, because YAML reads JSON's 1e-05 as text.
   text = yaml.safe_dump(value, default_flow_style=True, width=1e9)
   return f"{key}={text.partition(chr(10))[0]}"
 
@@ -505,4 +504,4 @@ def _require_no_kwargs(config: Any, setting: str, builtin: bool):
   kwargs = getattr(config, setting.rpartition(".")[2])
   if builtin and kwargs:
     raise ConfigError(
-        f"`{setting}` are for a class of your own. Received: {kwargs!r}.")
+        f"`{setting}` needs a class of your own. Received: {kwargs!r}.")

@@ -51,7 +51,7 @@ def parse(text: str) -> Any:
   Returns:
     Plain data.
   Raises:
-    ConfigError: If the text is no such YAML.
+    ConfigError: If the text is invalid YAML or contains any other data.
   """
   try:
     return yaml.load(text, _Loader)
@@ -106,7 +106,7 @@ def assign(dataclass: type, data: dict[str, Any], key: str, value: Any):
 
 
 def convert(expected: Any, value: Any, key: str) -> Any:
-  """Converts plain data to a type, as far as this loses no information.
+  """Converts plain data to a type if the conversion loses no information.
 
   Args:
     expected: Dataclass, or type hint of a field.
@@ -160,9 +160,9 @@ def _convert_fields(dataclass: type, data: Any, key: str) -> Any:
 
 
 def _convert_number(number_type: type, value: Any) -> Any:
-  """Converts texts and numbers that lose nothing; returns others unchanged."""
+  """Converts a text or number exactly; returns it unchanged if impossible."""
   if isinstance(value, str):
-    # YAML reads 3e-4 as a text; only 3.0e-4 is a YAML number.
+    # YAML reads 3e-4 as text and 3.0e-4 as a number.
     for parsed_type in (int, float):
       try:
         value = parsed_type(value)

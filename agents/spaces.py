@@ -20,7 +20,7 @@ from gymnasium import spaces as gym
 
 _MIN_IMAGE_SIDE = 36  # The usual convolutions need this many pixels.
 
-RowWriter = Callable[[int, Any], None]  # From row and value.
+RowWriter = Callable[[int, Any], None]  # Arguments: row and value.
 
 
 class Leaf(NamedTuple):
@@ -66,7 +66,7 @@ def dtype(space: gymnasium.Space, acting: bool = False
   if composite(space):
     fields = [(key, *dtype(part, acting)) for key, part in _parts(space)]
     if not fields:
-      raise TypeError(f"Space {space} is not supported: it holds nothing.")
+      raise TypeError(f"Space {space} is not supported: it has no parts.")
     return np.dtype(fields), ()
   shape = space.shape or ()
   if isinstance(space, gym.Box):
@@ -74,7 +74,7 @@ def dtype(space: gymnasium.Space, acting: bool = False
     is_float = np.issubdtype(space.dtype, np.floating)
     if acting and 0 in shape:
       raise TypeError(
-          f"Action space {space} is not supported: it holds nothing.")
+          f"Action space {space} is not supported: it has no elements.")
     if acting and not is_float:
       raise TypeError(f"Action space {space} is not supported: a Box of "
                       "actions must have a floating-point type.")
@@ -224,8 +224,8 @@ def _leaf_writer(leaf: Leaf, column: np.ndarray) -> RowWriter:
     column[row] = value
     if value.dtype != leaf.dtype and (column[row] != value).any():
       raise ValueError(
-          f"The observation{leaf} holds {value!r}, which is not the same in "
-          f"the type of its space, {leaf.dtype}.")
+          f"The observation{leaf} contains {value!r}, which the type of its "
+          f"space, {leaf.dtype}, can't represent.")
   return write
 
 

@@ -66,7 +66,9 @@ def map_tensors(function: Callable[[tf.Tensor], tf.Tensor], data: Any) -> Any:
 class Segments(NamedTuple):
   """S sequences of T steps, which recurrent policies learn from as a whole."""
 
-  first: tf.Tensor  # [S, T] bool, an episode begins with this step and T > 0.
+  # [S, T] bool. An episode begins with this step. False in the first step, for
+  # which `state` is the recurrent state.
+  first: tf.Tensor
   state: tf.Tensor  # [S, size], of the cells before the first step.
 
 

@@ -6,7 +6,7 @@
 Both train whole epochs alternately, so that other programs slow down both
 alike. The table has medians over the pairs of epochs: milliseconds of a whole
 epoch, and ratios of the times of the epoch and of its parts, above 1 where this
-checkout is faster. Its last column tells whether all metrics and variables
+checkout is faster. Its last column states whether all metrics and variables
 were identical, bit for bit, after every epoch.
 """
 

@@ -72,7 +72,7 @@ def inject(run: soaked_run.SoakedRun, faults: Sequence[str], seconds: float,
   """
   rng, end = random.Random(args.seed), time.monotonic() + seconds
   counts = collections.Counter(dict.fromkeys(faults, 0))
-  growth: dict[str, int] = {}  # Maximum in the life of one trainer.
+  growth: dict[str, int] = {}  # Maximum growth during the life of one trainer.
   before: dict[str, int] = {}
   while time.monotonic() < end and counts.total() < args.times:
     time.sleep(rng.uniform(0.5, 1.5) * args.every)
@@ -128,7 +128,7 @@ def compare(run: soaked_run.SoakedRun, injected: Report, identical: bool
   run.start_new("reference")
   run.wait_until(lambda: run.rows()[-1]["step"] >= max(saved), 1e6)
   run.end(signal.SIGTERM)
-  # A run saves where it is ended, so its last checkpoint may have no equal.
+  # A run also saves when it ends; the reference may lack this checkpoint.
   newest = max(step for step in saved if step <= rows[-1]["step"])
   common = saved.keys() & run.checkpoints().keys() - {0} if identical else set()
   problems = [*injected.problems, *repeated_reports(rows)]
@@ -152,7 +152,7 @@ def compare(run: soaked_run.SoakedRun, injected: Report, identical: bool
 
 
 def repeated_reports(rows: Rows) -> list[str]:
-  """Return the problem that steps are reported twice or in wrong order."""
+  """Return a problem if steps are reported twice or in wrong order."""
   problems = []
   for phase in ("train", "eval"):
     steps = [row["step"] for row in rows if row["phase"] == phase]
@@ -162,7 +162,7 @@ def repeated_reports(rows: Rows) -> list[str]:
 
 
 def differing_reports(rows: Rows, reference: Rows) -> list[str]:
-  """Return the problem that reports differ, except in times."""
+  """Return a problem if reports differ, except in times."""
   def content(row):
     return {name: value for name, value in row.items()
             if name not in _TIMES and not name.endswith("_share")}
@@ -173,7 +173,7 @@ def differing_reports(rows: Rows, reference: Rows) -> list[str]:
 
 def differing_arrays(step: int, path: pathlib.Path, reference: pathlib.Path
                      ) -> list[str]:
-  """Return the problem that two checkpoints differ in a bit."""
+  """Return a problem if two checkpoints differ in any bit."""
   arrays, expected = (checkpoint.load(each)[0] for each in (path, reference))
   names = [name for name in {**arrays, **expected}
            if arrays[name].tobytes() != expected[name].tobytes()]
@@ -181,7 +181,7 @@ def differing_arrays(step: int, path: pathlib.Path, reference: pathlib.Path
 
 
 def low_score(rows: Rows, reference: Rows) -> list[str]:
-  """Return the problem that a run gained too little from its faults on."""
+  """Return a problem if a run with faults improved less than its reference."""
   evaluations = [row for row in reference if row["phase"] == "eval"]
   first, last, expected = map(score, (evaluations[:1], rows, reference))
   if len(evaluations) < 4:

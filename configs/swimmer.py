@@ -1,9 +1,9 @@
 """Swimmer-v5: strokes pay off hundreds of steps later.
 
-So the discount is high, segments are long, and few large minibatches take large
-steps. A tuning seed that reaches 312 stays at 154 with the default learning
-rate, and at 153 with the default lambda. With a discount of 0.9999, some seeds
-do not learn to swim."""
+Therefore the discount is high, segments are long, and few large minibatches
+take large steps. A tuning seed that reaches 312 stays at 154 with the default
+learning rate, and at 153 with the default lambda. With a discount of 0.9999,
+some seeds do not learn to swim."""
 
 from agents.configs import default
 

@@ -46,7 +46,7 @@ def test_integers_that_do_not_fit_their_type_are_refused(space, value):
   for outer, written in (space, value), (gym.Dict(a=space), {"a": value}):
     dtype, shape = spaces.dtype(outer)
     write = spaces.writer(outer, np.zeros((1, *shape), dtype))
-    with pytest.raises(ValueError, match="is not the same in the type"):
+    with pytest.raises(ValueError, match="can't represent"):
       write(0, written)
 
 
@@ -185,5 +185,5 @@ def test_integer_boxes_are_refused_as_action_spaces():
 
 @pytest.mark.parametrize("space", [gym.Dict({}), gym.Tuple([])])
 def test_empty_composite_spaces_are_refused(space):
-  with pytest.raises(TypeError, match="holds nothing"):
+  with pytest.raises(TypeError, match="it has no (parts|elements)"):
     spaces.check(space, _BOX)

@@ -1,1 +1,1 @@
-"""One algorithm a file, written to be read beside its paper."""
+"""Algorithms, one per file; comments refer to the equations of their papers."""

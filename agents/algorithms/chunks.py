@@ -27,7 +27,7 @@ class ChunkedMinibatch(NamedTuple):
 
   samples: Any  # Structure of tensors of shape [K, C, ...].
   weight: tf.Tensor  # [K, C] float32, sums to one.
-  num_chunks: tf.Tensor  # Chunks with at least one valid row; the first ones.
+  num_chunks: tf.Tensor  # Number of chunks before the first empty one.
 
   def sum(self, function: Callable[[Any, tf.Tensor], Any]) -> Any:
     """See `minibatches.Minibatch.sum`."""
@@ -58,7 +58,7 @@ def split_minibatch(samples: Any, weight: tf.Tensor) -> ChunkedMinibatch:
 
 def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
              num_rows: tf.Tensor) -> tf.Tensor:
-  """Applies a function to the chunks of the first rows, at least one chunk.
+  """Applies a function to the chunks that contain the first `num_rows` rows.
 
   Args:
     function: Maps a chunk of shape [C, ...] to a float32 tensor [C, ...].
@@ -80,12 +80,12 @@ def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
 
 def sum_chunks(function: Callable[[Any], Any], data: Any,
                num_chunks: tf.Tensor) -> Any:
-  """Sums the results of a function over the first chunks, at least one.
+  """Sums the results of a function over the first `num_chunks` chunks.
 
   Args:
     function: Maps a chunk of shape [C, ...] to a structure of tensors.
     data: Structure of tensors of shape [K, C, ...].
-    num_chunks: Number of chunks to process, up to K.
+    num_chunks: Number of chunks to process, from 1 to K.
   """
   return loops.repeat(
       num_chunks - 1,
@@ -111,7 +111,7 @@ def split(data: Any) -> Any:
 
 
 def num_filled(num_rows: tf.Tensor, rows: int) -> tf.Tensor:
-  """Returns the number of chunks that contain any of the first `num_rows`.
+  """Returns the number of chunks that contain the first `num_rows` rows.
 
   Args:
     num_rows: Integer tensor, at most `rows`.

@@ -42,7 +42,7 @@ class Batch(NamedTuple):
 
   data: Any  # Structure of tensors of shape [K, C, ...].
   weight: tf.Tensor  # [K, C]
-  amount: Any  # Number of chunks with valid rows; the first ones.
+  amount: Any  # Number of chunks before the first empty one.
 
 
 class Minibatches(NamedTuple):

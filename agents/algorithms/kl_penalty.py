@@ -43,7 +43,7 @@ class Penalty:
     return [self.weight]
 
   def adapt(self, kl: tf.Tensor):
-    """Grows the weight after too large an update, shrinks it after a small one.
+    """Raises the weight if `kl` exceeds the target range, lowers it if below.
 
     Args:
       kl: Mean KL divergence from the policy before the update to the one
@@ -55,7 +55,7 @@ class Penalty:
 
 
 class PenalizedLoss(loss_lib.PPOLoss):
-  """Adds the KL penalty and the cutoff to the loss, as far as configured.
+  """Adds the KL penalty and the cutoff to the loss if they are enabled.
 
   Args:
     config: Hyper-parameters.
@@ -100,8 +100,7 @@ class PenalizedLoss(loss_lib.PPOLoss):
 
     Args:
       samples, weight: See `PPOLoss.__call__`.
-      kl_gradient: Derivative of the cutoff with respect to the KL divergence of
-        one step of each sequence, [I]; None without a cutoff.
+      kl_gradient: `Cutoff.kl_gradient`; None without a cutoff.
     """
     parameters, value = self._model.policy_and_value(
         samples.observ, samples.context)
@@ -127,7 +126,9 @@ class Cutoff(NamedTuple):
   """The cutoff of I sequences and its derivatives."""
 
   loss: tf.Tensor  # []
-  kl_gradient: tf.Tensor  # [I], for the divergence of a step of each sequence.
+  # [I]. Derivative of `loss` with respect to the KL divergence of one step; all
+  # steps of a sequence have the same derivative.
+  kl_gradient: tf.Tensor
 
 
 def sum_by_sequence(kl: tf.Tensor, sequence: tf.Tensor, valid: tf.Tensor,

@@ -39,7 +39,7 @@ class LearningRateSchedule:
     return tf.identity(self._rate)
 
   def adapt(self, kl: tf.Tensor):
-    """Shrinks the rate after too large an update, grows it after a small one.
+    """Lowers the rate if `kl` exceeds the target range, raises it if below.
 
     Args:
       kl: Mean KL divergence from the policy before the update to the one

@@ -24,7 +24,7 @@ class Minibatch(NamedTuple):
 
     Args:
       function: Maps samples and their weights to a structure of sums over
-        these rows. A minibatch that does not fit calls it for each chunk.
+        these rows. `chunks.ChunkedMinibatch` calls it once per chunk.
     """
     return function(self.samples, self.weight)
 
@@ -38,7 +38,7 @@ class Minibatches(NamedTuple):
   samples: Any  # Structure of tensors of shape [N, ...].
   rows: tf.Tensor  # [minibatches, M] int32, indices of rows.
   weight: tf.Tensor  # [minibatches, M] float32, of these rows.
-  num_minibatches: tf.Tensor  # Minibatches with valid rows; the first ones.
+  num_minibatches: tf.Tensor  # Minibatches before the first empty one.
 
   def take(self, index: tf.Tensor) -> AnyMinibatch:
     """Returns one minibatch."""
@@ -81,7 +81,7 @@ def shuffle_split(samples: Any, valid: tf.Tensor, size: int | None,
 
 
 def minibatch(samples: Any, weight: tf.Tensor) -> AnyMinibatch:
-  """Returns rows as one minibatch, in chunks if they are too many.
+  """Returns a minibatch, in chunks if it has more than `MAX_ROWS` rows.
 
   Args:
     samples: Structure of tensors of shape [M, ...].

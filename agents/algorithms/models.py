@@ -113,7 +113,7 @@ class FeedForward(deprecated.EarlierNames):
 
 
 def example(encoder: observation_encoder.ObservationEncoder) -> tf.Tensor:
-  """Returns an observation as networks see it, [1, ...].
+  """Returns an observation with all frames of a stack, [1, ...].
 
   Args:
     encoder: Encoder of the observation space.

@@ -150,12 +150,14 @@ class BatchPPO(actor_critic.ActorCritic):
 
   def finish(self, batch: types.Experience, update: Update, state: EpochState
              ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-    """Adapts learning rate, coefficients and moments; returns as `learn`.
+    """Adapts learning rate, coefficients and moments after the last epoch.
 
     Args:
       batch: See `learn`.
       update: Result of `prepare`.
       state: State after the last epoch.
+    Returns:
+      See `learn`.
     """
     sums = dict(state.sums)
     metrics = {**update.metrics, **{name: sums.pop(name) for name in _COUNTS}}

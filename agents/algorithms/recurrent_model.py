@@ -151,7 +151,7 @@ class SegmentMinibatches(minibatches.Minibatches):
   """Minibatches of whole segments."""
 
   def take(self, index: tf.Tensor) -> minibatches.Minibatch:
-    """Returns one minibatch, of steps in order of segments."""
+    """Returns one minibatch; the steps of each segment are consecutive."""
     rows, weight = tf.gather(self.rows, index), tf.gather(self.weight, index)
     samples, valid, context = types.map_tensors(
         lambda tensor: tf.gather(tensor, rows), self.samples)

@@ -50,7 +50,7 @@ class RewardScale:
     return tf.clip_by_value(scaled, -self._clip, self._clip)
 
   def before_learning(self, reward: tf.Tensor, valid: tf.Tensor):
-    """Adds rewards to the moments, if these are moments of rewards.
+    """Updates the moments with rewards if rewards are scaled by their own std.
 
     Args:
       reward: Unnormalized rewards of shape [N].
@@ -60,7 +60,7 @@ class RewardScale:
       self._moments.update(reward, valid)
 
   def after_learning(self, scaled_return: tf.Tensor, valid: tf.Tensor):
-    """Adds returns to the moments, if these are moments of returns.
+    """Updates the moments with returns if rewards are scaled by the return std.
 
     Args:
       scaled_return: Returns of scaled rewards, of shape [N].

@@ -197,7 +197,7 @@ def _check_seeds(constructor: make.MakeEnv, num_steps: int
       if number is not None:
         yield Problem(
             f"With reset(seed=3) and the same actions, {name} returned "
-            f"something else at step {number}.",
+            f"different values at step {number}.",
             "Draw all random numbers from self.np_random, which "
             "super().reset(seed=seed) seeds, and restore all state in reset(). "
             "Otherwise a run can't be resumed.")
@@ -235,8 +235,8 @@ def _check_workers(constructor: make.MakeEnv, num_steps: int
           batch.restore(batch.snapshot())  # Raises if the replay differs.
   if results[0] != results[1]:
     yield Problem(
-        "Steps in worker processes return something else than steps in one "
-        "process.", "Results must not depend on the process: avoid global "
+        "Steps in worker processes and steps in one process return different "
+        "values.", "Results must not depend on the process: avoid global "
         "random numbers, time, and state that environments share.")
 
 

@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
       help="a folder in RUN_DIR/crashes/")
   parser.add_argument(
       "--film", metavar="FILE.mp4", type=pathlib.Path, help="render the "
-      "episodes up to their last step, without taking it (default: no video)")
+      "episodes without their last, failing step (default: no video)")
   return parser
 
 

@@ -49,8 +49,8 @@ def run_smoke_test(config: config_lib.Config) -> str:
   differing = [name for name, array in expected.items()
                if array.tobytes() != resumed[name].tobytes()]
   if differing:
-    return ("After loading the checkpoint, training gives other values of "
-            f"{', '.join(differing)}.")
+    return ("After loading the checkpoint, training results in different "
+            f"values of {', '.join(differing)}.")
   if not all(np.isfinite(column).all() for array in expected.values()
              for column in spaces.columns(array)):
     return "A trained variable is not finite."

@@ -44,7 +44,8 @@ class TrialSettings:
     self._name = name
     self._preset = preset
     self.shared = settings_lib.of_new_run(name, preset, changes)
-    # The config has the values with their types, such as 1e-5 as a number.
+    # Options are text. The config contains the converted values, such as the
+    # number 1e-5.
     typed = config_lib.flat(self.shared.config)
     self._changes = {
         key: typed.get(key, value) if isinstance(value, str) else value

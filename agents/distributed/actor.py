@@ -1,4 +1,4 @@
-"""An actor for the share of the environments that one machine steps."""
+"""Actor that selects the actions for one machine's share of environments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PaddedActor:
     self._actor = actor
     self._rows = rows
     self._num_envs = num_envs
-    # The row of this machine that stands in each row of the whole batch.
+    # For each row of the padded batch, the local row that fills it.
     self._padding = np.clip(
         np.arange(num_envs) - rows.start, 0, rows.stop - rows.start - 1)
 

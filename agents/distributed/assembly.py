@@ -1,4 +1,4 @@
-"""Builds the trainer of one machine of several."""
+"""Builds the trainer of one machine of a cluster."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def connect(cluster: cluster_lib.Cluster) -> collectives.Communicator:
     The group of connected machines.
 
   Raises:
-    ConfigError: If this machine cannot take the address it should have.
+    ConfigError: If this machine cannot listen on its address.
   """
   tf.config.set_visible_devices([], "GPU")
   with cluster_lib.StartWatchdog(cluster):
@@ -52,7 +52,7 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None,
 
   Args:
     config: Configuration of the run.
-    workers: Processes that step environments; None steps them in this one.
+    workers: Processes that step environments; None steps them in this process.
     communicator: The machines.
 
   Returns:

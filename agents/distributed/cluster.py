@@ -63,7 +63,7 @@ class Cluster(NamedTuple):
     """
     named = {int(task) for task in re.findall(r"/task:(\d+)", error)
              if int(task) != self.task}
-    # Contains machines that ended because they lost the same machine.
+    # Unreachable machines may have ended because they lost the same machine.
     unreachable = set(self.unreachable())
     tasks = sorted(named & unreachable or named or unreachable)
     names = " and ".join(map(self.name, tasks)) or "another machine"
@@ -130,7 +130,7 @@ def _make_cluster(addresses: list[str], task: int, source: str
     host, port = _split(address)
     if not host or not 0 < port < 65536:
       raise config_lib.ConfigError(
-          f"{source}: '{address}' is no address. Expected host:port.")
+          f"{source}: '{address}' is not an address. Expected host:port.")
   if len(set(addresses)) < len(addresses):
     raise config_lib.ConfigError(f"{source} names an address twice.")
   if task >= len(addresses):
@@ -183,7 +183,7 @@ class StartWatchdog:
           raise config_lib.ConfigError(
               f"This can't be {name}: {error.strerror}. Is another program at "
               "that port?") from None
-        # Only a note, because a container does not have its outside address.
+        # This is no error, because a container lacks its external address.
         print(f"Note: This is {name}, but does not have that address "
               f"({error.strerror or error}).\nCheck that --task is the index "
               "of this machine.", file=sys.stderr, flush=True)

@@ -133,7 +133,7 @@ def _compare(cluster: cluster_lib.Cluster, communicator: Any,
         changes = provenance.differences(expected, actual)
         more = f" and {len(changes) - 3} more" if len(changes) > 3 else ""
         raise config_lib.ConfigError(
-            f"{cluster.name(task)} has other {name} than machine 0: "
+            f"{cluster.name(task)} and machine 0 differ in {name}: "
             f"{', '.join(changes[:3])}{more}. All machines need the same.")
 
 

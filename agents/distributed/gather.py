@@ -81,7 +81,7 @@ def _pad(share: _Share, num_steps: tf.Tensor) -> _Share:
 
 
 def _final_observ(shares: list[_Share], num_envs: int) -> tf.Tensor:
-  """Returns all last observations, in the order of one machine."""
+  """Returns the last observations of all episodes, by time and environment."""
   final_observ = tf.concat([share.final_observ for share in shares], 0)
   if 0 in final_observ.shape[1:]:
     return final_observ

@@ -83,6 +83,6 @@ def check_equal(values: list[Any]):
   for rank, value in enumerate(values):
     if value != values[0]:
       raise errors.MachinesDiffer(
-          f"Machine {rank} has learned other numbers than machine 0 from the "
+          f"Machine {rank} computed a different update than machine 0 from the "
           "same steps, because its processor or its libraries differ. Train on "
           "machines of one kind.")

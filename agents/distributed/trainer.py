@@ -46,7 +46,7 @@ class DistributedTrainer(trainer.Trainer):
     rollout_spec: Size and layout of the batch of all machines.
     share: This machine's part of the run.
 
-  The attribute `stop_elsewhere` is whether another machine was asked to stop.
+  The attribute `stop_elsewhere` is true if another machine was asked to stop.
   """
 
   def __init__(self, algorithm: trainer.Algorithm,

@@ -39,11 +39,11 @@ class StepResult(NamedTuple):
   reward: np.ndarray  # [B] float32
   terminated: np.ndarray  # [B] bool, no future reward exists.
   truncated: np.ndarray  # [B] bool, stopped although reward would follow.
-  valid: np.ndarray  # [B] bool, false where the row must not be learned from.
+  valid: np.ndarray  # [B] bool, false where learning must ignore the row.
 
 
 class Rollout(NamedTuple):
-  """T steps of all B environments; rows that are not valid did not happen."""
+  """T steps of all B environments; learning must ignore invalid rows."""
 
   observ: np.ndarray  # [T, B, ...], that the policy acted on.
   action: np.ndarray  # [T, B, ...], as returned by the policy.
@@ -130,7 +130,7 @@ class BatchEnv:
 
   @property
   def busy_seconds(self) -> float:
-    """Seconds that steps would take if no worker ever waited."""
+    """Duration of all steps without the idle time of workers, in seconds."""
     return self._statistics.busy_seconds
 
   def take_finished(self) -> list[episodes.Episode]:
@@ -147,7 +147,7 @@ class BatchEnv:
 
   def reset(self, seeds: Sequence[int] | None = None,
             indices: Sequence[int] | None = None) -> np.ndarray:
-    """Begins episode 0 of every environment, or the next one of some.
+    """Begins episode 0 of every environment, or the next episodes of some.
 
     Args:
       seeds: Seed of each of these episodes; derived from the run's seed by
@@ -180,7 +180,7 @@ class BatchEnv:
 
   def step(self, action: np.ndarray, active: np.ndarray | None = None
            ) -> StepResult:
-    """Steps the active environments; resets those whose episode ended.
+    """Steps the active environments; begins the next episode where one ended.
 
     Args:
       action: Array of shape [B, ...]; floats in [-1, 1] or integers from 0.
@@ -205,7 +205,7 @@ class BatchEnv:
 
   def step_packed(self, action: np.ndarray, active: np.ndarray | None = None
                   ) -> np.ndarray:
-    """Does the same as `step` and returns the result as one array.
+    """Steps the environments like `step`; returns the result as one array.
 
     Args:
       action: Array of shape [B, ...], or bytes of shape [B, bytes] for Dict
@@ -248,7 +248,7 @@ class BatchEnv:
     except Exception as error:
       self._source.record_fatal(error, self.failure_budget, stepping=True)
       raise
-    # Only after the step succeeded, because replays repeat what is recorded.
+    # Records the step after it succeeded: replays repeat all recorded steps.
     self._statistics.update(arrays, reports, time.perf_counter() - start)
     self._source.observ = arrays["observ"].copy()
     self._consistent = True
@@ -301,10 +301,10 @@ class BatchEnv:
 
   def rollout(self, policy: Callable[[np.ndarray], np.ndarray], num_steps: int
               ) -> Rollout:
-    """Steps the environments with a policy, from where they are.
+    """Steps the environments with a policy, from their current states.
 
     Args:
-      policy: From observations of shape [B, ...] to actions of shape [B, ...].
+      policy: Maps observations of shape [B, ...] to actions of shape [B, ...].
       num_steps: Number of batched steps, T.
 
     Returns:
@@ -443,8 +443,8 @@ class BatchEnv:
     with self._recording_fatal():
       infos = self._block.begin_next(
           [seed_of.get(index) for index in range(len(self))])
-    # Only now, because a worker that dies meanwhile first replays the episodes
-    # that are recorded, and then receives the request again.
+    # Changes the log after the request: if a worker dies meanwhile, its
+    # replacement replays the recorded episodes, then receives the request.
     for index, seed in seed_of.items():
       self._log.break_off(index, seed)
     self._record_resets({index: infos[index] for index in seed_of})

@@ -93,7 +93,7 @@ def evaluate(policy: policy_lib.ExportablePolicy,
 def _play(env: gymnasium.Env, policy: policy_lib.ExportablePolicy,
           function: formats.PolicyFunction,
           record: Callable[[PolicyCall], Any], seed: int) -> float:
-  """Play one episode and return its return."""
+  """Play one episode and return the sum of its rewards."""
   rng = np.random.default_rng(seed)
   observ, _ = env.reset(seed=seed)
   state = {name: np.zeros([1, *policy.inputs[name].shape],

@@ -75,7 +75,7 @@ def _dtype(operation, name):
 
 def _reduce(call, operation, x, axis):
   name = _REDUCTIONS[operation.type]
-  # NumPy's arguments `dtype` and `out`, before `keepdims`.
+  # NumPy's signature has `dtype` and `out` before `keepdims`.
   defaults = [None] * (2 if name in ("mean", "prod", "sum") else 1)
   return call(name, x, _tuple(axis), *defaults, operation.get_attr("keep_dims"))
 

@@ -53,7 +53,7 @@ class Comparison(NamedTuple):
   milliseconds: float  # Median time of one action.
 
   def passed(self, returns: Sequence[float]) -> bool:
-    """Return whether the exported policy is the policy in training.
+    """Return whether the exported policy agrees with the policy in training.
 
     Args:
       returns: Returns of the policy in training.

@@ -1,1 +1,1 @@
-"""Networks and the distributions they end in."""
+"""Networks, and distributions over actions with their outputs as parameters."""

@@ -56,7 +56,7 @@ class Categorical(action_distribution.ActionDistribution):
 class MultiCategorical(action_distribution.ActionDistribution):
   """Distribution over several independent choices.
 
-  Every choice has the number of logits of the largest one.
+  All choices have as many logits as the largest one; surplus logits are masked.
 
   Args:
     space: Space of actions.

@@ -12,7 +12,7 @@ from agents.simulation import in_graph_batch_env
 from agents.simulation import rollout
 from agents.simulation import simulate
 
-_CHUNK = 50  # Steps between two checks whether to stop.
+_CHUNK = 50  # Batched steps between two calls of `stop`.
 
 
 class Evaluator:
@@ -34,7 +34,7 @@ class Evaluator:
            ) -> list[episodes.Episode] | None:
     """Plays episodes; each environment plays its share of them.
 
-    Fixed shares prevent that short episodes count more often than long ones.
+    Fixed shares prevent short episodes from counting more than long ones.
 
     Args:
       num_episodes: Number of episodes.

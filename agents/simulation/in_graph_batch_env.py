@@ -35,9 +35,8 @@ class StepResult(NamedTuple):
 class InGraphBatchEnv:
   """Steps a batch environment inside of a graph.
 
-  All results of a step leave Python as one array of bytes, because a call of
-  Python costs about the same for a small and a large tensor, but costs it again
-  for every tensor.
+  All results of a step leave Python as one array of bytes, because the cost of
+  a Python call grows with the number of tensors, but hardly with their sizes.
 
   Args:
     batch_env: The environments.
@@ -59,7 +58,7 @@ class InGraphBatchEnv:
 
   def step(self, action: tf.Tensor, active: tf.Tensor | None = None
            ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Steps the active environments; resets those whose episode ended.
+    """Steps the active environments; begins the next episode where one ended.
 
     Args:
       action: Tensor of shape [B, ...].

@@ -34,7 +34,7 @@ class Actor(Protocol):
 class Simulation(NamedTuple):
   """T steps of all environments."""
 
-  carry: types.Carry  # To continue from.
+  carry: types.Carry  # Start of the next simulation.
   transitions: types.Transition  # [T, B, ...]
   # [] float64 each; "env": steps of the environments, with calls of Python.
   seconds: dict[str, tf.Tensor]
@@ -61,7 +61,7 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
   for all steps at once is computed after it.
 
   Args:
-    env: Environments whose latest observations `carry` holds, B.
+    env: B environments; `carry` contains their latest observations.
     actor: Chooses the actions.
     carry: Result of `initial_carry` or of the previous simulation.
     num_steps: Number of batched steps, T.
@@ -72,8 +72,8 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
   """
   noise = None
   if explore:
-    # For all steps at once: between two steps of the environments, which
-    # displace the caches, the same operations take several times as long.
+    # Draws the noise of all steps at once. Between two steps, drawing it takes
+    # several times as long, because environments evict the caches.
     noise = tf.map_fn(
         lambda counter: actor.noise(counter, len(env)),
         carry.step_counter + tf.range(num_steps, dtype=tf.int64),
@@ -108,7 +108,7 @@ def simulate_episodes(
   start of its next episode.
 
   Args:
-    env: Environments whose latest observations `carry` holds, B.
+    env: B environments; `carry` contains their latest observations.
     actor: Chooses the actions.
     carry: Result of `initial_carry` or of the previous simulation.
     max_steps: Maximum number of batched steps.
@@ -187,8 +187,8 @@ def reset_state(state: Any, result: in_graph_batch_env.StepResult) -> Any:
 
 def _act(actor: Actor, observ: tf.Tensor, state: Any, noise: tf.Tensor | None
          ) -> tuple[tf.Tensor, Any]:
-  # In parallel, noise and policy would take longer, because TensorFlow wakes a
-  # thread for one of them.
+  # Runs the policy after the noise. In parallel, they take longer, because
+  # TensorFlow wakes another thread for one of them.
   with tf.control_dependencies([] if noise is None else [noise]):
     return actor.act(observ, state, noise)
 

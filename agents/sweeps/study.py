@@ -61,7 +61,7 @@ class Study:
     if differing := [key for key, value in about.items()
                      if before.get(key, value) != value]:
       raise config_lib.ConfigError(
-          f"the study {name} in {storage} began with another "
+          f"the study {name} in {storage} began with a different "
           f"{', '.join(differing)}. Use the same value, or another --study.")
     self._study.set_user_attr("about", about)
 

@@ -121,7 +121,7 @@ class TrialRunner:
     with open(monitor.output, "ab") as output:
       process = subprocess.Popen(
           command, stdout=output, stderr=subprocess.STDOUT,
-          stdin=subprocess.DEVNULL, start_new_session=True)  # Without Ctrl-C.
+          stdin=subprocess.DEVNULL, start_new_session=True)  # Ignores Ctrl-C.
     try:
       code = None
       while code is None:

@@ -9,7 +9,7 @@ import gymnasium
 from agents import config as config_lib
 from agents import spaces
 
-_FLOPS = 150e9  # Products of small matrices per second, on two cores.
+_FLOPS = 150e9  # Per second in small matrix products, on two cores.
 _SECONDS_PER_GRADIENT_STEP = 50e-6  # Constant overhead.
 _SECONDS_PER_BATCHED_STEP = 640e-6  # Graph crossing and inference.
 # Multiplications per pixel of an image, and number of output features.
@@ -35,11 +35,11 @@ def learning_seconds(config: config_lib.Config, space: gymnasium.Space,
 
 def gpu_pays(config: config_lib.Config, space: gymnasium.Space, rows: int
              ) -> bool:
-  """Return whether an update takes two cores twice as long as a GPU.
+  """Return whether an update takes twice as long on two cores as on a GPU.
 
-  Starting a kernel takes a GPU about 5 us. A gradient step starts 150 kernels,
-  and the advantages start three kernels per row. These numbers were derived
-  from measurements on a CPU, not measured on a GPU.
+  Each start of a GPU kernel takes about 5 us. A gradient step starts 150
+  kernels, and the advantages start three kernels per row. These numbers were
+  derived from measurements on a CPU, not measured on a GPU.
 
   Args:
     config: Configuration of the run.

@@ -1,4 +1,4 @@
-"""Trains a run: decides when to report, evaluate, film and save."""
+"""Trains a run: decides when to report, evaluate, record videos and save."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ _MAX_FALLBACKS = 3  # To the same checkpoint.
 
 
 class Every:
-  """Decides at which steps something is due.
+  """Schedule of a periodic action, such as a report.
 
-  It is due at the first step at or after each multiple of the interval, and at
-  the end of the budget.
+  The action is due at the first step at or after each multiple of the interval,
+  and at the end of the budget.
 
   Args:
-    interval: Environment steps between two times; None disables it.
+    interval: Environment steps between two actions; None disables the action.
     budget: Environment steps of the run.
-    last: Step of the previous time; -1 makes it due at step 0.
+    last: Step of the previous action; -1 makes the action due at step 0.
   """
 
   def __init__(self, interval: int | None, budget: int, last: int = 0):
@@ -60,7 +60,7 @@ class Every:
     self._budget = budget
 
   def is_due(self, step: int) -> bool:
-    """Returns whether it is due.
+    """Returns whether the action is due.
 
     Args:
       step: Environment steps so far.

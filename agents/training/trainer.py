@@ -1,4 +1,4 @@
-"""The compiled epoch, evaluation, and the state that a checkpoint stores."""
+"""Trains in compiled epochs, evaluates, and saves and restores all state."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Trainer:
       carry, metrics, samples, seconds = self.train_epoch(
           self._carry, tf.constant(progress, tf.float32))
     finished, state = self._collected(samples)
-    # Together, so that an error above leaves the state before the epoch.
+    # Both change together: an error above leaves the state before the epoch.
     self._carry, self._episodes = carry, state
     numbers = {name: float(value) for name, value in metrics.items()}
     seconds = {name: float(value) for name, value in seconds.items()}
@@ -214,7 +214,7 @@ class Trainer:
     return self.train_env.batch_env.failure_budget
 
   def change_random_numbers(self, number: int):
-    """Switches to other random numbers from now on.
+    """Uses other random numbers in all further epochs.
 
     Args:
       number: Selects the random numbers.

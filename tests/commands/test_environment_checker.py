@@ -164,9 +164,9 @@ _SPACES = "can be built and has supported spaces"
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @pytest.mark.parametrize("name, title, text", [
-    ("Unrepeatable", _SEEDS, "something else at step 1"),
-    ("KeepsState", _SEEDS, "the same environment returned something else"),
-    ("DependsOnProcess", _WORKERS, "something else than steps in one process"),
+    ("Unrepeatable", _SEEDS, "different values at step 1"),
+    ("KeepsState", _SEEDS, "the same environment returned different values"),
+    ("DependsOnProcess", _WORKERS, "steps in one process return different"),
     ("NotANumber", _OBSERVATIONS, "not finite"),
     ("Outside", _OBSERVATIONS, "3.0, is out of bounds"),
     ("Misshapen", _OBSERVATIONS, "(1, 1), its space (1,)"),

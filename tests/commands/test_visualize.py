@@ -187,7 +187,7 @@ def test_environment_without_render_mode_is_a_user_error(tmp_path):
       "visualize.py", "--logdir", folder.path, "--outdir", tmp_path / "films",
       cwd=command.ROOT)
   assert done.returncode == 2
-  assert "tests.toy:Counter can't be filmed" in done.stdout
+  assert "tests.toy:Counter can't be rendered" in done.stdout
 
 
 @pytest.mark.slow

@@ -44,8 +44,8 @@ def test_tf_config_names_the_chief_first():
     (None, "0", "--cluster and --task belong together"),
     ("a:1,b:1", "2", "2 machines, 0 to 1, but no machine 2"),
     ("a:1,b:1", "one", "expected the number of a machine"),
-    ("a:1,b", "0", "'b' is no address. Expected host:port"),
-    ("a:1,b:x", "0", "'b:x' is no address"),
+    ("a:1,b", "0", "'b' is not an address. Expected host:port"),
+    ("a:1,b:x", "0", "'b:x' is not an address"),
     ("a:1,a:1", "0", "names an address twice")])
 def test_invalid_options_are_errors(addresses, task, message):
   with pytest.raises(config.ConfigError, match=message):

@@ -300,8 +300,8 @@ def test_different_settings_of_machines_are_an_error_without_run_folder(
   codes, outputs = cluster.end()
   assert codes == [2, 2], outputs
   for output in outputs:
-    assert (f"machine 1 ({cluster.addresses[1]}) has other config than machine "
-            "0: algorithm.discount 0.95 -> 0.9.") in output
+    assert (f"machine 1 ({cluster.addresses[1]}) and machine 0 differ in "
+            "config: algorithm.discount 0.95 -> 0.9.") in output
   assert not any(logdir.exists() for logdir in cluster.logdirs)
 
 

@@ -196,7 +196,8 @@ def test_trials_below_the_median_are_pruned(storage):
 def test_study_with_other_settings_raises_an_error(storage):
   _study(storage, {"steps": 1, "space": {"a": [1]}})
   _study(storage, {"steps": 1, "space": {"a": [1]}, "new_setting": 3})
-  with pytest.raises(config_lib.ConfigError, match="began with another space"):
+  with pytest.raises(
+      config_lib.ConfigError, match="began with a different space"):
     _study(storage, {"steps": 1, "space": {"a": [2]}})
 
 

@@ -68,7 +68,7 @@ class VectorEnv(vector.VectorEnv):
     with contextlib.ExitStack() as stack:
       self._arrays, self._block = self._open(
           stack, constructors, workers, spaces)
-      # Also closes when the object is garbage or the interpreter exits.
+      # Also closes when the object is deleted or the interpreter exits.
       self._end = weakref.finalize(self, stack.pop_all().close)
     self._observs = vector_block.nested("observ", spaces[0], self._arrays)
     self._actions = vector_block.nested("action", spaces[1], self._arrays)

@@ -34,9 +34,9 @@ class Backend:
 
   # Whether `replay` can rebuild running episodes from seeds and actions.
   deterministic = False
-  # Whether episodes are truncated as the constructors say: all of them after
-  # `config.max_length` steps, and the episode with seed `short[0]` after
-  # `short[1]` steps.
+  # Whether the backend truncates episodes as the constructors require: every
+  # episode after `config.max_length` steps, and the episode with the seed
+  # `short[0]` after `short[1]` steps.
   limits = False
 
   def __init__(
@@ -67,13 +67,13 @@ class Backend:
     raise NotImplementedError
 
   def step_async(self):
-    """Begin a step, if it can run while this process does something else."""
+    """Begin a step if the backend can run it in the background."""
 
   def step_wait(self) -> dict[int, base.StepReport]:
     """End the step, and begin the next episode where one ended.
 
-    Reads the fields "action" and "active" and writes all others. Observations
-    of environments that are not active stay.
+    Reads the fields "action" and "active" and writes all others. The
+    observations of inactive environments stay unchanged.
 
     Returns:
       Reports of the episodes that ended, by index in the batch.
@@ -89,7 +89,7 @@ class Backend:
     """Close all environments. Can be repeated."""
 
   def _unsupported(self, *_):
-    """Raise an error; see `GymnasiumBlock` for what a subclass may add."""
+    """Raise an error; subclasses may implement methods of `GymnasiumBlock`."""
     raise NotImplementedError(
         f"{type(self).__name__} steps all environments as one object: it can't "
         "rebuild or abandon episodes, or access single environments.")
@@ -103,7 +103,7 @@ def find(name: str) -> type[Backend]:
   Args:
     name: Name of the class, `module:Class`.
   Raises:
-    ConfigError: If the class does not exist or is no backend.
+    ConfigError: If the class does not exist or is not a backend.
   """
   return class_loader.find_class("env.backend", name, Backend)
 
@@ -123,8 +123,8 @@ def check(config: config_lib.Config, backend_class: type[Backend]
   name = config.env.backend
   if config.video_every:
     raise config_lib.ConfigError(
-        f"video_every films episodes of training, which env.backend={name} "
-        "can't repeat. Remove it; `visualize` films the policy.")
+        f"video_every needs replays of episodes, but env.backend={name} can't "
+        "repeat an episode. Remove it; `visualize` renders the policy.")
   for setting in ("action_repeat", "random_start", "frame_delta", "wrappers"):
     if getattr(config.env, setting) != getattr(config_lib.Env, setting):
       raise config_lib.ConfigError(
@@ -137,7 +137,7 @@ def check(config: config_lib.Config, backend_class: type[Backend]
         "then the backend decides when episodes end.")
   notes = [f"{name} can't repeat an episode. A resumed run begins new episodes "
            "and is not bit-identical, and episodes of training can't be "
-           "filmed; evaluations and films of the policy use Gymnasium."]
+           "rendered; evaluations and videos of the policy use Gymnasium."]
   if config.stagger and not backend_class.limits:
     notes.append(f"{name} does not stagger its first episodes: episodes of "
                  "equal length end together.")

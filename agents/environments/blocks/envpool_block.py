@@ -27,13 +27,13 @@ from agents.environments.making import third_party
 class EnvPoolBlock(backend.Backend):
   """Steps the EnvPool environments that equal those of the constructors.
 
-  By itself, EnvPool uses a step to begin the next episode. This block requests
-  the reset within the step that ends an episode, so every step can be learned
-  from.
+  By default, EnvPool spends a separate step on each reset. This block requests
+  the reset within the step that ends an episode, so learning can use every
+  step.
 
   The seeds of `reset` determine all following steps. EnvPool continues an
-  environment's random numbers in its later episodes, so that single episodes
-  can't be replayed. If an episode terminates in the step that reaches the time
+  environment's random numbers in its later episodes, so single episodes can't
+  be replayed. If an episode terminates in the step that reaches the time
   limit, EnvPool reports the truncation only.
 
   Args:

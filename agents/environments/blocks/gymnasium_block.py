@@ -20,10 +20,10 @@ from agents.environments.data import buffer_layout
 from agents.environments.data import episodes
 from agents.environments.making import action_scaling
 
-_MAX_RESETS = 10  # Consecutive resets that may fail before that is an error.
+_MAX_RESETS = 10  # Consecutive failed resets that raise an error.
 
-# For each offset in the block whose episode ended: numbers of the last info,
-# or the text of a failure; see `StepReport.outcome`.
+# Outcomes of the episodes that ended, by the environment's offset in the block;
+# see `StepReport.outcome`.
 Outcomes = dict[int, dict[str, Any] | str]
 
 
@@ -91,10 +91,10 @@ class GymnasiumBlock(base.BlockBase):
     return [{} for _ in seeds]
 
   def step(self) -> dict[int, base.StepReport]:
-    """Steps the active environments; resets those whose episode ended.
+    """Steps the active environments; begins the next episode where one ended.
 
     Reads the fields "action" and "active" and writes all others. The
-    observations of inactive environments stay.
+    observations of inactive environments stay unchanged.
 
     Returns:
       Reports of episodes that ended, by index in the batch. The step of an

@@ -22,14 +22,14 @@ from agents.environments.data import episodes
 from agents.environments.making import wrappers
 
 _TRIAL_STEPS = 50
-# Wrappers that only count steps, so that their `step` can be left out.
+# Wrappers that only count steps; the block counts steps in their place.
 _COUNTING_WRAPPERS = (
     gymnasium.wrappers.OrderEnforcing, gymnasium.wrappers.TimeLimit,
     wrappers.DefaultTimeLimit, wrappers.StaggeredTimeLimit)
 
 
 def supports(env: gymnasium.Env) -> bool:
-  """Returns whether the formulas of this environment are vectorized.
+  """Returns whether `MujocoBlock` can vectorize the steps of an environment.
 
   Args:
     env: Environment with its wrappers.
@@ -38,7 +38,7 @@ def supports(env: gymnasium.Env) -> bool:
 
 
 class MujocoBlock(gymnasium_block.GymnasiumBlock):
-  """A block whose environments step together if they are alike.
+  """Vectorizes the steps of environments with the same task and settings.
 
   If settings differ between the environments, or a trial shows that Gymnasium's
   formulas have changed, the environments step one after the other. The same
@@ -125,7 +125,8 @@ def _vectorize(envs: Sequence[gymnasium.Env]
                ) -> mujoco_tasks.VectorizedMujocoTask | None:
   """Returns the vectorized task of environments, or None if they differ.
 
-  No episode may be running, because one environment is tried.
+  Must be called between episodes, because it steps one environment to compare
+  the vectorized formulas with Gymnasium's.
   """
   robots = [env.unwrapped for env in envs]
   task = _task_class(envs[0])

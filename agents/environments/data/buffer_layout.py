@@ -28,8 +28,9 @@ class Field(NamedTuple):
   dtype: np.dtype
   shape: tuple[int, ...]
   byte_slice: slice  # Its bytes within the buffer.
-  graph_dtype: np.dtype  # TensorFlow has no structured types; their elements
-  graph_shape: tuple[int, ...]  # are vectors of bytes in the graph.
+  # TensorFlow has no structured types, so the graph uses vectors of bytes.
+  graph_dtype: np.dtype
+  graph_shape: tuple[int, ...]
 
 
 class Layout:
@@ -87,9 +88,10 @@ def batch_layout(batch: int, observation: gymnasium.Space,
                  action: gymnasium.Space) -> Layout:
   """Return the layout of everything that a batch reads and writes.
 
-  After the fields of `action_layout` and `step_layout` follow the last
-  observations of episodes, which are rarely needed, and the duration of a
-  worker's last step divided by the number of its environments.
+  The fields of `action_layout` and `step_layout` come first. The next field,
+  which is rarely needed, contains the last observations of episodes. The last
+  field is the duration of a worker's latest step, divided by the number of its
+  environments.
 
   Args:
     batch: Number of environments.

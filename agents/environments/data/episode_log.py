@@ -22,7 +22,7 @@ class EpisodeLog:
     size: Number of environments, B.
     first: Index of the first environment within the batch of the run.
 
-  The attribute `begun` is whether episodes are running.
+  The attribute `begun` is true while episodes are running.
   """
 
   def __init__(self, run_seed: int, size: int, first: int = 0):
@@ -86,7 +86,7 @@ class EpisodeLog:
     return finished
 
   def skip(self, index: int) -> int:
-    """Advances an environment whose running episode could not begin.
+    """Advances an environment after the reset of its episode failed.
 
     Args:
       index: Index of the environment.

@@ -27,7 +27,7 @@ class Failure(NamedTuple):
 
   @property
   def summary(self) -> str:
-    """The first line and, below a traceback, the error that ends it."""
+    """First line of the text, and the last line of its traceback, if any."""
     lines = self.text.strip().splitlines()
     traceback = any(line.startswith("Traceback") for line in lines)
     first = lines[0].removesuffix(" It was here:")

@@ -1,4 +1,4 @@
-"""The data to rebuild the environments of a worker that died."""
+"""Data from which a replaced worker rebuilds its environments."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class ReplaySource:
   def record_fatal(self, error: Exception,
                    failure_budget: failure_budget_lib.FailureBudget,
                    stepping: bool = False):
-    """Stores the episode of an environment whose error ends the run.
+    """Stores the episode of the environment that caused a fatal error.
 
     Args:
       error: Error of an environment, a worker or another component.

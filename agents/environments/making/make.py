@@ -120,7 +120,7 @@ def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
   modes = env.metadata.get("render_modes") or ()
   if filmed and "rgb_array" not in modes:
     raise config_lib.ConfigError(
-        f"{config.id} can't be filmed: it has no render mode 'rgb_array'. It "
+        f"{config.id} can't be rendered: it has no render mode 'rgb_array'. It "
         f"has: {modes}.")
   return _notes(config.id, env)
 
@@ -161,7 +161,7 @@ def stated_length(config: config_lib.Env) -> int | None:
 
 
 def fps(config: config_lib.Env) -> float:
-  """Return the frame rate of a film with one frame per step of the agent.
+  """Return the frame rate of a video with one frame per step of the agent.
 
   Args:
     config: Section `env` of the config.
@@ -230,8 +230,7 @@ def _is_config_mistake(error: Exception) -> bool:
 
 
 def _has_time_limit(env: gymnasium.Env) -> bool:
-  """Whether a wrapper truncates every episode; the default limit is no task's.
-  """
+  """Whether the task has a time limit; `DefaultTimeLimit` does not count."""
   while isinstance(env, gymnasium.Wrapper):
     if isinstance(env, gymnasium.wrappers.TimeLimit):
       return not isinstance(env, wrappers.DefaultTimeLimit)
@@ -290,7 +289,7 @@ def _find_wrapper(name: str) -> type[gymnasium.Wrapper]:
   wrapper = class_loader.find(full_name)
   if isinstance(wrapper, type) and issubclass(wrapper, gymnasium.Wrapper):
     return wrapper
-  raise TypeError(f"env.wrappers: {name} is no gymnasium.Wrapper."
+  raise TypeError(f"env.wrappers: {name} is not a gymnasium.Wrapper."
                   f"{class_loader.hint(full_name)}")
 
 

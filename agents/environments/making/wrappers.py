@@ -15,7 +15,7 @@ class DefaultTimeLimit(gymnasium.wrappers.TimeLimit):
 
   @property
   def spec(self):  # type: ignore[override]
-    return self.env.spec  # Without this limit, because it is not the task's.
+    return self.env.spec  # Excludes this limit, which the task does not define.
 
 
 class ActionRepeat(gymnasium.Wrapper):
@@ -59,7 +59,7 @@ class RandomStart(gymnasium.Wrapper):
   def reset(self, *, seed: int | None = None, options: dict | None = None
             ) -> tuple[Any, dict]:
     observ, info = self.env.reset(seed=seed, options=options)
-    # The seed alone would repeat the environment's own random numbers.
+    # With the seed alone, both generators would return the same numbers.
     random = np.random.default_rng(None if seed is None else [seed, 1])
     self.action_space.seed(int(random.integers(2 ** 31)))
     for _ in range(random.integers(self._max_steps + 1)):

@@ -84,7 +84,7 @@ class WorkerPool:
     self.failure_budget = failure_budget or failure_budget_lib.FailureBudget()
     self._timeout = timeout
     self._workers: list[process.WorkerProcess] = []
-    self._numbers: set[int] = set()  # Of all blocks that are not closed.
+    self._numbers: set[int] = set()  # Numbers of all open blocks.
     self._open: dict[RemoteBlock, replay_source.ReplaySource | None] = {}
     self._requests: collections.deque[replacement.Request] = collections.deque()
     # Complete answers that another block's `wait` received.
@@ -288,7 +288,7 @@ class WorkerPool:
     self.close()
 
   def _collect(self, request: replacement.Request, deadline: float | None):
-    """Receives the answers that a request still misses."""
+    """Receives the missing answers to a request."""
     while request.waiting:
       try:
         request.answers.append(self._answer(
@@ -302,12 +302,13 @@ class WorkerPool:
 
   def _answer(self, workers: Sequence[process.WorkerProcess], seconds: float,
               deadline: float | None = None) -> protocol.Answer:
-    """Returns the answer of the first of the workers that are waited for.
+    """Waits for the answer of the first of several workers.
 
     Args:
       workers: All workers that still have to answer.
       seconds: Limit for an answer before the worker is killed; 0: none.
-      deadline: Time to give up; None reacts to interrupts instead.
+      deadline: Time at which to raise TimeoutError; None raises Interrupted on
+        interrupts instead.
     """
     first = workers[0]
     descriptor = first.connection.fileno()
@@ -335,8 +336,8 @@ class WorkerPool:
         time.sleep(0.001)  # The interrupt stays readable.
 
   def _replace_worker(self, death: process.WorkerDied):
-    # Answers that were kept cannot be repeated, and a block without a source
-    # cannot be rebuilt.
+    # A new worker cannot repeat the answers in `_kept`, and it cannot rebuild a
+    # block without a source.
     if any(self._kept.values()) or None in self._open.values():
       raise death
     replacement.replace_worker(

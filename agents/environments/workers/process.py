@@ -38,7 +38,7 @@ class WorkerDied(errors.EnvironmentsError):
 
 
 class WorkerProcess:
-  """One process, its socket, and the pipe whose closing ends it.
+  """A worker process, its socket, and a pipe that ends the process when closed.
 
   Args:
     number: Number of this worker in its pool.
@@ -137,7 +137,7 @@ class WorkerProcess:
       self._handle_send_error(error)
 
   def receive(self) -> protocol.Answer | None:
-    """Receives an answer whose first byte has arrived.
+    """Receives an answer after its first byte has arrived.
 
     Returns:
       The answer, or None if the process only reports that it is alive.
@@ -199,7 +199,7 @@ class WorkerProcess:
     self.connection.close()
 
   def release(self):
-    """Closes the lifeline; the guard of the process kills what is left."""
+    """Closes the lifeline, so that the guard kills all remaining processes."""
     if self._lifeline >= 0:
       os.close(self._lifeline)
     self._lifeline = -1
@@ -238,8 +238,9 @@ class WorkerProcess:
           raise self.kill(self._timeout) from None
 
   def _handle_send_error(self, error: OSError):
-    # After any other error, the end of the process's answers is noticed.
-    if isinstance(error, BlockingIOError):  # Thousands of bytes are unread.
+    # After other errors, the next `receive` finds the connection closed. A
+    # BlockingIOError means that the process has left thousands of bytes unread.
+    if isinstance(error, BlockingIOError):
       self._unreachable = self.kill(self._timeout)
 
   def _kill(self):

@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 def encode(kind: bytes, message: Any) -> bytes:
   """Encodes REQUEST or RESULT together with its pickle.
 
-  One buffer, so that the other process does not wake up for a part of it.
+  The result is one buffer, so that the other process wakes up only once.
 
   Args:
     kind: REQUEST or RESULT.
@@ -54,7 +54,7 @@ def receive(connection: socket.socket) -> Any:
   """Receives the pickle after REQUEST from a blocking socket.
 
   Args:
-    connection: Socket whose last byte was REQUEST.
+    connection: Socket, after REQUEST was read from it.
 
   Returns:
     The unpickled message.

@@ -1,4 +1,4 @@
-"""Replaces a worker that died by a new one in the same state."""
+"""Replaces a dead worker with a new one in the same state."""
 
 from __future__ import annotations
 
@@ -45,9 +45,10 @@ def replace_worker(
     worker: Worker that died.
     death: Its error.
     blocks: Open blocks, with the source of their running episodes.
-    requests: Requests without all answers.
+    requests: Requests that still miss answers.
     failure_budget: Records the failure.
-    receive: Receives one answer of a worker, within at least some seconds.
+    receive: Receives one answer, given a worker and the minimum of its time
+      limit.
 
   Raises:
     WorkerDied: If the failure budget is used up.

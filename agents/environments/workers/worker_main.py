@@ -36,7 +36,7 @@ def main(connection_fd: int, lifeline_fd: int, stacks_fd: int):
 
   Args:
     connection_fd: Socket that carries the messages.
-    lifeline_fd: Read end of a pipe whose write end only the trainer holds.
+    lifeline_fd: Read end of a pipe; only the trainer holds the write end.
     stacks_fd: File for the stack traces of a crash and of SIGUSR2.
   """
   faulthandler.enable(stacks_fd)
@@ -59,7 +59,7 @@ def _serve(connection: socket.socket):
   try:
     while command := connection.recv(1):
       if command == protocol.DESCRIPTOR:
-        # Only before a request: receiving descriptors takes as long as a byte.
+        # Reading every byte with `recv_fds` would take twice as long.
         _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
         continue
       try:

@@ -74,15 +74,15 @@ class Interrupts:
     os.close(self.give_up_fd)
 
   def install_handlers(self) -> dict[signal.Signals, Any]:
-    """Takes over the signals, also from libraries that have replaced handlers.
+    """Installs the signal handlers, again if a library has replaced them.
 
     Returns:
       The previous Python handlers.
     """
     handlers: dict[signal.Signals, Any] = {}
     for signum in (signal.SIGINT, signal.SIGTERM):
-      # SIG_DFL first, because Python does not notice handlers that C++ code
-      # has installed, and would skip installing the same handler again.
+      # Installs SIG_DFL first: Python does not notice handlers that C++ code
+      # has installed, and skips a handler that it has installed before.
       handlers[signum] = signal.signal(signum, signal.SIG_DFL)
       signal.signal(signum, lambda *_: None)
     return handlers
@@ -157,7 +157,7 @@ class Interrupts:
 
 
 def _print(text: str):
-  """Prints, but not for longer than a moment, because a pipe may be full."""
+  """Prints in a thread, and waits briefly, because a full pipe blocks."""
   def write():
     with contextlib.suppress(OSError):
       print(text, file=sys.stderr, flush=True)

@@ -195,7 +195,7 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
 
 def _runs(logdir: pathlib.Path) -> list[pathlib.Path]:
   """Return all runs in a folder, the oldest first."""
-  def start_time(run):  # The first 15 characters of the name are the second.
+  def start_time(run):  # The name begins with the time in 15 characters.
     return run.name[:15], (run / "config.yaml").stat().st_mtime_ns, run.name
   return sorted(
       (path.parent for path in logdir.glob("*/config.yaml")), key=start_time)

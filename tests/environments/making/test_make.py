@@ -152,9 +152,9 @@ def test_constructor_can_be_pickled():
     (config_lib.Env("CartPole-v1", wrappers=({"GreyscaleObservation": {}},)),
      "no gymnasium.Wrapper. Did you mean 'GrayscaleObservation'"),
     (config_lib.Env("CartPole-v1", wrappers=({"os:getcwd": {}},)),
-     "os:getcwd is no gymnasium.Wrapper"),
+     "os:getcwd is not a gymnasium.Wrapper"),
     (config_lib.Env("CartPole-v1", wrappers=({"tests.toy:Counter": {}},)),
-     "tests.toy:Counter is no gymnasium.Wrapper"),
+     "tests.toy:Counter is not a gymnasium.Wrapper"),
     (config_lib.Env("CartPole-v1", wrappers=({"nowhere:Any": {}},)), "nowhere"),
     (config_lib.Env("CartPole-v1", wrappers=({"TimeAwareObservation": {
         "speed": 3}},)), "speed"),
