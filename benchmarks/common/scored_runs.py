@@ -23,7 +23,7 @@ import yaml
 
 from agents import config as config_lib
 from agents.commands import settings as settings_lib
-from agents.reports import published
+from agents.reports import published_scores
 from agents.reports import results as results_lib
 from agents.training.run_folder import run_folder
 from benchmarks.common import evaluation
@@ -190,7 +190,7 @@ def summary(rows: Iterable[dict[str, str]]) -> str:
   for (config, variant, steps), group in groups.items():
     cells = [spread([float(row[name]) for row in group])
              for name in ("mean_action", "sampled")]
-    best = published.best(group[0]["task"], int(steps))
+    best = published_scores.best(group[0]["task"], int(steps))
     lines.append([
         f"{config} {variant}".strip(), f"{int(steps):,}",
         format_seeds(int(row["seed"]) for row in group),

@@ -43,13 +43,13 @@ def _config(kind, **changes):
       **_KINDS[kind], **changes})
 
 
-def _batch(groups=1, broken=False):
+def _batch(broken=False):
   envs = [functools.partial(toy.Counter, length, truncates)
           for length, truncates in (
               (1, False), (2, True), (3, False), (4, True), (9, True))]
   envs.append(functools.partial(_Breaks if broken else toy.Counter, 5))
   return batch_env.BatchEnv(
-      envs, seed=3, groups=groups, incidents=failure_budget.FailureBudget(1000))
+      envs, seed=3, failure_budget=failure_budget.FailureBudget(1000))
 
 
 def _algorithm(config, batch):
@@ -63,8 +63,7 @@ def _algorithm(config, batch):
 
 def _rollouts(algorithm, config, batch, num_rollouts=3):
   """Yields transitions, batches and noise of several rollouts."""
-  env = in_graph_batch_env.InGraphBatchEnv(batch)
-  spec = build.rollout_spec(config)
+  env, spec = in_graph_batch_env.InGraphBatchEnv(batch), build.memory(config)
   carry = simulate.initial_carry(
       batch.reset(), state=algorithm.initial_state(len(batch)))
   collect = tf.function(lambda carry: simulate.simulate(
@@ -85,13 +84,12 @@ def _by_environment(tensor):
 
 
 @pytest.mark.parametrize("kind, setting", [
-    ("gru", "groups"), *(
-        pytest.param(*case, marks=pytest.mark.slow) for case in (
-            ("gru", "broken"), ("gru, frames", "plain"), ("frames", "broken"),
-            ("frames", "groups"), ("lstm, two cells", "plain")))])
+    ("gru", "plain"), ("lstm, two cells", "plain"), ("frames", "broken"),
+    *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+        ("gru", "broken"), ("frames", "plain"), ("gru, frames", "plain")))])
 def test_learner_recomputes_the_policy_that_acted(kind, setting):
   config = _config(kind)
-  with _batch(2 if setting == "groups" else 1, setting == "broken") as batch:
+  with _batch(setting == "broken") as batch:
     algorithm = _algorithm(config, batch)
     for transitions, experience, noise in _rollouts(algorithm, config, batch):
       valid = tf.reshape(tf.transpose(transitions.valid), [-1])
@@ -105,8 +103,7 @@ def test_learner_recomputes_the_policy_that_acted(kind, setting):
       np.testing.assert_allclose(recomputed, acted, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [
-    pytest.param("lstm, two cells", marks=pytest.mark.slow), "gru, frames"])
+@pytest.mark.parametrize("kind", ["lstm, two cells", "gru, frames"])
 def test_values_of_true_successors_continue_the_recurrent_state(kind):
   """Compares `values` with `policy_and_value` of each single sequence."""
   config = _config(kind)
@@ -147,8 +144,7 @@ def test_values_of_true_successors_continue_the_recurrent_state(kind):
 
 
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize("kind", [
-    pytest.param("gru", marks=pytest.mark.slow), "frames"])
+@pytest.mark.parametrize("kind", ["gru", "frames"])
 def test_minibatches_contain_each_step_once(kind):
   config = _config(kind, **{
       "algorithm.minibatch_size": 12, "algorithm.update_epochs": 2})

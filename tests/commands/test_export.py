@@ -66,7 +66,7 @@ def test_format_that_differs_from_training_is_reported_and_not_kept(
   assert caught.value.code == 1
   printed = capsys.readouterr()
   assert printed.out.count("DIFFERS") == 1
-  assert "npz: not the policy" in printed.err
+  assert "npz: not exported" in printed.err
   assert not (out / "policy.npz").exists() and (out / "saved_model").exists()
   assert "player" not in (out / "README.md").read_text()
 

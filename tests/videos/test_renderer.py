@@ -96,9 +96,11 @@ def test_discrete_and_repeated_actions_are_replayed(repeat):
   constructor = make_lib.MakeEnv(config)
   with batch_env.BatchEnv([constructor], seed=4) as batch:
     batch.reset()
-    while not batch.finished:
+    finished = []
+    while not finished:
       batch.step(np.array([len(batch.snapshot().actions) % 2]))
-    episode, = batch.finished
+      finished = batch.take_finished()
+    episode, = finished
   tile = _tile(episode, make=make_lib.MakeEnv(config, "rgb_array"))
   assert tile.frame().shape == (400, 600, 3)
   tile.advance(10_000)

@@ -91,7 +91,7 @@ class Layers(keras.Model):
 
 @pytest.mark.parametrize("changes, message", [
     ({"algorithm.type": "nowhere:A2C"},
-     "algorithm.type=nowhere:A2C: No module named 'nowhere'. Modules are"),
+     "algorithm.type=nowhere:A2C: No module named 'nowhere'. Python looks"),
     ({"algorithm.type": "a2c:A2D"}, "of this name. Did you mean 'A2C'?"),
     ({"algorithm.type": "os:getcwd"}, "the module has no class of this name"),
     ({"algorithm.type": "wrong:Act"}, "lacks the method.s. initial_state, noi"),

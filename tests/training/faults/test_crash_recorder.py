@@ -30,8 +30,8 @@ def test_survived_failures_are_reported_once(tmp_path):
   failures = failure_budget.FailureBudget(9)
   recorder, folder = _recorder(tmp_path, failures)
   assert not recorder.save_survived(10) and recorder.count == 0
-  failures.survive(_WORKER_FAILURE)
-  failures.survive(_ENVIRONMENT_FAILURE)
+  failures.record(_WORKER_FAILURE)
+  failures.record(_ENVIRONMENT_FAILURE)
   lines = recorder.save_survived(2000)
   assert lines == [
       "step 2,000: restart: Worker 0 died. "
@@ -46,7 +46,7 @@ def test_undecodable_characters_are_saved_escaped(tmp_path):
   text = "FileNotFoundError: b\udce4r"  # Python reads Latin-1 names like this.
   failures = failure_budget.FailureBudget(1)
   recorder, folder = _recorder(tmp_path, failures)
-  failures.survive(failure_budget.Failure(text))
+  failures.record(failure_budget.Failure(text))
   assert len(recorder.save_survived(1)) == 1
   crash, = folder.iterdir()
   failure = crash_folder.load(crash).failure
@@ -59,7 +59,7 @@ def test_fatal_failures_are_saved(tmp_path, capsys):
   error = base.EnvironmentFailure("Environment 3 failed")
   assert crash_recorder.is_environment_failure(error)
   recorder.save_fatal(7, error)
-  assert not failures.survive(_ENVIRONMENT_FAILURE)
+  assert not failures.record(_ENVIRONMENT_FAILURE)
   recorder.save_fatal(8, error)
   first, second = (crash_folder.load(path) for path in sorted(folder.iterdir()))
   assert first.failure.text == "Environment 3 failed"
