@@ -150,7 +150,7 @@ def test_constructor_can_be_pickled():
     (config_lib.Env("tests.toy:Counter", {"speed": 3}), "speed"),
     (config_lib.Env("tests.toy:Counter", {3: 3}), "3"),
     (config_lib.Env("CartPole-v1", wrappers=({"GreyscaleObservation": {}},)),
-     "no gymnasium.Wrapper. Did you mean 'GrayscaleObservation'"),
+     "not a gymnasium.Wrapper. Did you mean 'GrayscaleObservation'"),
     (config_lib.Env("CartPole-v1", wrappers=({"os:getcwd": {}},)),
      "os:getcwd is not a gymnasium.Wrapper"),
     (config_lib.Env("CartPole-v1", wrappers=({"tests.toy:Counter": {}},)),

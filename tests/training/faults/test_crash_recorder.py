@@ -63,8 +63,8 @@ def test_fatal_failures_are_saved(tmp_path, capsys):
   recorder.save_fatal(8, error)
   first, second = (crash_folder.load(path) for path in sorted(folder.iterdir()))
   assert first.failure.text == "Environment 3 failed"
-  assert not first.failure.broken
-  assert second.failure.broken[0].seed == 5
+  assert not first.failure.episodes
+  assert second.failure.episodes[0].seed == 5
   lines = capsys.readouterr().err.splitlines()
   assert lines == [f"The failure is saved in {path}."
                    for path in sorted(folder.iterdir())]
