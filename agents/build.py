@@ -13,23 +13,23 @@ import tensorflow as tf
 from agents import class_loader
 from agents import config as config_lib
 from agents import spaces
-from agents.algorithms import models
+from agents.algorithms import feed_forward_model
 from agents.algorithms import on_device
 from agents.algorithms import ppo
 from agents.environments import batch_env
-from agents.environments.blocks import backend
+from agents.environments.blocks import custom_backend
 from agents.environments.blocks import envpool_block
 from agents.environments.data import failure_budget
 from agents.environments.making import make
 from agents.environments.workers import pool
-from agents.networks import composite
 from agents.networks import convolutional
+from agents.networks import distribution_for_space
 from agents.networks import feed_forward
 from agents.networks import torso as torso_lib
 from agents.ops import random
 from agents.simulation import evaluator
 from agents.simulation import in_graph_batch_env
-from agents.simulation import rollout
+from agents.simulation import rollout_batch
 from agents.training import cost_model
 from agents.training import trainer as trainer_lib
 
@@ -112,7 +112,7 @@ def backend_class(config: config_lib.Config) -> Callable[..., Any] | None:
   if config.env.backend == "envpool":
     return functools.partial(
         envpool_block.EnvPoolBlock, threads=config.workers(pool.num_cores()))
-  return backend.find(config.env.backend)
+  return custom_backend.find(config.env.backend)
 
 
 def train_constructors(config: config_lib.Config) -> list[make.MakeEnv]:
@@ -194,7 +194,7 @@ def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
       default.
   """
   policy = feed_forward.Policy(
-      composite.make(action_space, config.network), config.network,
+      distribution_for_space.make(action_space, config.network), config.network,
       random.stream(config.seed, "policy"))
   value = feed_forward.feed_forward_value(
       config.network, random.stream(config.seed, "value"))
@@ -203,7 +203,8 @@ def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
   algorithm_type = algorithm_type or algorithm_class(config.algorithm)
   return algorithm_type(
       config.algorithm, observation_space,
-      models.Networks(policy, value, torsos[0], torsos[-1]), config.seed,
+      feed_forward_model.Networks(policy, value, torsos[0], torsos[-1]),
+      config.seed,
       config.network.frame_stack)
 
 
@@ -288,18 +289,18 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None
           algorithm, explore=False), rollout_spec(config))
 
 
-def rollout_spec(config: config_lib.Config) -> rollout.RolloutSpec:
+def rollout_spec(config: config_lib.Config) -> rollout_batch.RolloutSpec:
   """Returns size and layout of the batch that one update learns from.
 
   Args:
     config: Configuration of the run.
   """
   if length := config.algorithm.segment_length:
-    return rollout.segments(
+    return rollout_batch.segments(
         config.num_envs, length, in_place=bool(config.network.recurrent),
         brief=(make.stated_length(config.env) or _SHORT_EPISODE)
         < _SHORT_EPISODE)
   assert config.algorithm.update_every is not None
-  return rollout.episodes(
+  return rollout_batch.episodes(
       config.num_envs, config.algorithm.update_every,
       make.max_length(config.env))

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from agents import config as config_lib
 from agents.commands import cli
-from agents.environments.blocks import backend
+from agents.environments.blocks import custom_backend as custom_backend_lib
 from agents.environments.blocks import envpool_block
 from agents.environments.making import make
 from agents.environments.workers import pool
@@ -103,8 +103,8 @@ def check(config: config_lib.Config):
     notes += envpool_block.check(config)
   elif config.env.backend != "gymnasium":
     with quiet_imports.quiet_imports():
-      custom_backend = backend.find(config.env.backend)
-    notes += backend.check(config, custom_backend)
+      custom_backend = custom_backend_lib.find(config.env.backend)
+    notes += custom_backend_lib.check(config, custom_backend)
   if config.algorithm.update_every:
     make.max_length(config.env)  # Whole episodes need a known time limit.
   for note in notes:
@@ -248,13 +248,13 @@ class TrainingRun:
         self._interrupts.save_on_timeout)
 
   def _run(self, loop: Any, trainer: Any):
-    from agents.training.monitoring import summary
     if self._resumes:
       loop.resume()
       self._folder.extend(self._config)
     else:
       loop.start()
-    print(summary.beginning(self._folder, trainer), flush=True)
+    from agents.training.monitoring import console_summary
+    print(console_summary.beginning(self._folder, trainer), flush=True)
     try:
       loop.run()
     except Exception:
@@ -265,13 +265,13 @@ class TrainingRun:
 
   def _report(self, loop: Any) -> TrainingOutcome:
     """Prints the result and the commands that continue from it."""
-    from agents.training.monitoring import summary
+    from agents.training.monitoring import console_summary
     folder = self._folder
     if self.stop() and not loop.complete:
       print(f"Stopped after {loop.step:,} steps. {self._resume_hint}")
       exit_code = self._interrupts.exit_code if self._interrupts() else 1
       return TrainingOutcome(folder.path, loop.step, False, exit_code)
-    print(f"Finished {loop.step:,} steps. {summary.end(folder)}")
+    print(f"Finished {loop.step:,} steps. {console_summary.end(folder)}")
     path, logdir = (
         shlex.quote(str(path)) for path in (folder.path, folder.path.parent))
     print(f"To extend: {cli.command('train')} --resume {path} "

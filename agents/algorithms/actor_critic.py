@@ -11,8 +11,8 @@ import tensorflow as tf
 from agents import config as config_lib
 from agents import types
 from agents.algorithms import deprecated
+from agents.algorithms import feed_forward_model
 from agents.algorithms import minibatches
-from agents.algorithms import models
 from agents.algorithms import recurrent_model
 from agents.algorithms import torso_model
 from agents.networks import frame_encoder
@@ -43,8 +43,9 @@ class ActorCritic(deprecated.EarlierNames):
   """
 
   def __init__(self, config: config_lib.Algorithm,
-               observation_space: gymnasium.Space, networks: models.Networks,
-               seed: int, frame_stack: int = 1):
+               observation_space: gymnasium.Space,
+               networks: feed_forward_model.Networks, seed: int,
+               frame_stack: int = 1):
     self.config = config
     self.distribution = networks.policy.distribution
     self.observation_encoder = frame_encoder.make(
@@ -162,10 +163,10 @@ class ActorCritic(deprecated.EarlierNames):
       variable.assign(values[name])
 
 
-def _model(encoder: Any, networks: models.Networks) -> Any:
+def _model(encoder: Any, networks: feed_forward_model.Networks) -> Any:
   """Returns the model that networks need."""
   if isinstance(networks.policy_torso, torso.RecurrentTorso):
     return recurrent_model.RecurrentModel(encoder, networks)
   if networks.policy_torso:
     return torso_model.TorsoModel(encoder, networks)
-  return models.FeedForward(encoder, networks)
+  return feed_forward_model.FeedForward(encoder, networks)

@@ -12,7 +12,7 @@ import tensorflow as tf
 from agents import config as config_lib
 from agents.algorithms import loss as loss_lib
 from agents.algorithms import minibatches
-from agents.networks import composite
+from agents.networks import distribution_for_space
 from agents.ops import masked
 
 _LARGE, _SMALL = 1.3, 0.7
@@ -65,7 +65,8 @@ class PenalizedLoss(loss_lib.PPOLoss):
   """
 
   def __init__(self, config: config_lib.Algorithm,
-               distribution: composite.ActionDistribution, model: Any,
+               distribution: distribution_for_space.ActionDistribution,
+               model: Any,
                penalty: Penalty):
     super().__init__(config, distribution, model)
     self._penalty = penalty

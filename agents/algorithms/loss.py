@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents.algorithms import minibatches
-from agents.networks import composite
+from agents.networks import distribution_for_space
 from agents.ops import masked
 
 Losses = dict[str, tf.Tensor]
@@ -44,7 +44,8 @@ class PPOLoss:
   """
 
   def __init__(self, config: config_lib.Algorithm,
-               distribution: composite.ActionDistribution, model: Any):
+               distribution: distribution_for_space.ActionDistribution,
+               model: Any):
     self._config = config
     self._distribution = distribution
     self._model = model

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from agents.algorithms import chunks
+from agents.algorithms import gradient_accumulation
 from agents.ops import masked
 from agents.ops import random
 
@@ -29,7 +29,7 @@ class Minibatch(NamedTuple):
     return function(self.samples, self.weight)
 
 
-AnyMinibatch = Minibatch | chunks.ChunkedMinibatch
+AnyMinibatch = Minibatch | gradient_accumulation.ChunkedMinibatch
 
 
 class Minibatches(NamedTuple):
@@ -87,8 +87,8 @@ def minibatch(samples: Any, weight: tf.Tensor) -> AnyMinibatch:
     samples: Structure of tensors of shape [M, ...].
     weight: Result of `masked.weight`, [M]; zero in the padding at the end.
   """
-  if weight.shape[0] > chunks.MAX_ROWS:
-    return chunks.split_minibatch(samples, weight)
+  if weight.shape[0] > gradient_accumulation.MAX_ROWS:
+    return gradient_accumulation.split_minibatch(samples, weight)
   return Minibatch(samples, weight)
 
 
@@ -103,6 +103,6 @@ def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
   Returns:
     Tensor of shape [N, ...].
   """
-  if data.shape[0] > chunks.MAX_ROWS:
-    return chunks.map_rows(function, data, num_rows)
+  if data.shape[0] > gradient_accumulation.MAX_ROWS:
+    return gradient_accumulation.map_rows(function, data, num_rows)
   return function(data)

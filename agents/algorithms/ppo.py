@@ -13,11 +13,11 @@ import tensorflow as tf
 from agents import config as config_lib
 from agents import types
 from agents.algorithms import actor_critic
+from agents.algorithms import feed_forward_model
 from agents.algorithms import kl_penalty
 from agents.algorithms import loss as loss_lib
 from agents.algorithms import lr_schedule
 from agents.algorithms import minibatches
-from agents.algorithms import models
 from agents.algorithms import reward_scale
 from agents.ops import gae
 from agents.ops import masked
@@ -54,8 +54,9 @@ class BatchPPO(actor_critic.ActorCritic):
   """
 
   def __init__(self, config: config_lib.Algorithm,
-               observation_space: gymnasium.Space, networks: models.Networks,
-               seed: int, frame_stack: int = 1):
+               observation_space: gymnasium.Space,
+               networks: feed_forward_model.Networks, seed: int,
+               frame_stack: int = 1):
     super().__init__(config, observation_space, networks, seed, frame_stack)
     # Checkpoints contain its variable even if the penalty is not used.
     penalty = kl_penalty.Penalty(

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from agents import types
 from agents.algorithms import deprecated
+from agents.algorithms import feed_forward_model
 from agents.algorithms import minibatches
-from agents.algorithms import models
 from agents.networks import observation_encoder
 from agents.networks import torso
 from agents.ops import masked
@@ -30,7 +30,7 @@ class RecurrentModel(deprecated.EarlierNames):
   """
 
   def __init__(self, encoder: observation_encoder.ObservationEncoder,
-               networks: models.Networks):
+               networks: feed_forward_model.Networks):
     self._encoder = encoder
     self._networks = networks
     self._slices = {}  # Part of the recurrent state of each torso.
@@ -40,8 +40,8 @@ class RecurrentModel(deprecated.EarlierNames):
       self._slices[torso_] = slice(self.size, self.size + torso_.size)
       self.size += torso_.size
     state = tf.zeros([1, self.size])
-    self.act(models.example(encoder), state)
-    self.policy_and_value(models.example(encoder), types.Segments(
+    self.act(feed_forward_model.example(encoder), state)
+    self.policy_and_value(feed_forward_model.example(encoder), types.Segments(
         tf.constant([[False]]), state))
 
   def act(self, observ: Any, state: tf.Tensor

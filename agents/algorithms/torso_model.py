@@ -6,11 +6,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from agents.algorithms import models
+from agents.algorithms import feed_forward_model
 from agents.networks import torso
 
 
-class TorsoModel(models.FeedForward):
+class TorsoModel(feed_forward_model.FeedForward):
   """Inserts torsos between observations and the networks.
 
   Args:

@@ -17,8 +17,8 @@ from agents.environments.data import episodes
 from agents.environments.data import failure_budget
 from agents.environments.making import make
 from agents.training.faults import crash_folder
-from agents.videos import recording
 from agents.videos import video
+from agents.videos import write_videos
 
 _EXAMPLES = """\
 examples:
@@ -112,7 +112,7 @@ def render(crash: crash_folder.Crash, path: pathlib.Path):
                          _play(crash.config, before), {}),
         f"environment {failed.environment}"))
   path.parent.mkdir(parents=True, exist_ok=True)
-  recording.record([video.Video(str(path), tuple(tiles))], crash.config.env)
+  write_videos.record([video.Video(str(path), tuple(tiles))], crash.config.env)
 
 
 def _play(config: config_lib.Config, failed: failure_budget.FailedEpisode

@@ -11,7 +11,7 @@ from typing import Any
 
 from agents import config as config_lib
 from agents.commands import cli
-from agents.commands import settings as settings_lib
+from agents.commands import run_settings
 from agents.environments.making import make
 from agents.environments.workers import pool
 from agents.training.faults import interrupts as interrupts_lib
@@ -43,7 +43,7 @@ class TrialSettings:
   def __init__(self, name: str, preset: str | None, changes: dict[str, Any]):
     self._name = name
     self._preset = preset
-    self.shared = settings_lib.of_new_run(name, preset, changes)
+    self.shared = run_settings.of_new_run(name, preset, changes)
     # Options are text. The config contains the converted values, such as the
     # number 1e-5.
     typed = config_lib.flat(self.shared.config)
@@ -59,7 +59,7 @@ class TrialSettings:
     Raises:
       ConfigError: If the values do not fit each other.
     """
-    return settings_lib.of_new_run(
+    return run_settings.of_new_run(
         self._name, self._preset, {**self._changes, **suggestions}).config
 
   def arguments(self, suggestions: dict[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from agents import errors
 from agents import training_run
 from agents.commands import cli
 from agents.commands import config_table
-from agents.commands import settings as settings_lib
+from agents.commands import run_settings
 from agents.configs import presets
 from agents.distributed import cluster as cluster_lib
 from agents.distributed import cluster_run
@@ -142,18 +142,18 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
   return outcome.exit_code
 
 
-def _new(args: argparse.Namespace) -> settings_lib.Settings:
+def _new(args: argparse.Namespace) -> run_settings.Settings:
   if not args.config:
     raise config_lib.ConfigError(
         f"name a --config ({', '.join(configs.names())}) or a run to --resume.")
   changes = dict(config_lib.parse_setting(text) for text in args.set)
   changes |= _changes(
       args, "seed", "steps", "device", "video_every", "eager")
-  return settings_lib.of_new_run(args.config, args.preset, changes)
+  return run_settings.of_new_run(args.config, args.preset, changes)
 
 
 def _resumed(args: argparse.Namespace
-             ) -> tuple[settings_lib.Settings, run_folder.RunFolder]:
+             ) -> tuple[run_settings.Settings, run_folder.RunFolder]:
   for option in ("config", "preset", "logdir", "seed", "set", "eager"):
     if getattr(args, option):
       raise config_lib.ConfigError(
@@ -162,7 +162,7 @@ def _resumed(args: argparse.Namespace
   folder = run_folder.find(args.resume)
   if not checkpoint.paths(folder.checkpoints):
     raise config_lib.ConfigError(f"{folder.path} has no checkpoint yet.")
-  settings = settings_lib.of_old_run(
+  settings = run_settings.of_old_run(
       folder.path.name, folder.config,
       _changes(args, "steps", "device", "video_every"))
   training_run.print_changes(folder)

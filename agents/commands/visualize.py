@@ -17,8 +17,8 @@ from agents.training.monitoring import episode_recorder
 from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import checkpoint
 from agents.training.run_folder import run_folder
-from agents.videos import recording
 from agents.videos import video
+from agents.videos import write_videos
 
 _EXAMPLES = """\
 examples:
@@ -82,9 +82,9 @@ def _parser() -> argparse.ArgumentParser:
       "(default: RUN_DIR/videos)")
   files.add_argument(
       "--size", metavar="PIXELS", type=int, help="height of an episode's "
-      f"frames (default: {recording.LARGEST_TILE} with MuJoCo, and the "
+      f"frames (default: {write_videos.LARGEST_TILE} with MuJoCo, and the "
       "environment's own height otherwise; in a grid, at most "
-      f"{recording.WIDTH_OF_GRID} divided by its columns)")
+      f"{write_videos.WIDTH_OF_GRID} divided by its columns)")
   policy = parser.add_argument_group("episodes of a learned policy")
   policy.add_argument(
       "--num_episodes", metavar="N", type=int, help="number of episodes "
@@ -207,7 +207,7 @@ def _record(folder: run_folder.RunFolder, videos: Sequence[video.Video],
   except (ValueError, TypeError, KeyError, RecursionError):
     raise config_lib.ConfigError(
         f"{path} is damaged; delete it, or select another --outdir.") from None
-  recording.record(videos, folder.config.env, size)
+  write_videos.record(videos, folder.config.env, size)
   rendered: list[dict[str, Any]] = [{
       "file": os.path.basename(each.path), "caption": tile.caption,
       "return": tile.episode.score, "length": tile.episode.length}

@@ -93,8 +93,8 @@ def _connect(cluster: cluster_lib.Cluster, config: config_lib.Config | None,
     ConfigError: If settings, packages or code of the machines differ.
   """
   with quiet_imports.quiet_imports():
-    from agents.distributed import assembly
-  communicator = assembly.connect(cluster)
+    from agents.distributed import build_distributed
+  communicator = build_distributed.connect(cluster)
   # TensorFlow has replaced the signal handlers.
   interrupts.install_handlers()
   _compare(cluster, communicator, config, config.env.id if config else "")
@@ -151,9 +151,9 @@ def _coordinate(cluster: cluster_lib.Cluster, options: training_run.Options,
   with folder.locked():
     name = folder.path.name.partition("-")[2]
     _share(cluster, communicator, _Run(folder.path.resolve(), name, config))
-    from agents.distributed import assembly
+    from agents.distributed import build_distributed
     return run.train(
-        functools.partial(assembly.trainer, communicator=communicator))
+        functools.partial(build_distributed.trainer, communicator=communicator))
 
 
 def _find_unfinished(logdir: str, config: config_lib.Config
@@ -195,11 +195,11 @@ def _participate(cluster: cluster_lib.Cluster, options: training_run.Options,
   communicator = _connect(cluster, options.config, interrupts)
   run = _share(cluster, communicator, None)
   interrupts.farewell = f"Machine 0 saves the run in {run.path}."
-  from agents.distributed import assembly
+  from agents.distributed import build_distributed
   from agents.distributed import coordinator
   with training_run.open_trainer(
       options.for_this_process(run.config), interrupts,
-      functools.partial(assembly.trainer, communicator=communicator)
+      functools.partial(build_distributed.trainer, communicator=communicator)
   ) as trainer:
     print(f"{cluster.name(cluster.task).capitalize()} trains as directed by "
           f"machine 0, which reports to\n{run.path}.", flush=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agents.distributed import actor
 from agents.distributed import collectives
+from agents.distributed import padded_actor
 from agents.environments.data import episodes
 from agents.simulation import evaluator
 from agents.simulation import in_graph_batch_env
-from agents.simulation import rollout
+from agents.simulation import rollout_batch
 from agents.simulation import simulate
 
 
@@ -30,8 +30,8 @@ class DistributedEvaluator:
     self._num_envs = num_envs
     self._communicator = communicator
     self._local = evaluator.Evaluator(
-        env, actor.PaddedActor(algorithm, self._rows, num_envs), explore=False
-        ) if env else None
+        env, padded_actor.PaddedActor(algorithm, self._rows, num_envs),
+        explore=False) if env else None
 
   def play(self, num_episodes: int, stop: Callable[[], bool] = lambda: False
            ) -> list[episodes.Episode] | None:
@@ -46,7 +46,7 @@ class DistributedEvaluator:
     """
     unfinished = False
     if self._local:
-      shares = rollout.shares(num_episodes, self._num_envs)
+      shares = rollout_batch.shares(num_episodes, self._num_envs)
       carry, left = self._local.begin(shares[self._rows])
       unfinished = bool(left.numpy().any())
     while True:

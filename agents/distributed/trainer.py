@@ -14,14 +14,14 @@ import tensorflow as tf
 from agents import errors
 from agents import spaces
 from agents import types
-from agents.distributed import actor as actor_lib
 from agents.distributed import collectives
 from agents.distributed import evaluator as evaluator_lib
-from agents.distributed import gather
+from agents.distributed import gather_rollouts
+from agents.distributed import padded_actor
 from agents.distributed import rollout_status
 from agents.environments.data import episodes as episodes_lib
 from agents.simulation import in_graph_batch_env
-from agents.simulation import rollout
+from agents.simulation import rollout_batch
 from agents.simulation import simulate
 from agents.training import epoch_result
 from agents.training import trainer
@@ -52,7 +52,7 @@ class DistributedTrainer(trainer.Trainer):
   def __init__(self, algorithm: trainer.Algorithm,
                train_env: in_graph_batch_env.InGraphBatchEnv,
                evaluator: evaluator_lib.DistributedEvaluator,
-               rollout_spec: rollout.RolloutSpec, share: Share):
+               rollout_spec: rollout_batch.RolloutSpec, share: Share):
     super().__init__(algorithm, train_env, evaluator, rollout_spec)
     self.fingerprint = b""  # Metrics of the latest epoch.
     self.collecting_seconds: list[float] = []  # One number per machine.
@@ -60,7 +60,8 @@ class DistributedTrainer(trainer.Trainer):
     self.stop: Callable[[], bool] = bool  # Whether this machine shall stop.
     self._share = share
     self._communicator = share.communicator
-    self._actor = actor_lib.PaddedActor(algorithm, share.rows, share.num_envs)
+    self._actor = padded_actor.PaddedActor(
+        algorithm, share.rows, share.num_envs)
     self._action_dtype = train_env.batch_env.action_layout.fields[0].dtype
     self._epoch_start = 0.0
 
@@ -72,12 +73,12 @@ class DistributedTrainer(trainer.Trainer):
     if spec.quota is None:
       simulation = simulate.simulate(
           self.train_env, self._actor, local, spec.steps, explore=True)
-      return gather.gather_simulations(
+      return gather_rollouts.gather_simulations(
           self._communicator, simulation, carry, spec.steps)
     simulation, _ = simulate.simulate_episodes(
         self.train_env, self._actor, local, spec.steps, explore=True,
         episodes_left=tf.constant(spec.quota[rows]))
-    return gather.gather_simulations(
+    return gather_rollouts.gather_simulations(
         self._communicator, simulation, carry, None)
 
   def epoch(self, progress: float) -> epoch_result.Epoch | None:

@@ -1,5 +1,5 @@
-"""Former name of `agents.environments.blocks.backend`, for one release."""
+"""Former name of `blocks.custom_backend`, for one release."""
 
-from agents.environments.blocks.backend import Backend
+from agents.environments.blocks.custom_backend import Backend
 
 __all__ = ["Backend"]

@@ -17,12 +17,12 @@ from agents.environments.blocks import base
 from agents.environments.blocks import gymnasium_block
 from agents.environments.blocks import mujoco_block
 from agents.environments.data import buffer_layout
-from agents.environments.data import episode_log
 from agents.environments.data import episode_statistics
 from agents.environments.data import episodes
 from agents.environments.data import failure_budget as failure_budget_lib
 from agents.environments.data import mujoco_warnings
 from agents.environments.data import replay_source
+from agents.environments.data import running_episodes
 from agents.environments.workers import pool
 from agents.environments.workers import shared_memory
 
@@ -113,7 +113,7 @@ class BatchEnv:
     self._constructors = list(constructors)
     self._workers = workers
     self._seed = seed
-    self._log = episode_log.EpisodeLog(seed, size, first)
+    self._log = running_episodes.EpisodeLog(seed, size, first)
     self._statistics = self._statistics_class(
         self._log, self.failure_budget, first, self.parallel)
     self._consistent = True  # False if only some environments have stepped.

@@ -9,7 +9,7 @@ import tensorflow as tf
 from agents import types
 from agents.environments.data import episodes
 from agents.simulation import in_graph_batch_env
-from agents.simulation import rollout
+from agents.simulation import rollout_batch
 from agents.simulation import simulate
 
 _CHUNK = 50  # Batched steps between two calls of `stop`.
@@ -43,7 +43,7 @@ class Evaluator:
     Returns:
       The episodes in order of their ends, or None if aborted.
     """
-    carry, left = self.begin(rollout.shares(num_episodes, len(self._env)))
+    carry, left = self.begin(rollout_batch.shares(num_episodes, len(self._env)))
     while left.numpy().any():
       if stop():
         return None

@@ -26,7 +26,7 @@ from agents.training import training_statistics
 from agents.training.faults import crash_recorder
 from agents.training.monitoring import diagnostics
 from agents.training.monitoring import episode_recorder
-from agents.training.monitoring import metrics
+from agents.training.monitoring import metrics_writer
 from agents.training.monitoring import progress
 from agents.training.monitoring import time_budget
 from agents.training.monitoring import video_recorder
@@ -135,7 +135,7 @@ class Loop:
     """
     with self._record_fatal_failures():
       self._trainer.start()
-    self._metrics = metrics.MetricsWriter(self._folder.path)
+    self._metrics = metrics_writer.MetricsWriter(self._folder.path)
     self._metrics.describe({
         "about/steps": (
             f"The x-axis counts decisions of the agent in all "
@@ -254,7 +254,7 @@ class Loop:
     restarts = self._crash_recorder.count
     row = {**self._row("train", self._statistics.row()), **time_shares,
            "warnings": warnings, "restarts": restarts}
-    scalars = metrics.by_tag(epoch.metrics)
+    scalars = metrics_writer.by_tag(epoch.metrics)
     scalars["reliability/restarts"] = restarts
     for name, value in time_shares.items():
       if value is not None:
@@ -362,7 +362,8 @@ class Loop:
         raise  # An environment failed while its episode was replayed.
       raise config_lib.ConfigError(
           f"config.yaml and checkpoint do not fit: {error}") from error
-    self._metrics = metrics.MetricsWriter(self._folder.path, metadata.files)
+    self._metrics = metrics_writer.MetricsWriter(
+        self._folder.path, metadata.files)
 
   def _load_metadata(self, metadata: checkpoint_metadata.CheckpointMetadata):
     """Continues from the result of `metadata`."""

@@ -18,7 +18,7 @@ from agents.environments.data import failure_budget as failure_budget_lib
 from agents.simulation import evaluator as evaluator_lib
 from agents.simulation import frame_stack
 from agents.simulation import in_graph_batch_env
-from agents.simulation import rollout
+from agents.simulation import rollout_batch
 from agents.simulation import simulate
 from agents.training import epoch_result
 
@@ -65,7 +65,7 @@ class Trainer:
   def __init__(self, algorithm: Algorithm,
                train_env: in_graph_batch_env.InGraphBatchEnv,
                evaluator: evaluator_lib.Evaluator | Any,
-               rollout_spec: rollout.RolloutSpec):
+               rollout_spec: rollout_batch.RolloutSpec):
     self.algorithm = algorithm
     self.train_env = train_env
     self.rollout_spec = rollout_spec

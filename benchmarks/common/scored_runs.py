@@ -22,7 +22,7 @@ from typing import NamedTuple
 import yaml
 
 from agents import config as config_lib
-from agents.commands import settings as settings_lib
+from agents.commands import run_settings
 from agents.reports import published_scores
 from agents.reports import results as results_lib
 from agents.training.run_folder import run_folder
@@ -50,7 +50,7 @@ class Job(NamedTuple):
   @property
   def config(self) -> config_lib.Config:
     """Configuration of the run."""
-    return settings_lib.of_new_run(self.name, self.preset, {
+    return run_settings.of_new_run(self.name, self.preset, {
         **self.changes, "steps": self.steps, "seed": self.seed}).config
 
   @property

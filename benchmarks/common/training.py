@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents import config as config_lib
-from agents.commands import settings as settings_lib
+from agents.commands import run_settings
 from agents.environments.data import failure_budget
 from agents.environments.workers import pool
 
@@ -24,7 +24,7 @@ def load_config(name: str, settings: Sequence[str] = (),
   Raises:
     ConfigError: If a name, key or value is invalid.
   """
-  return settings_lib.of_new_run(
+  return run_settings.of_new_run(
       name, preset, dict(map(config_lib.parse_setting, settings))).config
 
 

@@ -8,11 +8,11 @@ import pytest
 import tensorflow as tf
 
 from agents import config as config_lib
+from agents.algorithms import feed_forward_model
 from agents.algorithms import kl_penalty
 from agents.algorithms import loss as loss_lib
 from agents.algorithms import minibatches
-from agents.algorithms import models
-from agents.networks import composite
+from agents.networks import distribution_for_space
 from agents.networks import feed_forward
 from agents.networks import observation_encoder
 from tests import modes
@@ -33,11 +33,11 @@ class _Setup:
     rows = 6
     space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
     self.value = feed_forward.feed_forward_value(_NETWORK, 1)
-    self.distribution = composite.make(space, _NETWORK)
+    self.distribution = distribution_for_space.make(space, _NETWORK)
     self.policy = feed_forward.Policy(self.distribution, _NETWORK, 0)
-    model = models.FeedForward(
+    model = feed_forward_model.FeedForward(
         observation_encoder.ObservationEncoder(space, False, 10.0),
-        models.Networks(self.policy, self.value))
+        feed_forward_model.Networks(self.policy, self.value))
     self.penalty = kl_penalty.Penalty(config.kl_penalty, 1.5, 0.01)
     self.loss = (
         kl_penalty.PenalizedLoss(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from agents.algorithms import chunks
+from agents.algorithms import gradient_accumulation
 from agents.algorithms import minibatches
 from agents.ops import masked
 from agents.ops import random
@@ -91,8 +91,8 @@ def test_order_equals_the_random_permutation():
 
 @pytest.fixture(name="four_rows_fit")
 def _four_rows_fit(monkeypatch):
-  monkeypatch.setattr(chunks, "_CHUNK_ROWS", 4)
-  monkeypatch.setattr(chunks, "MAX_ROWS", 4)
+  monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", 4)
+  monkeypatch.setattr(gradient_accumulation, "MAX_ROWS", 4)
 
 
 @modes.compiled_slowly
@@ -128,8 +128,8 @@ def test_without_a_size_all_rows_are_one_minibatch(prepare):
 @pytest.mark.parametrize("max_rows", [4, 2048])
 def test_sum_is_the_same_in_chunks_and_as_a_whole(
     prepare, max_rows, monkeypatch):
-  monkeypatch.setattr(chunks, "_CHUNK_ROWS", 4)
-  monkeypatch.setattr(chunks, "MAX_ROWS", max_rows)
+  monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", 4)
+  monkeypatch.setattr(gradient_accumulation, "MAX_ROWS", max_rows)
   def sums(count):
     minibatch = minibatches.minibatch(
         _rows(12), masked.weight(tf.range(12) < count))
@@ -146,8 +146,8 @@ def test_sum_is_the_same_in_chunks_and_as_a_whole(
 @modes.compiled_slowly
 @pytest.mark.parametrize("max_rows", [4, 2048])
 def test_map_rows_computes_the_first_rows(prepare, max_rows, monkeypatch):
-  monkeypatch.setattr(chunks, "_CHUNK_ROWS", 4)
-  monkeypatch.setattr(chunks, "MAX_ROWS", max_rows)
+  monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", 4)
+  monkeypatch.setattr(gradient_accumulation, "MAX_ROWS", max_rows)
   data = tf.constant(np.arange(24, dtype=np.float32).reshape(12, 2))
   function = prepare(lambda count: minibatches.map_rows(
       lambda rows: tf.concat([rows, rows + 1], -1), data, count))
@@ -161,7 +161,7 @@ def test_map_rows_computes_the_first_rows(prepare, max_rows, monkeypatch):
 def test_small_minibatches_run_no_function_of_chunks(monkeypatch):
   for name in ("split_minibatch", "map_rows", "split", "take", "num_filled",
                "padded_rows", "sum_chunks"):
-    monkeypatch.delattr(chunks, name)
+    monkeypatch.delattr(gradient_accumulation, name)
   result, _ = _splitter(2048, 1024)(2000)
   assert [minibatch.weight.shape for minibatch in result] == 2 * [(1024,)]
   assert minibatches.minibatch(

@@ -12,13 +12,13 @@ from agents.configs.presets import paper
 
 from agents import config as config_lib
 from agents import types
-from agents.algorithms import chunks
-from agents.algorithms import models
+from agents.algorithms import feed_forward_model
+from agents.algorithms import gradient_accumulation
 from agents.algorithms import ppo
-from agents.networks import composite
+from agents.networks import distribution_for_space
 from agents.networks import feed_forward
 from agents.ops import random
-from agents.simulation import rollout
+from agents.simulation import rollout_batch
 from tests import modes
 from tests.algorithms import reference
 
@@ -64,9 +64,9 @@ _each_shared = pytest.mark.parametrize("settings, policy", [
 def _algorithm(config=_MODERN, action_space=_SPACES["gaussian"],
                observation_space=_OBSERV, network=_NETWORK, seed=11):
   policy = feed_forward.Policy(
-      composite.make(action_space, network), network, seed)
+      distribution_for_space.make(action_space, network), network, seed)
   algorithm = ppo.BatchPPO(
-      config, observation_space, models.Networks(
+      config, observation_space, feed_forward_model.Networks(
           policy, feed_forward.feed_forward_value(network, seed + 1)), seed)
   # Initial biases and the policy's last layer are almost zero.
   rng = np.random.default_rng(seed)
@@ -102,8 +102,8 @@ def _shared(settings="modern", policy="gaussian"):
 @pytest.fixture(autouse=True)
 def _few_rows_a_chunk(monkeypatch):
   """Splits small batches into several chunks."""
-  monkeypatch.setattr(chunks, "_CHUNK_ROWS", _FEW)
-  monkeypatch.setattr(chunks, "MAX_ROWS", _FEW)
+  monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", _FEW)
+  monkeypatch.setattr(gradient_accumulation, "MAX_ROWS", _FEW)
 
 
 def _draw(rng, space, shape):
@@ -135,8 +135,8 @@ def _transitions(seed, action_space=_SPACES["gaussian"],
 
 def _batch_of(transitions, rows=_ROWS):
   """Returns a batch with room for a number of steps."""
-  room = chunks.padded_rows(rows)
-  spec = rollout.RolloutSpec(_STEPS, None, room, room)
+  room = gradient_accumulation.padded_rows(rows)
+  spec = rollout_batch.RolloutSpec(_STEPS, None, room, room)
   return spec.flatten(types.Transition(*map(tf.constant, transitions)))
 
 
@@ -156,7 +156,7 @@ def _orders(config, valid, step_counter, seed=11):
   num_valid = valid.sum()
   if config.minibatch_size is None:
     return [[np.arange(num_valid)]] * config.update_epochs
-  rows = chunks.padded_rows(_ROWS)
+  rows = gradient_accumulation.padded_rows(_ROWS)
   def order(epoch):
     key = random.key(random.stream(seed, "shuffle"),
                      tf.constant(step_counter * config.update_epochs + epoch))
@@ -262,7 +262,8 @@ def _finally(config, network):
                "entropy_coef": 0.1})], ids=str)
 def test_every_option_equals_its_transcription_and_has_an_effect(
     settings, changes, monkeypatch):
-  monkeypatch.setattr(chunks, "_CHUNK_ROWS", 512)  # One chunk takes less time.
+  # One chunk takes less time.
+  monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", 512)
   base, network = _SETTINGS[settings]
   config = dataclasses.replace(base, **changes)
   with modes.functions_run_eagerly():
@@ -340,10 +341,10 @@ def test_update_is_independent_of_the_chunk_size(size, monkeypatch):
   config = dataclasses.replace(
       _PAPER, update_epochs=2, recompute_advantages=True, gae_lambda=0.9)
   transitions = _transitions(0, lengths=(6, 6, 4))
-  monkeypatch.setattr(chunks, "_CHUNK_ROWS", 512)
+  monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", 512)
   whole = _learned(config, transitions)
-  monkeypatch.setattr(chunks, "_CHUNK_ROWS", size)
-  monkeypatch.setattr(chunks, "MAX_ROWS", size)
+  monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", size)
+  monkeypatch.setattr(gradient_accumulation, "MAX_ROWS", size)
   _assert_close(_learned(config, transitions), whole, rtol=1e-5, atol=1e-6)
 
 

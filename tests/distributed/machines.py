@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import errors
-from agents.distributed import assembly
+from agents.distributed import build_distributed
 from agents.distributed import collectives
 
 CONFIG = config_lib.Config().override({
@@ -78,7 +78,7 @@ def communicators(world_size: int) -> list[ThreadCommunicator]:
 
 def trainers(config: config_lib.Config, world_size: int) -> list[Any]:
   """Returns the trainer of each machine."""
-  return [assembly.trainer(config, None, communicator)
+  return [build_distributed.trainer(config, None, communicator)
           for communicator in communicators(world_size)]
 
 

@@ -9,13 +9,13 @@ import tensorflow as tf
 from scipy import stats
 
 from agents import config as config_lib
-from agents.networks import composite
+from agents.networks import distribution_for_space
 from tests import modes
 from tests.networks import drawing
 
 
 def _distribution(kind, shape=(1,), **changes):
-  return composite.make(
+  return distribution_for_space.make(
       gymnasium.spaces.Box(-1, 1, shape, np.float32),
       config_lib.Network(action_distribution=kind, **changes))
 
@@ -120,7 +120,7 @@ def test_gaussian_mode_and_std_equal_the_parameters():
 @pytest.mark.parametrize("low, high", [(-1, 1), (-0.4, 0.4), (5, 10)])
 def test_saturation_is_the_share_of_dimensions_out_of_bounds(low, high):
   # The agent's bounded actions span [-1, 1] in every space.
-  dist = composite.make(gymnasium.spaces.Box(low, high, (2, 2)))
+  dist = distribution_for_space.make(gymnasium.spaces.Box(low, high, (2, 2)))
   action = tf.constant([[[0.0, 1.0], [-1.0, 0.5]], [[1.1, 0], [-3, 0]],
                         [[5, 5], [5, 5]]])
   np.testing.assert_array_equal(dist.saturation(action), [0, 0.5, 1])
@@ -128,9 +128,10 @@ def test_saturation_is_the_share_of_dimensions_out_of_bounds(low, high):
 
 def test_unbounded_dimensions_are_not_saturated():
   action = tf.constant([[[0.0, 9.0], [-9.0, 0.5]]] * 3)
-  unbounded = composite.make(gymnasium.spaces.Box(-np.inf, np.inf, (2, 2)))
+  unbounded = distribution_for_space.make(
+      gymnasium.spaces.Box(-np.inf, np.inf, (2, 2)))
   np.testing.assert_array_equal(unbounded.saturation(action), [0, 0, 0])
-  half = composite.make(gymnasium.spaces.Box(0, np.inf, (2, 2)))
+  half = distribution_for_space.make(gymnasium.spaces.Box(0, np.inf, (2, 2)))
   np.testing.assert_array_equal(half.saturation(action), [0.25] * 3)
 
 

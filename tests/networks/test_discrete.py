@@ -5,13 +5,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from agents.networks import composite
+from agents.networks import distribution_for_space
 from tests import modes
 from tests.networks import drawing
 
 
 def _categorical(choices, start=0):
-  return composite.make(gymnasium.spaces.Discrete(choices, start=start))
+  return distribution_for_space.make(
+      gymnasium.spaces.Discrete(choices, start=start))
 
 
 def _softmax(logits):
@@ -96,7 +97,7 @@ _NVEC = np.array([[2, 4], [3, 1]])
 
 
 def _multi():
-  return composite.make(gymnasium.spaces.MultiDiscrete(
+  return distribution_for_space.make(gymnasium.spaces.MultiDiscrete(
       _NVEC, start=[[5, 6], [-7, 8]]))
 
 
@@ -156,7 +157,7 @@ def test_several_choices_follow_the_softmax(prepare):
 @modes.compiled_slowly
 @pytest.mark.parametrize("shape", [(3,), (2, 2)])
 def test_bits_equal_independent_choices_of_two(prepare, shape):
-  dist = composite.make(gymnasium.spaces.MultiBinary(shape))
+  dist = distribution_for_space.make(gymnasium.spaces.MultiBinary(shape))
   first, second = drawing.parameters(dist, 0), 2 * drawing.parameters(dist, 1)
   action = np.random.default_rng(2).integers(0, 2, (4, *shape))
   p, q = (1 / (1 + np.exp(-x.astype(np.float64))) for x in (first, second))
@@ -177,7 +178,7 @@ def test_bits_equal_independent_choices_of_two(prepare, shape):
 
 @modes.compiled_slowly
 def test_bits_follow_the_sigmoid(prepare):
-  dist = composite.make(gymnasium.spaces.MultiBinary(5))
+  dist = distribution_for_space.make(gymnasium.spaces.MultiBinary(5))
   num_samples = 20_000
   logits = np.array([0.0, -1.0, 2.0, -1e4, 1e4])
   samples = drawing.sample(

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from agents import config as config_lib
-from agents.networks import composite
+from agents.networks import distribution_for_space
 from agents.networks import feed_forward
 from tests import modes
 
@@ -20,7 +20,8 @@ def _config(layers, **changes):
 
 def _policy(space, layers, seed, **changes):
   config = _config(layers, **changes)
-  return feed_forward.Policy(composite.make(space, config), config, seed)
+  return feed_forward.Policy(
+      distribution_for_space.make(space, config), config, seed)
 
 
 def _gaussian(layers=(5, 3), seed=0, **changes):

@@ -3,19 +3,21 @@
 import numpy as np
 
 from agents import config as config_lib
-from agents.algorithms import models
+from agents.algorithms import feed_forward_model
 from agents.algorithms import ppo
-from agents.networks import composite
+from agents.networks import distribution_for_space
 from agents.networks import feed_forward
 
 
 def make(batch):
   """Return a BatchPPO that acts on the observation."""
   network = config_lib.Network(policy_layers=(64, 64), value_layers=(4,))
-  policy = feed_forward.Policy(composite.make(batch.action_space), network, 0)
+  policy = feed_forward.Policy(
+      distribution_for_space.make(batch.action_space), network, 0)
   algorithm = ppo.BatchPPO(
       config_lib.Algorithm(), batch.observation_space,
-      models.Networks(policy, feed_forward.feed_forward_value(network, 1)), 0)
+      feed_forward_model.Networks(
+          policy, feed_forward.feed_forward_value(network, 1)), 0)
   rng = np.random.default_rng(0)
   for name, variable in algorithm.variables().items():
     if name.startswith("policy/") and name.endswith("kernel"):

@@ -22,7 +22,7 @@ from agents.environments.workers import pool
 from agents.ops import random
 from agents.simulation import evaluator
 from agents.simulation import in_graph_batch_env
-from agents.simulation import rollout
+from agents.simulation import rollout_batch
 from agents.training import epoch_result
 from agents.training import trainer as trainer_lib
 from tests import command
@@ -319,7 +319,7 @@ def _with_envs(train, evaluate=(toy.Counter,), seed=0):
       algorithm, in_graph_batch_env.InGraphBatchEnv(train_env),
       evaluator.Evaluator(in_graph_batch_env.InGraphBatchEnv(eval_env),
                           algorithm, explore=False),
-      rollout.segments(len(train), 4))
+      rollout_batch.segments(len(train), 4))
 
 
 def _counter(length):

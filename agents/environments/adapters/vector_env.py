@@ -16,7 +16,7 @@ from gymnasium.vector import utils
 
 from agents import spaces as spaces_lib
 from agents.environments.blocks import base
-from agents.environments.blocks import vector_block
+from agents.environments.blocks import gymnasium_vector_block
 from agents.environments.data import infos as infos_lib
 from agents.environments.data import mujoco_warnings
 from agents.environments.workers import pool
@@ -70,8 +70,10 @@ class VectorEnv(vector.VectorEnv):
           stack, constructors, workers, spaces)
       # Also closes when the object is deleted or the interpreter exits.
       self._end = weakref.finalize(self, stack.pop_all().close)
-    self._observs = vector_block.nested("observ", spaces[0], self._arrays)
-    self._actions = vector_block.nested("action", spaces[1], self._arrays)
+    self._observs = gymnasium_vector_block.nested(
+        "observ", spaces[0], self._arrays)
+    self._actions = gymnasium_vector_block.nested(
+        "action", spaces[1], self._arrays)
 
   def reset(self, *, seed: int | Sequence[int | None] | None = None,
             options: dict[str, Any] | None = None
@@ -103,7 +105,7 @@ class VectorEnv(vector.VectorEnv):
             f"({self.num_envs},) with a true element. Received: {mask!r}.")
     arguments = [{"seed": seed, "options": options} if selected else None
                  for seed, selected in zip(seeds, mask, strict=True)]
-    columns: vector_block.Columns = {}
+    columns: gymnasium_vector_block.Columns = {}
     for block_columns in self._open_block.reset(arguments):
       columns.update(block_columns)
     return copy.deepcopy(self._observs), self._batch_infos(columns)
@@ -209,7 +211,8 @@ class VectorEnv(vector.VectorEnv):
     self._end()
 
   @property
-  def _open_block(self) -> vector_block.VectorBlock | pool.RemoteBlock:
+  def _open_block(
+      self) -> gymnasium_vector_block.VectorBlock | pool.RemoteBlock:
     if not self._end.alive:
       raise gymnasium.error.ClosedEnvironmentError(
           "The environments are closed.")
@@ -220,9 +223,9 @@ class VectorEnv(vector.VectorEnv):
             workers: pool.WorkerPool | int | None,
             spaces: tuple[gymnasium.Space, gymnasium.Space]) -> tuple[
                 dict[str, np.ndarray],
-                vector_block.VectorBlock | pool.RemoteBlock]:
+                gymnasium_vector_block.VectorBlock | pool.RemoteBlock]:
     """Return shared arrays and the block; `stack` closes them."""
-    layout = vector_block.vector_layout(self.num_envs, *spaces)
+    layout = gymnasium_vector_block.vector_layout(self.num_envs, *spaces)
     descriptor = shared_memory.create(layout.num_bytes)
     stack.callback(os.close, descriptor)
     arrays = layout.views(shared_memory.attach(os.dup(descriptor)))
@@ -231,18 +234,20 @@ class VectorEnv(vector.VectorEnv):
     if isinstance(workers, int) and workers:
       workers = stack.enter_context(
           pool.WorkerPool(min(self.num_envs, workers)))
-    block: vector_block.VectorBlock | pool.RemoteBlock
+    block: gymnasium_vector_block.VectorBlock | pool.RemoteBlock
     if isinstance(workers, pool.WorkerPool):
       block = workers.open(
-          vector_block.VectorBlock, constructors, 0, spaces, descriptor, None,
+          gymnasium_vector_block.VectorBlock, constructors, 0, spaces,
+          descriptor, None,
           self.autoreset_mode)
     else:
-      block = vector_block.VectorBlock(
+      block = gymnasium_vector_block.VectorBlock(
           constructors, 0, spaces, arrays, self.autoreset_mode)
     stack.callback(block.close)
     return arrays, block
 
-  def _batch_infos(self, columns: vector_block.Columns) -> dict[str, Any]:
+  def _batch_infos(self, columns: gymnasium_vector_block.Columns
+                   ) -> dict[str, Any]:
     return infos_lib.batch([columns[first] for first in sorted(columns)],
                            self.num_envs, self._add_info)
 

@@ -17,14 +17,14 @@ import numpy as np
 
 from agents import config as config_lib
 from agents import spaces as spaces_lib
-from agents.environments.blocks import backend
 from agents.environments.blocks import base
+from agents.environments.blocks import custom_backend
 from agents.environments.data import episodes
 from agents.environments.making import make
 from agents.environments.making import third_party
 
 
-class EnvPoolBlock(backend.Backend):
+class EnvPoolBlock(custom_backend.Backend):
   """Steps the EnvPool environments that equal those of the constructors.
 
   By default, EnvPool spends a separate step on each reset. This block requests
@@ -184,7 +184,7 @@ def check(config: config_lib.Config) -> list[str]:
   Raises:
     ConfigError: If EnvPool is not installed or does not support a setting.
   """
-  notes = backend.check(config, EnvPoolBlock)
+  notes = custom_backend.check(config, EnvPoolBlock)
   with contextlib.closing(make.MakeEnv(config.env)()) as env:
     spaces = env.observation_space, env.action_space
   _check_spaces(config.env.id, _spec(config.env), spaces)

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from agents.environments.blocks import base
-from agents.environments.data import episode_log
 from agents.environments.data import episodes
 from agents.environments.data import failure_budget as failure_budget_lib
+from agents.environments.data import running_episodes
 
 
 class EpisodeStatistics:
@@ -23,7 +23,7 @@ class EpisodeStatistics:
     parallel: Number of environments that step at the same time.
   """
 
-  def __init__(self, log: episode_log.EpisodeLog,
+  def __init__(self, log: running_episodes.EpisodeLog,
                failure_budget: failure_budget_lib.FailureBudget,
                first: int, parallel: int):
     self._log = log

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from agents.environments.blocks import base
-from agents.environments.data import episode_log
 from agents.environments.data import failure_budget as failure_budget_lib
+from agents.environments.data import running_episodes
 
 
 class ReplayError(base.EnvironmentFailure):
@@ -26,7 +26,7 @@ class ReplaySource:
   received, [B, ...], or None.
   """
 
-  def __init__(self, name: str, first: int, log: episode_log.EpisodeLog,
+  def __init__(self, name: str, first: int, log: running_episodes.EpisodeLog,
                arrays: dict[str, np.ndarray]):
     self._name = name
     self._first = first

@@ -7,7 +7,7 @@ import tensorflow as tf
 from agents import build
 from agents import config as config_lib
 from agents import types
-from agents.algorithms import chunks
+from agents.algorithms import gradient_accumulation
 from agents.ops import gae
 from agents.ops import returns
 from agents.parts import chunks as earlier_chunks
@@ -137,13 +137,13 @@ def test_earlier_names_are_those_of_the_same_objects(trainer):
   assert algorithm.features is algorithm.observation_encoder
   assert algorithm.others is algorithm.extra_variables
   assert returns.generalized_advantage is gae.generalized_advantage
-  assert earlier_chunks.total is chunks.sum_chunks
-  assert earlier_chunks.whole(3000) == chunks.padded_rows(3000)
+  assert earlier_chunks.total is gradient_accumulation.sum_chunks
+  assert earlier_chunks.whole(3000) == gradient_accumulation.padded_rows(3000)
 
 
 def test_earlier_minibatches_are_chunks_of_rows(trainer, monkeypatch):
-  monkeypatch.setattr(chunks, "_CHUNK_ROWS", 8)
-  monkeypatch.setattr(chunks, "MAX_ROWS", 16)
+  monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", 8)
+  monkeypatch.setattr(gradient_accumulation, "MAX_ROWS", 16)
   zeros, valid = tf.zeros([32]), tf.fill([32], True)
   batch = types.Experience(
       zeros, zeros, zeros, valid, valid, valid, valid, zeros, zeros)

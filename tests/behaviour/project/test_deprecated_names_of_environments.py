@@ -5,7 +5,7 @@ import pytest
 
 from agents import config as config_lib
 from agents.environments import batch_env
-from agents.environments.blocks import backend
+from agents.environments.blocks import custom_backend
 from agents.environments.making import make
 
 # The example in the documentation of the last release.
@@ -80,7 +80,7 @@ def points(tmp_path, monkeypatch):
   """Return the backend class of the example."""
   (tmp_path / "former_points.py").write_text(_POINTS)
   monkeypatch.syspath_prepend(tmp_path)
-  return backend.find("former_points:Points")
+  return custom_backend.find("former_points:Points")
 
 
 def test_former_modules_still_provide_a_backend(points):

@@ -14,7 +14,7 @@ import pytest
 from agents import build
 from agents import config as config_lib
 from agents import configs
-from agents.environments.blocks import backend
+from agents.environments.blocks import custom_backend
 from tests import command
 
 _TEXT = (command.ROOT / "docs" / "extending.md").read_text()
@@ -116,14 +116,15 @@ def test_what_is_no_such_class_is_told(changes, message, folder, monkeypatch):
 def test_who_keeps_no_time_limits_gets_none(folder, monkeypatch):
   monkeypatch.syspath_prepend(folder)
   config = config_lib.Config().override({"env.backend": "points:Points"})
-  kind = backend.find(config.env.backend)
+  kind = custom_backend.find(config.env.backend)
   assert any("does not stagger" in note
-             for note in backend.check(config, kind))
+             for note in custom_backend.check(config, kind))
   limited = config.override({"env.max_length": 5})
   with pytest.raises(config_lib.ConfigError, match="not declare by `limits"):
-    backend.check(limited, kind)
+    custom_backend.check(limited, kind)
   monkeypatch.setattr(kind, "limits", True)
-  assert not any("stagger" in note for note in backend.check(limited, kind))
+  assert not any(
+      "stagger" in note for note in custom_backend.check(limited, kind))
 
 
 @pytest.mark.slow

@@ -28,7 +28,8 @@ _ARROWS = {
         "agents.class_loader", "agents.config", "agents.ops", "agents.spaces",
         "agents.types"},
     "agents.simulation": {
-        "agents.algorithms.chunks", "agents.distributed.collectives",
+        "agents.algorithms.gradient_accumulation",
+        "agents.distributed.collectives",
         "agents.environments", "agents.ops", "agents.spaces", "agents.types"},
     "agents.algorithms": {
         "agents.config", "agents.networks", "agents.ops", "agents.simulation",

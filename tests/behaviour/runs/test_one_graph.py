@@ -6,7 +6,7 @@ import tensorflow as tf
 from agents import build
 from agents import config as config_lib
 from agents import configs
-from agents.commands import settings
+from agents.commands import run_settings
 from tests import config_fixtures
 
 # Segments, episodes, recurrent policies and images.
@@ -22,7 +22,7 @@ _COMBINATIONS = [
     for each in _COMBINATIONS])
 def test_epoch_is_one_graph_with_one_compiled_program(name, preset):
   config_fixtures.config(name)  # Skips the test if a package is missing.
-  config = settings.of_new_run(name, preset, {}).config
+  config = run_settings.of_new_run(name, preset, {}).config
   # The graph of two environments has the same operations, and starts faster.
   changes = {"num_envs": 2, "eval_episodes": 1, "device": "cpu"}
   if length := config.algorithm.segment_length:

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from agents.environments.blocks import base
-from agents.environments.data import episode_log
 from agents.environments.data import episode_statistics
 from agents.environments.data import episodes
 from agents.environments.data import failure_budget
+from agents.environments.data import running_episodes
 
 _RUN_SEED, _FIRST, _SIZE = 5, 10, 3
 
 
 @pytest.fixture
 def statistics():
-  log = episode_log.EpisodeLog(_RUN_SEED, _SIZE, _FIRST)
+  log = running_episodes.EpisodeLog(_RUN_SEED, _SIZE, _FIRST)
   log.begin()
   return episode_statistics.EpisodeStatistics(
       log, failure_budget.FailureBudget(9), _FIRST, parallel=2)
@@ -93,7 +93,7 @@ def test_failed_resets_skip_episodes(statistics):
 
 
 def test_failures_beyond_the_budget_are_raised():
-  log = episode_log.EpisodeLog(_RUN_SEED, _SIZE, _FIRST)
+  log = running_episodes.EpisodeLog(_RUN_SEED, _SIZE, _FIRST)
   log.begin()
   statistics = episode_statistics.EpisodeStatistics(
       log, failure_budget.FailureBudget(0), _FIRST, parallel=1)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from agents.environments.blocks import base
-from agents.environments.data import episode_log
 from agents.environments.data import episodes
 from agents.environments.data import failure_budget
 from agents.environments.data import replay_source
+from agents.environments.data import running_episodes
 
 _RUN_SEED, _FIRST, _SIZE = 5, 10, 3
 _SEEDS = [episodes.episode_seed(_RUN_SEED, _FIRST + row, 0)
@@ -16,7 +16,7 @@ _SEEDS = [episodes.episode_seed(_RUN_SEED, _FIRST + row, 0)
 
 def _source(num_steps=2):
   """Return a source and its arrays; the actions are 10 * row + time."""
-  log = episode_log.EpisodeLog(_RUN_SEED, _SIZE, _FIRST)
+  log = running_episodes.EpisodeLog(_RUN_SEED, _SIZE, _FIRST)
   arrays = {"action": np.zeros((_SIZE, 1), np.float32),
             "active": np.ones(_SIZE, bool),
             "observ": np.zeros((_SIZE, 2), np.float32)}

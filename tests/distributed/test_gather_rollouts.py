@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from agents.distributed import actor
-from agents.distributed import gather
+from agents.distributed import gather_rollouts
+from agents.distributed import padded_actor
 from agents.environments import batch_env
 from agents.simulation import in_graph_batch_env
 from agents.simulation import simulate
@@ -63,9 +63,9 @@ def test_gathered_simulation_equals_that_of_one_machine(
     env.batch_env.reset()
     local = carry._replace(observ=carry.observ[rows], state=carry.state[rows])
     simulation = _simulate(
-        env, actor.PaddedActor(algorithm, rows, _NUM_ENVS), local,
+        env, padded_actor.PaddedActor(algorithm, rows, _NUM_ENVS), local,
         episodes_left and episodes_left[rows])
-    return gather.gather_simulations(
+    return gather_rollouts.gather_simulations(
         communicator, simulation, carry, None if episodes_left else 9)
 
   for result in machines.run([

@@ -8,7 +8,7 @@ from tensorboard.backend.event_processing import event_accumulator
 from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.hparams import plugin_data_pb2
 
-from agents.training.monitoring import metrics
+from agents.training.monitoring import metrics_writer
 from agents.videos import video
 
 
@@ -28,7 +28,7 @@ def write(writer, step):
 
 
 def test_rows_are_readable_immediately(tmp_path):
-  writer = metrics.MetricsWriter(tmp_path)
+  writer = metrics_writer.MetricsWriter(tmp_path)
   for step in (1, 2, 3):
     write(writer, step)
     assert steps(tmp_path)[0] == list(range(1, step + 1))
@@ -36,17 +36,17 @@ def test_rows_are_readable_immediately(tmp_path):
 
 
 def test_resuming_truncates_later_rows_and_events(tmp_path):
-  writer = metrics.MetricsWriter(tmp_path)
+  writer = metrics_writer.MetricsWriter(tmp_path)
   write(writer, 1)
   lengths = writer.lengths()
   write(writer, 2)
   with open(tmp_path / "metrics.jsonl", "a") as file:
     file.write('{"phase": "tr')  # Killed while writing.
-  resumed = metrics.MetricsWriter(tmp_path, lengths)
+  resumed = metrics_writer.MetricsWriter(tmp_path, lengths)
   assert steps(tmp_path) == ([1], [1])
   write(resumed, 3)
   resumed.close()
-  again = metrics.MetricsWriter(tmp_path, lengths)
+  again = metrics_writer.MetricsWriter(tmp_path, lengths)
   assert steps(tmp_path) == ([1], [1])
   again.close()
   writer.close()
@@ -62,7 +62,7 @@ def _plugins(events, tag):
 
 
 def test_descriptions_settings_and_charts_are_written(tmp_path):
-  writer = metrics.MetricsWriter(tmp_path)
+  writer = metrics_writer.MetricsWriter(tmp_path)
   writer.describe({"about/config": "seed: 3"}, {"seed": 3, "env.id": "x"})
   writer.close()
   events = _read(tmp_path)
@@ -84,13 +84,13 @@ def test_charts_show_only_existing_tags(finished):
   shown = set()
   for phase in ("train", "eval"):
     shown |= set(_read(finished[0] / phase).Tags()["tensors"])
-  for charts in metrics._CHARTS.values():
+  for charts in metrics_writer._CHARTS.values():
     for tags in charts.values():
       assert set(tags) <= shown
 
 
 def test_histograms_and_videos_are_written(tmp_path):
-  writer = metrics.MetricsWriter(tmp_path)
+  writer = metrics_writer.MetricsWriter(tmp_path)
   writer.write_histograms({"actions": np.arange(100.0)}, 7)
   writer.write_video("films/training", video.Gif(4, 2, b"GIF89a"), 9)
   writer.close()

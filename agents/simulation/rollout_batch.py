@@ -8,7 +8,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from agents import types
-from agents.algorithms import chunks
+from agents.algorithms import gradient_accumulation
 from agents.simulation import frame_stack
 
 _STEPS_PER_TRUNCATION = 16  # Room for truncated episodes of stacked frames.
@@ -101,7 +101,7 @@ def segments(num_envs: int, length: int, in_place: bool = False,
   steps = num_envs * length
   room = steps if brief else min(
       steps, num_envs * (length // _STEPS_PER_TRUNCATION + 2))
-  rows = chunks.padded_rows(steps)
+  rows = gradient_accumulation.padded_rows(steps)
   return RolloutSpec(length, None, rows, rows, in_place, room)
 
 
@@ -119,8 +119,8 @@ def episodes(num_envs: int, num_episodes: int, max_length: int) -> RolloutSpec:
   quota = shares(num_episodes, num_envs)
   return RolloutSpec(
       quota[0] * max_length, quota,
-      chunks.padded_rows(num_episodes * max_length),
-      chunks.padded_rows(num_episodes))
+      gradient_accumulation.padded_rows(num_episodes * max_length),
+      gradient_accumulation.padded_rows(num_episodes))
 
 
 def shares(num_episodes: int, num_envs: int) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ import pytest
 
 from agents import build
 from agents import config as config_lib
-from agents.training.monitoring import summary
+from agents.training.monitoring import console_summary
 from agents.training.monitoring import time_budget
 from agents.training.run_folder import run_folder
 
@@ -47,7 +47,7 @@ def test_batch_size_excludes_padding(tmp_path):
   trainer = build.trainer(config, None)
   folder = run_folder.create(str(tmp_path), "x", config)
   assert trainer.rollout_spec.rows > 2049
-  assert "batches of 2,049 steps, 10 epochs" in summary.beginning(
+  assert "batches of 2,049 steps, 10 epochs" in console_summary.beginning(
       folder, trainer)
 
 
@@ -55,7 +55,7 @@ def _end(tmp_path, rows):
   folder = run_folder.create(str(tmp_path), "x", config_lib.Config())
   (folder.path / "metrics.jsonl").write_text(
       "".join(json.dumps(row) + "\n" for row in rows))
-  return summary.end(folder)
+  return console_summary.end(folder)
 
 
 def test_end_shows_last_and_best_score_speed_and_time(tmp_path):

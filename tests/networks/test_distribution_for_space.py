@@ -8,7 +8,7 @@ from gymnasium import spaces as gym
 from agents import build
 from agents import config as config_lib
 from agents import spaces
-from agents.networks import composite
+from agents.networks import distribution_for_space
 from agents.networks import feed_forward
 from agents.ops import loops
 from agents.ops import packing
@@ -29,7 +29,7 @@ _SPACES = {
 
 
 def _distribution(name, kind="gaussian", **changes):
-  return composite.make(_SPACES[name], config_lib.Network(
+  return distribution_for_space.make(_SPACES[name], config_lib.Network(
       action_distribution=kind, **changes))
 
 
@@ -123,7 +123,7 @@ def test_gradients_of_extreme_parameters_are_finite(name, kind, size):
 def _parts_of(name, parameters, kind):
   """Returns the distribution of each leaf of a space, and parameters."""
   config = config_lib.Network(action_distribution=kind)
-  own = [composite.make(leaf.space, config)
+  own = [distribution_for_space.make(leaf.space, config)
          for leaf in spaces.leaves(_SPACES[name])]
   ends = np.cumsum([dist.size for dist in own])
   assert ends[-1] == parameters.shape[-1]
@@ -172,7 +172,7 @@ def test_equal_factors_are_sampled_independently():
 
 def test_factors_have_the_parameters_of_single_distributions():
   config = config_lib.Network(policy_layers=(3,), init_std=0.3)
-  dist = composite.make(_SPACES["dict"], config)
+  dist = distribution_for_space.make(_SPACES["dict"], config)
   policy = feed_forward.Policy(dist, config, 0)
   parts, found = _parts_of(
       "dict", policy(tf.zeros([1, 2])).numpy(), "gaussian")

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from agents import build
-from agents.distributed import actor as actor_lib
+from agents.distributed import padded_actor
 from tests import toy
 from tests.distributed import machines
 
@@ -26,7 +26,7 @@ def algorithm():
 @pytest.mark.parametrize("explore", [False, True])
 def test_actions_and_states_equal_those_of_the_complete_batch(
     rows, explore, algorithm):
-  padded = actor_lib.PaddedActor(algorithm, rows, _NUM_ENVS)
+  padded = padded_actor.PaddedActor(algorithm, rows, _NUM_ENVS)
   rng = np.random.default_rng(0)
   observ = tf.constant(rng.uniform(-1, 1, [_NUM_ENVS, 1]), tf.float32)
   state = tf.nest.map_structure(
@@ -47,6 +47,6 @@ def test_actions_and_states_equal_those_of_the_complete_batch(
 
 
 def test_initial_state_has_the_rows_of_this_machine(algorithm):
-  padded = actor_lib.PaddedActor(algorithm, slice(3, 7), _NUM_ENVS)
+  padded = padded_actor.PaddedActor(algorithm, slice(3, 7), _NUM_ENVS)
   for tensor in tf.nest.flatten(padded.initial_state(4)):
     assert tensor.shape[0] == 4 and not np.any(tensor)

@@ -63,7 +63,8 @@ def _algorithm(config, batch):
 
 def _rollouts(algorithm, config, batch, num_rollouts=3):
   """Yields transitions, batches and noise of several rollouts."""
-  env, spec = in_graph_batch_env.InGraphBatchEnv(batch), build.rollout_spec(config)
+  env = in_graph_batch_env.InGraphBatchEnv(batch)
+  spec = build.rollout_spec(config)
   carry = simulate.initial_carry(
       batch.reset(), state=algorithm.initial_state(len(batch)))
   collect = tf.function(lambda carry: simulate.simulate(
