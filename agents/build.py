@@ -34,7 +34,7 @@ from agents.training import cost_model
 from agents.training import trainer as trainer_lib
 
 _MAX_EVAL_ENVS = 10
-_SHORT_EPISODE = 16  # Steps; see `rollout.segments`.
+_SHORT_EPISODE = 16  # Steps; see `rollout_batch.segments`.
 # Methods of `trainer.Algorithm`.
 _METHODS = ("initial_state", "noise", "act", "learn", "variables", "assign")
 

@@ -24,7 +24,7 @@ class Minibatch(NamedTuple):
 
     Args:
       function: Maps samples and their weights to a structure of sums over
-        these rows. `chunks.ChunkedMinibatch` calls it once per chunk.
+        these rows. `ChunkedMinibatch` calls it once per chunk.
     """
     return function(self.samples, self.weight)
 

@@ -20,7 +20,7 @@ class RecurrentModel(deprecated.EarlierNames):
 
   The recurrent state at the first step of a segment is the state with which
   the policy acted. Batches must keep invalid steps in place, see
-  `rollout.segments`.
+  `rollout_batch.segments`.
 
   Args:
     encoder: Maps observations to inputs of the networks.
