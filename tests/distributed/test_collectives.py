@@ -15,7 +15,7 @@ _MACHINE = """
 import sys
 import numpy as np
 import tensorflow as tf
-from agents.distributed import assembly
+from agents.distributed import build_distributed as assembly
 from agents.distributed import cluster as cluster_lib
 
 def structure(rank, rows):
