@@ -15,7 +15,8 @@ from agents.distributed import shared_updates
 def _config(**changes):
   """Returns a config with 6 x 10 steps per update."""
   return config_lib.Config().override({
-      "env.id": "tests.memory_tasks:masked_pendulum", "env_processes": False,
+      "env.id": "tests.behaviour.runs.memory_tasks:masked_pendulum",
+      "env_processes": False,
       "num_envs": 6, "algorithm.segment_length": 10,
       "algorithm.minibatch_size": 30, "network.policy_layers": [16],
       "network.value_layers": [8], **changes})

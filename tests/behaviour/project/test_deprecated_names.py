@@ -104,7 +104,8 @@ def _trainer(tmp_path, monkeypatch, request):
   (tmp_path / "earlier_a2c.py").write_text(_A2C)
   monkeypatch.syspath_prepend(tmp_path)
   trainer = build.trainer(config_lib.Config().override({
-      "env.id": "tests.memory_tasks:masked_pendulum", "env_processes": False,
+      "env.id": "tests.behaviour.runs.memory_tasks:masked_pendulum",
+      "env_processes": False,
       "num_envs": 4, "algorithm.segment_length": 8,
       "algorithm.minibatch_size": None,
       "algorithm.type": "earlier_a2c:A2C", "algorithm.kwargs.rho": 0.95,

@@ -13,7 +13,7 @@ _README = (pathlib.Path(__file__).parents[3] / "README.md").read_text()
 
 
 def _explained() -> set[str]:
-  """Return the tags in the README's table, without what can vary."""
+  """Returns the tags in the README's table, without the variable parts."""
   table = _README.split("| tag | meaning |")[1].split("\n\n")[0]
   tags = set()
   for line in table.splitlines()[2:]:

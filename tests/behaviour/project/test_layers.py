@@ -1,4 +1,4 @@
-"""Who may import whom; nothing points up."""
+"""Each layer imports only the layers below it."""
 
 import ast
 import functools
@@ -11,7 +11,7 @@ import pytest
 _ROOT = pathlib.Path(__file__).parents[3]
 _TENSORFLOW = {"tensorflow", "keras", "tf_keras", "tensorflow_probability"}
 
-# What each layer imports of the project beside its own modules.
+# Other modules of the project that each layer may import.
 _ARROWS = {
     "agents": {"configs"},
     "agents.errors": set(),
@@ -132,7 +132,7 @@ def _of_the_project(module: str) -> bool:
 
 @functools.cache
 def _loads(module: str) -> frozenset[str]:
-  """Return all that is imported once a module is, packages included."""
+  """Returns the modules and packages that an import of a module loads."""
   seen: set[str] = set()
   waiting = [module]
   while waiting:

@@ -9,9 +9,9 @@ from agents.configs import presets
 from agents import build
 from agents import config as config_lib
 
-_CARTPOLE = "tests.memory_tasks:masked_cartpole"
-_PENDULUM = "tests.memory_tasks:masked_pendulum"
-_MAZE = "tests.memory_tasks:TMaze"
+_CARTPOLE = "tests.behaviour.runs.memory_tasks:masked_cartpole"
+_PENDULUM = "tests.behaviour.runs.memory_tasks:masked_pendulum"
+_MAZE = "tests.behaviour.runs.memory_tasks:TMaze"
 
 
 def _config(env, steps, **changes):

@@ -262,7 +262,8 @@ def test_unsupported_settings_are_errors(options, message, monkeypatch):
 
 
 def test_films_of_training_are_errors():
-  with pytest.raises(config_lib.ConfigError, match="`visualize` renders the pol"):
+  with pytest.raises(
+      config_lib.ConfigError, match="`visualize` renders the policy"):
     envpool_block.check(config_lib.Config(
         config_lib.Env("CartPole-v1", backend="envpool"), video_every=3))
 

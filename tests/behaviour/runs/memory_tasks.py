@@ -31,7 +31,7 @@ def masked_pendulum() -> gymnasium.Env:
 
 
 class TMaze(gymnasium.Env):
-  """A corridor whose end has to be left to the side shown at its beginning.
+  """A corridor; at its end, the agent turns to the side shown at the start.
 
   Bakker (2002). Observed are the sign, in the first step only, and whether this
   is the junction. Actions are forward, up and down; the right one at the
