@@ -50,7 +50,7 @@ def open_workers(config: config_lib.Config
     return
   with pool.WorkerPool(
       config.workers(pool.num_cores()),
-      incidents=failure_budget.FailureBudget(config.max_failures),
+      failure_budget=failure_budget.FailureBudget(config.max_failures),
       timeout=config.env_timeout) as workers:
     yield workers
 

@@ -12,11 +12,14 @@ import pytest
 from tests import command
 
 _SCRIPT = """
+import functools
 import sys
 import tensorflow as tf
 from agents import build
+from agents.algorithms import on_device
 from agents.environments import batch_env
 from agents.environments.making import make
+from agents.simulation import evaluator
 from agents.simulation import in_graph_batch_env
 from agents.training import trainer
 from agents import configs
@@ -35,10 +38,14 @@ def make_envs(num_envs, seed):
 def run(device):
   envs = make_envs(4, 0), make_envs(2, 1)
   batch = envs[0].batch_env
-  algorithm = build.learner(
-      config, batch.observation_space, batch.action_space, device)
+  make_algorithm = functools.partial(
+      build.algorithm, config, batch.observation_space, batch.action_space)
+  algorithm = make_algorithm() if device == "CPU:0" else (
+      on_device.OnDevice(make_algorithm, device))
   trained = trainer.Trainer(
-      algorithm, *envs, build.rollout_spec(config))
+      algorithm, envs[0],
+      evaluator.Evaluator(envs[1], algorithm, explore=False),
+      build.rollout_spec(config))
   trained.start()
   seen = [trained.epoch(0.1).metrics for _ in range(2)]
   state = trained.state()
