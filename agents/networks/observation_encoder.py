@@ -48,7 +48,7 @@ class ObservationEncoder:
                      for position, leaf in enumerate(leaves)
                      if not (_is_number(leaf) or leaf.is_image)]
     if not (self._numbers or self._choices):  # The vector is empty.
-      self._choices = [(0, lambda image: _flatten(image)[:, :0])]
+      self._choices = [(0, _empty_vectors)]
     num_numbers = sum(math.prod(leaf.shape) for leaf in leaves
                       if _is_number(leaf))
     self.moments = (normalization.RunningMoments((num_numbers,), "observ")
@@ -136,6 +136,12 @@ def _one_hot_each(choices: tf.Tensor, start: np.ndarray, sizes: list[int]
   choices = tf.reshape(choices - start, [-1, len(sizes)])
   return tf.concat([tf.one_hot(choices[:, index], size)
                     for index, size in enumerate(sizes)], -1)
+
+
+def _empty_vectors(image: tf.Tensor) -> tf.Tensor:
+  # A slice of the image would fail in TensorFlow Lite.
+  rows = tf.shape(image)[0] if image.shape[0] is None else image.shape[0]
+  return tf.zeros([rows, 0])
 
 
 def _flatten(part: tf.Tensor) -> tf.Tensor:

@@ -88,7 +88,7 @@ def test_grid_shows_all_episodes_in_one_video(finished, tmp_path):
       finished[0], tmp_path, "--num_episodes", "3", "--num_agents", "2",
       "--grid", "--size", "101", "--policy", "sampled")
   name, = {episode["file"] for episode in episodes}
-  assert name == f"step-{command.SMALL_STEPS}-grid.mp4"
+  assert name == f"step-{command.SMALL_STEPS}-sampled-grid.mp4"
   assert len({episode["return"] for episode in episodes}) == 3
   frames, _ = decoding.decode(tmp_path / "films" / name)
   assert frames.shape == (200, 202, 202, 3)
