@@ -21,7 +21,7 @@ class RolloutStatus(NamedTuple):
   finished: list[episodes.Episode]  # In order of time.
   failures: list[failure_budget.Failure]  # For the report of machine 0.
   stop: bool  # Whether this machine was asked to end the run.
-  seconds: float  # Duration of the collection.
+  seconds: float  # Time that this machine waited for its environments.
 
 
 def merge_episodes(statuses: list[RolloutStatus],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 import zlib
 from collections.abc import Callable
 from typing import NamedTuple
@@ -63,7 +62,7 @@ class DistributedTrainer(trainer.Trainer):
     self._actor = padded_actor.PaddedActor(
         algorithm, share.rows, share.num_envs)
     self._action_dtype = train_env.batch_env.action_layout.fields[0].dtype
-    self._epoch_start = 0.0
+    self._step_seconds_before = 0.0
 
   def collect(self, carry: types.Carry) -> simulate.Simulation:
     """See `Trainer.collect`."""
@@ -88,7 +87,7 @@ class DistributedTrainer(trainer.Trainer):
       MachineLost: If another machine does not answer. The variables are then
         those before the epoch.
     """
-    self._epoch_start = time.perf_counter()
+    self._step_seconds_before = self.train_env.batch_env.step_seconds
     before = self._copy_variables() if self._share.shared_updates else []
     try:
       with self._communicator.lost_machines():
@@ -148,7 +147,7 @@ class DistributedTrainer(trainer.Trainer):
         rollout_status.RolloutStatus(
             state._replace(actions=state.actions[:0]), state.length,
             env.take_finished(), self.failure_budget.drain() if rank else [],
-            self.stop(), time.perf_counter() - self._epoch_start))
+            self.stop(), env.step_seconds - self._step_seconds_before))
     for other, status in enumerate(statuses):
       if other != rank:
         self.stop_elsewhere |= status.stop

@@ -243,7 +243,7 @@ def test_slow_machine_is_named_in_a_warning(tmp_path):
           for seconds in ("0", "0.015")])
   codes, outputs = cluster.end()
   assert codes == [0, 0], outputs
-  assert outputs[0].count("all wait for machine 1, which takes") == 1
+  assert outputs[0].count("all machines wait for machine 1, which takes") == 1
 
 
 @pytest.mark.slow
