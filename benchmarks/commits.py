@@ -49,10 +49,12 @@ def start_training(folder: pathlib.Path, config: str, preset: str | None
     config: Name of a config.
     preset: Name of a preset, or None.
   """
-  server = "serve_updates"
+  adapted = folder / "served_by_adapter"  # Exists after the first config.
   if not (folder / _SERVERS / "serve_updates.py").exists():
-    server = "serve_updates_of_old_layout"
     shutil.copytree(machine.REPOSITORY / _SERVERS, folder / _SERVERS)
+    adapted.touch()
+  server = ("serve_updates_of_old_layout" if adapted.exists()
+            else "serve_updates")
   return measuring_process.MeasuringProcess(
       "-m", f"benchmarks.common.{server}", config,
       *([preset] if preset else []), folder=folder)
