@@ -2,8 +2,7 @@
 
 import sys
 
-from agents.commands import cli
-from agents.commands import train
+from agents.commands import cli, train
 
 if __name__ == "__main__":
   exit_code = train.main()

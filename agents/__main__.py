@@ -1,17 +1,17 @@
 """Entry point of `python -m agents`, and of the installed `batch-ppo`."""
 
-from __future__ import annotations
-
 import sys
 
-from agents.commands import check
-from agents.commands import cli
-from agents.commands import export
-from agents.commands import replay
-from agents.commands import report
-from agents.commands import sweep
-from agents.commands import train
-from agents.commands import visualize
+from agents.commands import (
+  check,
+  cli,
+  export,
+  replay,
+  report,
+  sweep,
+  train,
+  visualize,
+)
 
 _COMMANDS = {"train": train, "visualize": visualize, "report": report,
              "export": export, "sweep": sweep, "check": check,

@@ -1,7 +1,5 @@
 """Builds all components of a run; the only place that combines them."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Callable
@@ -10,26 +8,18 @@ from typing import Any
 import gymnasium
 import tensorflow as tf
 
-from agents import class_loader
+from agents import class_loader, spaces
 from agents import config as config_lib
-from agents import spaces
-from agents.algorithms import feed_forward_model
-from agents.algorithms import on_device
-from agents.algorithms import ppo
+from agents.algorithms import feed_forward_model, on_device, ppo
 from agents.environments import batch_env
-from agents.environments.blocks import custom_backend
-from agents.environments.blocks import envpool_block
+from agents.environments.blocks import custom_backend, envpool_block
 from agents.environments.data import failure_budget
 from agents.environments.making import make
 from agents.environments.workers import pool
-from agents.networks import convolutional
-from agents.networks import distribution_for_space
-from agents.networks import feed_forward
+from agents.networks import convolutional, distribution_for_space, feed_forward
 from agents.networks import torso as torso_lib
 from agents.ops import random
-from agents.simulation import evaluator
-from agents.simulation import in_graph_batch_env
-from agents.simulation import rollout_batch
+from agents.simulation import evaluator, in_graph_batch_env, rollout_batch
 from agents.training import cost_model
 from agents.training import trainer as trainer_lib
 

@@ -5,13 +5,10 @@ checked before any of its code is called. Otherwise the config of an untrusted
 run could call arbitrary functions.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import sys
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agents import config_parsing

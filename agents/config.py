@@ -11,8 +11,7 @@ import functools
 import json
 import math
 import sys
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import yaml

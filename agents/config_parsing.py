@@ -4,8 +4,6 @@ Errors state the dotted key of an unknown or invalid setting, and suggest the
 most similar known name.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import math

@@ -7,12 +7,8 @@ structured types, so the graph receives such an element as a vector of bytes;
 `leaves` lists the offset of each part in this vector.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from collections.abc import Iterator
-from typing import Any
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np

@@ -9,29 +9,23 @@
     outcome = training_run.train(training_run.Options(config, name))
 """
 
-from __future__ import annotations
-
 import contextlib
 import pathlib
 import shlex
 import sys
 import textwrap
-from collections.abc import Callable
-from collections.abc import Iterator
-from typing import Any
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from agents import config as config_lib
 from agents.commands import cli
 from agents.environments.blocks import custom_backend as custom_backend_lib
 from agents.environments.blocks import envpool_block
 from agents.environments.making import make
-from agents.environments.workers import pool
-from agents.environments.workers import start_workers
+from agents.environments.workers import pool, start_workers
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.monitoring import quiet_imports
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import checkpoint, run_folder
 from agents.videos import render_pool
 
 # Builds a trainer from the settings and the worker processes.

@@ -1,10 +1,7 @@
 """Tuples of tensors that modules exchange. T: steps, B: environments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 

@@ -7,13 +7,10 @@ or by the usual one, and with `--preset paper`. Appends to
 docs/results/ablation.csv, like `benchmarks.learning`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmarks import learning
-from benchmarks.common import scored_runs
-from benchmarks.common import tables
+from benchmarks.common import scored_runs, tables
 
 # Changes of the config by name of the variant.
 VARIANTS: dict[str, dict[str, Any]] = {

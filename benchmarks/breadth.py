@@ -10,23 +10,22 @@ are not repeated, and interrupted runs resume. Tasks of packages that are not
 installed are printed and left out.
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 import statistics
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from agents import config as config_lib
 from agents.environments.making import make
-from benchmarks.common import command_line
-from benchmarks.common import evaluation
-from benchmarks.common import machine
-from benchmarks.common import scored_runs
-from benchmarks.common import tables
+from benchmarks.common import (
+  command_line,
+  evaluation,
+  machine,
+  scored_runs,
+  tables,
+)
 from tests import echo
 
 _FIELDS = ["family", "task", "config", "steps", "untrained", "untrained_std",

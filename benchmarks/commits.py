@@ -10,21 +10,15 @@ checkout is faster. Its last column states whether all metrics and variables
 were identical, bit for bit, after every epoch.
 """
 
-from __future__ import annotations
-
 import contextlib
 import pathlib
 import shutil
 import statistics
 import subprocess
 import tempfile
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from benchmarks.common import command_line
-from benchmarks.common import machine
-from benchmarks.common import measuring_process
-from benchmarks.common import tables
+from benchmarks.common import command_line, machine, measuring_process, tables
 
 _PARTS = "total", "stepping", "crossing", "inference", "learning"
 _SERVERS = pathlib.Path("benchmarks", "common")

@@ -8,17 +8,12 @@ row to docs/results/learning.csv. No checkpoints are selected. Finished runs are
 not repeated, interrupted runs resume.
 """
 
-from __future__ import annotations
-
 import argparse
 import pathlib
 
 from agents import config as config_lib
 from agents.environments.workers import pool
-from benchmarks.common import command_line
-from benchmarks.common import machine
-from benchmarks.common import scored_runs
-from benchmarks.common import training
+from benchmarks.common import command_line, machine, scored_runs, training
 
 
 def make_parser(doc: str | None, configs: str, results: str,

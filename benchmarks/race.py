@@ -10,8 +10,6 @@ own. Points are means over whole training episodes. (The 512 environments of
 start of training; they include compilation, but no imports.
 """
 
-from __future__ import annotations
-
 import pathlib
 import tempfile
 from collections.abc import Mapping
@@ -19,10 +17,7 @@ from typing import NamedTuple
 
 from agents.environments.workers import pool
 from agents.reports import results
-from benchmarks.common import command_line
-from benchmarks.common import machine
-from benchmarks.common import tables
-from benchmarks.common import training
+from benchmarks.common import command_line, machine, tables, training
 
 
 class Curve(NamedTuple):

@@ -9,21 +9,14 @@ of environments changes, the segment length changes too, so that an update
 learns from about as many steps.
 """
 
-from __future__ import annotations
-
 import pathlib
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import tqdm
 
 from agents.environments.workers import pool
-from benchmarks import scaling_points
-from benchmarks import scaling_report
-from benchmarks import speed
-from benchmarks.common import command_line
-from benchmarks.common import machine
-from benchmarks.common import training
+from benchmarks import scaling_points, scaling_report, speed
+from benchmarks.common import command_line, machine, training
 
 
 def measure_alternately(

@@ -1,13 +1,10 @@
 """Settings that `benchmarks.scaling` measures."""
 
-from __future__ import annotations
-
 import functools
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agents import config as config_lib
 from benchmarks.common import training

@@ -1,15 +1,11 @@
 """Tables and advice from the measurements of `benchmarks.scaling`."""
 
-from __future__ import annotations
-
 import shlex
 import statistics
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from benchmarks import scaling_points
-from benchmarks import speed
+from benchmarks import scaling_points, speed
 from benchmarks.common import tables
 
 # All rounds of every point that could be measured.

@@ -15,8 +15,6 @@ processes may leak. Needs Linux.
 injects only some of the faults, a fixed number of times.
 """
 
-from __future__ import annotations
-
 import argparse
 import collections
 import os
@@ -26,17 +24,13 @@ import signal
 import tempfile
 import time
 from collections.abc import Sequence
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from agents.training.run_folder import checkpoint
 from benchmarks import soaked_run
-from benchmarks.common import command_line
-from benchmarks.common import faulty
-from benchmarks.common import machine
-from benchmarks.common import tables
+from benchmarks.common import command_line, faulty, machine, tables
 
 # Faults after which the run has the same bits as without them.
 _REPEATABLE = ("kill", "stop", "hang", "terminate the trainer",

@@ -1,7 +1,5 @@
 """A training run with methods to list, measure and end its processes."""
 
-from __future__ import annotations
-
 import json
 import os
 import pathlib
@@ -14,8 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.training.run_folder import checkpoint
-from benchmarks.common import machine
-from benchmarks.common import training
+from benchmarks.common import machine, training
 
 _MARK = "AGENTS_SOAK"  # Environment variable of all processes of a run.
 _STEPS = 1_000_000_000  # More steps than any soak takes.

@@ -6,17 +6,13 @@ Prints one line of JSON. Training includes learning, but neither evaluation nor
 reports. Imports and compilation do not count.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time
 from typing import NamedTuple
 
 from agents import config as config_lib
-from benchmarks.common import command_line
-from benchmarks.common import machine
-from benchmarks.common import training
+from benchmarks.common import command_line, machine, training
 
 
 class Speed(NamedTuple):

@@ -8,17 +8,12 @@ TensorFlow Probability; other times count from the end of the imports, except
 for the duration of a second update.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics
 import time
 
-from benchmarks.common import command_line
-from benchmarks.common import machine
-from benchmarks.common import tables
-from benchmarks.common import training
+from benchmarks.common import command_line, machine, tables, training
 
 COLUMNS = {
     "imports": "imports", "built": "environments and networks",

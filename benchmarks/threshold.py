@@ -9,8 +9,6 @@ Gymnasium: the mean of its training episodes (sampled actions) between two
 reports, and an evaluation of the policy (mean action).
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -20,17 +18,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gymnasium
 
-from benchmarks.common import command_line
-from benchmarks.common import machine
-from benchmarks.common import scored_runs
-from benchmarks.common import tables
-from benchmarks.common import training
+from benchmarks.common import (
+  command_line,
+  machine,
+  scored_runs,
+  tables,
+  training,
+)
 
 PHASES = {"train": "training episodes", "eval": "evaluation"}
 

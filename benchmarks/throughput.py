@@ -18,8 +18,6 @@ Figures are steps per second of all environments together, medians over the
 rounds; ratios are medians of the ratio in each round.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -36,11 +34,13 @@ from agents import config as config_lib
 from agents.environments import batch_env
 from agents.environments.making import make
 from agents.environments.workers import pool
-from benchmarks.common import command_line
-from benchmarks.common import machine
-from benchmarks.common import measuring_process
-from benchmarks.common import tables
-from benchmarks.common import training
+from benchmarks.common import (
+  command_line,
+  machine,
+  measuring_process,
+  tables,
+  training,
+)
 from benchmarks.peers import libraries
 
 STEPS = 500  # Batched steps of a measurement, rounded up to whole updates.
@@ -139,8 +139,8 @@ def measure(name: str, settings: Sequence[str], peers: Sequence[str],
     def start(row):
       return measuring_process.MeasuringProcess(
           "-m", "benchmarks.peers.libraries", row, path, name, *settings)
-    processes = {"raw": [start(f"{first}-{stop}") for first, stop in
-                         pool.shares(config.num_envs, len(workers))]}
+    processes = {"raw": [start(f"{rows.start}-{rows.stop}") for rows in
+                         pool.split_evenly(config.num_envs, len(workers))]}
     for peer in peers:
       _, measurements = libraries.PEERS[peer]
       processes |= {row: [start(row)] for row in measurements}

@@ -3,8 +3,6 @@
 A module states the differences from another config, and their reasons. Most
 modules have a constant `EXPECTED` with the results in README.md."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """Runs commands in processes of their own, and compares run folders."""
 
-from __future__ import annotations
-
 import json
 import os
 import pathlib

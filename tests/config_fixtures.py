@@ -1,7 +1,5 @@
 """Named configs with environments that are installed."""
 
-from __future__ import annotations
-
 import pytest
 
 from agents import config as config_lib

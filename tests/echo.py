@@ -1,7 +1,5 @@
 """Environment for every type of space: repeat the observed value."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs the same test operation by operation and compiled by XLA."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

@@ -1,7 +1,5 @@
 """`build` makes the parts of a run from its config."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import sys
@@ -10,12 +8,10 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents import build
+from agents import build, configs
 from agents import config as config_lib
-from agents import configs
 from agents.environments.workers import pool
-from tests import command
-from tests import config_fixtures
+from tests import command, config_fixtures
 
 # Prints the memory of this process in MB after each epoch.
 EPOCHS = """

@@ -10,8 +10,7 @@ import gymnasium
 import pytest
 
 from agents import config as config_lib
-from agents import configs
-from agents import spaces
+from agents import configs, spaces
 from agents.environments.making import make
 from tests import config_fixtures
 

@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 from agents.configs import presets
 
-from agents import build
+from agents import build, config_parsing, configs
 from agents import config as config_lib
-from agents import config_parsing
-from agents import configs
 from agents.environments.making import third_party
-from tests import config_fixtures
-from tests import modes
+from tests import config_fixtures, modes
 
 # Settings in the source code of 2017, with the names of `agents/config.py`.
 _ALGORITHM = {

@@ -5,8 +5,7 @@ import signal
 import pytest
 
 from agents import config as config_lib
-from agents import configs
-from agents import training_run
+from agents import configs, training_run
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.run_folder import run_folder
 from tests import command

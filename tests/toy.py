@@ -1,7 +1,5 @@
 """Small environments with predictable observations and rewards."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

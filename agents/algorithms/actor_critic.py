@@ -1,7 +1,5 @@
 """Base class of algorithms with a policy and a value function."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium
@@ -10,15 +8,15 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import types
-from agents.algorithms import deprecated
-from agents.algorithms import feed_forward_model
-from agents.algorithms import minibatches
-from agents.algorithms import recurrent_model
-from agents.algorithms import torso_model
-from agents.networks import frame_encoder
-from agents.networks import torso
-from agents.ops import masked
-from agents.ops import random
+from agents.algorithms import (
+  deprecated,
+  feed_forward_model,
+  minibatches,
+  recurrent_model,
+  torso_model,
+)
+from agents.networks import frame_encoder, torso
+from agents.ops import masked, random
 from agents.simulation import frame_stack as frame_stack_lib
 
 

@@ -5,8 +5,7 @@ They remain for one release; docs/extending.md has the present names.
 
 from __future__ import annotations
 
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 

@@ -1,18 +1,13 @@
 """Policy and value networks that treat every step independently."""
 
-from __future__ import annotations
-
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
 from agents import types
-from agents.algorithms import deprecated
-from agents.algorithms import minibatches
-from agents.networks import feed_forward
-from agents.networks import observation_encoder
+from agents.algorithms import deprecated, minibatches
+from agents.networks import feed_forward, observation_encoder
 from agents.ops import masked
 
 

@@ -6,17 +6,13 @@ the chunks stops after the last filled one, which makes the time of an update
 proportional to the number of steps that were collected.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from agents import types
-from agents.ops import loops
-from agents.ops import masked
+from agents.ops import loops, masked
 
 MAX_ROWS = 2048  # Batches up to this size are not split.
 _CHUNK_ROWS = 512  # Enough for matrix products at full speed.

@@ -1,11 +1,8 @@
 """Penalties for updates that move the policy too far (Heess et al. 2017)."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 

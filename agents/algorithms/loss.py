@@ -1,11 +1,8 @@
 """The PPO objective; equation numbers are those of Schulman et al. 2017."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 

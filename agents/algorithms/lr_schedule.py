@@ -1,7 +1,5 @@
 """Learning rate schedules."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 
 _FACTOR = 1.5

@@ -1,16 +1,12 @@
 """Random minibatches of a batch of experience."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from agents.algorithms import gradient_accumulation
-from agents.ops import masked
-from agents.ops import random
+from agents.ops import masked, random
 
 
 class Minibatch(NamedTuple):

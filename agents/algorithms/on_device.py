@@ -1,7 +1,5 @@
 """Learning on one device while acting on another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,10 +1,7 @@
 """Proximal policy optimization (Schulman et al. 2017)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium
 import keras
@@ -12,16 +9,16 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import types
-from agents.algorithms import actor_critic
-from agents.algorithms import feed_forward_model
-from agents.algorithms import kl_penalty
+from agents.algorithms import (
+  actor_critic,
+  feed_forward_model,
+  kl_penalty,
+  lr_schedule,
+  minibatches,
+  reward_scale,
+)
 from agents.algorithms import loss as loss_lib
-from agents.algorithms import lr_schedule
-from agents.algorithms import minibatches
-from agents.algorithms import reward_scale
-from agents.ops import gae
-from agents.ops import masked
-from agents.ops import random
+from agents.ops import gae, masked, random
 
 _COUNTS = "gradient_steps", "finite_steps"
 

@@ -7,11 +7,8 @@ from typing import Any
 import tensorflow as tf
 
 from agents import types
-from agents.algorithms import deprecated
-from agents.algorithms import feed_forward_model
-from agents.algorithms import minibatches
-from agents.networks import observation_encoder
-from agents.networks import torso
+from agents.algorithms import deprecated, feed_forward_model, minibatches
+from agents.networks import observation_encoder, torso
 from agents.ops import masked
 
 

@@ -1,7 +1,5 @@
 """Reward scaling."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 
 from agents.networks import normalization

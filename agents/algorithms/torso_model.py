@@ -1,7 +1,5 @@
 """Policy and value networks for images and stacks of frames."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf

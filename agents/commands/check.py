@@ -1,13 +1,10 @@
 """Command that checks whether an environment is ready for training."""
 
-from __future__ import annotations
-
 import argparse
 
 from agents import config as config_lib
 from agents import configs
-from agents.commands import cli
-from agents.commands import environment_checker
+from agents.commands import cli, environment_checker
 from agents.environments.making import make
 from agents.training.monitoring import quiet_imports
 

@@ -1,7 +1,5 @@
 """Parsers, hints and error messages that all commands share."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Prints the named configs as a table."""
 
-from __future__ import annotations
-
 from agents import configs
 
 

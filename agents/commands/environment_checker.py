@@ -3,15 +3,11 @@
 Each check plays some steps and reports problems together with their fixes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 import warnings
-from collections.abc import Callable
-from collections.abc import Iterator
-from typing import Any
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import cloudpickle
 import gymnasium
@@ -20,8 +16,7 @@ from gymnasium.utils import env_checker
 
 from agents import spaces
 from agents.environments import batch_env
-from agents.environments.making import action_scaling
-from agents.environments.making import make
+from agents.environments.making import action_scaling, make
 from agents.environments.workers import pool
 
 _MAX_STEPS = 300  # Steps of each check; fewer if steps are slow.

@@ -1,7 +1,5 @@
 """Exports a learned policy; see --help."""
 
-from __future__ import annotations
-
 import argparse
 import pathlib
 from collections.abc import Sequence
@@ -10,8 +8,7 @@ from agents import config as config_lib
 from agents.commands import cli
 from agents.environments.making import make
 from agents.training.monitoring import quiet_imports
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import checkpoint, run_folder
 
 _FORMATS = "savedmodel", "tflite", "onnx", "npz"
 _EXAMPLES = """\

@@ -1,7 +1,5 @@
 """Repeats the episodes in which an environment failed; see --help."""
 
-from __future__ import annotations
-
 import argparse
 import faulthandler
 import pathlib
@@ -13,12 +11,10 @@ from agents import config as config_lib
 from agents import errors
 from agents.commands import cli
 from agents.environments import batch_env
-from agents.environments.data import episodes
-from agents.environments.data import failure_budget
+from agents.environments.data import episodes, failure_budget
 from agents.environments.making import make
 from agents.training.faults import crash_folder
-from agents.videos import video
-from agents.videos import write_videos
+from agents.videos import video, write_videos
 
 _EXAMPLES = """\
 examples:

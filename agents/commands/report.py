@@ -1,7 +1,5 @@
 """Reports on runs as one HTML file; see --help."""
 
-from __future__ import annotations
-
 import argparse
 import pathlib
 import sys

@@ -1,7 +1,5 @@
 """Plays episodes with policies of a run, given only its folder."""
 
-from __future__ import annotations
-
 import contextlib
 import pathlib
 from collections.abc import Sequence
@@ -16,11 +14,9 @@ from agents.environments.data import episodes as episodes_lib
 from agents.environments.making import make
 from agents.environments.workers import pool
 from agents.ops import random
-from agents.simulation import evaluator
-from agents.simulation import in_graph_batch_env
+from agents.simulation import evaluator, in_graph_batch_env
 from agents.training import trainer
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import checkpoint, run_folder
 
 
 class PolicyRollout(NamedTuple):

@@ -1,10 +1,7 @@
 """Combines the settings of a run from configs, presets and the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agents import config as config_lib
 from agents import configs

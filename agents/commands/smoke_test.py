@@ -1,15 +1,12 @@
 """A small run that tests training, saving and loading before a long run."""
 
-from __future__ import annotations
-
 import pathlib
 import tempfile
 
 import numpy as np
 
-from agents import build
+from agents import build, spaces
 from agents import config as config_lib
-from agents import spaces
 from agents.training.run_folder import checkpoint
 
 _NUM_ENVS = 4

@@ -1,7 +1,5 @@
 """Searches for settings with many runs; see --help."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import pathlib
@@ -10,8 +8,7 @@ import sys
 from typing import Any
 
 from agents import config as config_lib
-from agents.commands import cli
-from agents.commands import run_settings
+from agents.commands import cli, run_settings
 from agents.environments.making import make
 from agents.environments.workers import pool
 from agents.training.faults import interrupts as interrupts_lib
@@ -144,9 +141,8 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
   """Runs the trials that the study still lacks; returns the exit code."""
   import optuna  # This import and the next ones take a second.
 
-  from agents.sweeps import search_space
+  from agents.sweeps import search_space, trial_runner
   from agents.sweeps import study as study_lib
-  from agents.sweeps import trial_runner
   optuna.logging.set_verbosity(optuna.logging.CRITICAL)
   settings = _trial_settings(args)
   shared = settings.shared

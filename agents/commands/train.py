@@ -1,26 +1,19 @@
 """Trains a named config, or resumes a run; see --help."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import traceback
 from typing import Any
 
 from agents import config as config_lib
-from agents import configs
-from agents import errors
-from agents import training_run
-from agents.commands import cli
-from agents.commands import config_table
-from agents.commands import run_settings
+from agents import configs, errors, training_run
+from agents.commands import cli, config_table, run_settings
 from agents.configs import presets
 from agents.distributed import cluster as cluster_lib
 from agents.distributed import cluster_run
 from agents.environments.blocks import base
 from agents.training.faults import interrupts as interrupts_lib
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import checkpoint, run_folder
 
 _EXAMPLES = """\
 examples:

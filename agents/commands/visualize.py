@@ -1,24 +1,18 @@
 """Renders videos of a learned policy; see --help."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
 import pathlib
 from collections.abc import Sequence
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agents import config as config_lib
 from agents.commands import cli
 from agents.environments.making import make
-from agents.training.monitoring import episode_recorder
-from agents.training.monitoring import quiet_imports
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
-from agents.videos import video
-from agents.videos import write_videos
+from agents.training.monitoring import episode_recorder, quiet_imports
+from agents.training.run_folder import checkpoint, run_folder
+from agents.videos import video, write_videos
 
 _EXAMPLES = """\
 examples:

@@ -1,7 +1,5 @@
 """Builds the trainer of one machine of a cluster."""
 
-from __future__ import annotations
-
 import functools
 
 import tensorflow as tf
@@ -9,10 +7,12 @@ import tensorflow as tf
 from agents import build
 from agents import config as config_lib
 from agents.distributed import cluster as cluster_lib
-from agents.distributed import collectives
-from agents.distributed import coordinator
-from agents.distributed import evaluator
-from agents.distributed import shared_updates
+from agents.distributed import (
+  collectives,
+  coordinator,
+  evaluator,
+  shared_updates,
+)
 from agents.distributed import trainer as trainer_lib
 from agents.environments.workers import pool
 from agents.simulation import in_graph_batch_env

@@ -4,8 +4,6 @@ As in TensorFlow, `TF_CONFIG` describes the cluster; Kubernetes, Slurm and
 Vertex AI can set it. Command line options do the same by hand.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -15,8 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agents import config as config_lib
 

@@ -5,24 +5,18 @@ has the run folder and trains like a single machine. The participants repeat
 each of its steps with their share of the environments.
 """
 
-from __future__ import annotations
-
 import functools
 import pathlib
 import sys
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agents import config as config_lib
-from agents import errors
-from agents import training_run
+from agents import errors, training_run
 from agents.distributed import cluster as cluster_lib
 from agents.training.faults import crash_recorder
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.monitoring import quiet_imports
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import provenance
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import checkpoint, provenance, run_folder
 
 
 class _Setup(NamedTuple):
@@ -195,8 +189,7 @@ def _participate(cluster: cluster_lib.Cluster, options: training_run.Options,
   communicator = _connect(cluster, options.config, interrupts)
   run = _share(cluster, communicator, None)
   interrupts.farewell = f"Machine 0 saves the run in {run.path}."
-  from agents.distributed import build_distributed
-  from agents.distributed import coordinator
+  from agents.distributed import build_distributed, coordinator
   with training_run.open_trainer(
       options.for_this_process(run.config), interrupts,
       functools.partial(build_distributed.trainer, communicator=communicator)

@@ -3,8 +3,6 @@
 All machines call the same operations in the same order.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import pickle

@@ -6,19 +6,15 @@ the environments. Every machine therefore holds the whole state of the run. If
 machine 0 is lost, any other machine can write the checkpoint.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Callable
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from agents import errors
-from agents.distributed import collectives
-from agents.distributed import rollout_status
+from agents.distributed import collectives, rollout_status
 from agents.distributed import trainer as trainer_lib
 from agents.training import epoch_result
 from agents.training.monitoring import episode_recorder

@@ -1,16 +1,15 @@
 """Evaluation that distributes the episodes over several machines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
-from agents.distributed import collectives
-from agents.distributed import padded_actor
+from agents.distributed import collectives, padded_actor
 from agents.environments.data import episodes
-from agents.simulation import evaluator
-from agents.simulation import in_graph_batch_env
-from agents.simulation import rollout_batch
-from agents.simulation import simulate
+from agents.simulation import (
+  evaluator,
+  in_graph_batch_env,
+  rollout_batch,
+  simulate,
+)
 
 
 class DistributedEvaluator:

@@ -1,16 +1,12 @@
 """Combines the transitions that several machines have collected."""
 
-from __future__ import annotations
-
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from agents import types
 from agents.distributed import collectives
-from agents.simulation import in_graph_batch_env
-from agents.simulation import simulate
+from agents.simulation import in_graph_batch_env, simulate
 
 
 class _Share(NamedTuple):

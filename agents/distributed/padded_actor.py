@@ -1,7 +1,5 @@
 """Actor that selects the actions for one machine's share of environments."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

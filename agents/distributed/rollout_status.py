@@ -1,15 +1,11 @@
 """The Python objects that machines exchange after every collection."""
 
-from __future__ import annotations
-
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from agents import errors
-from agents.environments.data import episodes
-from agents.environments.data import failure_budget
+from agents.environments.data import episodes, failure_budget
 from agents.training import epoch_result
 
 

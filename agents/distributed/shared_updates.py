@@ -1,7 +1,5 @@
 """PPO that distributes the gradient computation over several machines."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf

@@ -1,7 +1,5 @@
 """Training on several machines with the results of one machine."""
 
-from __future__ import annotations
-
 import itertools
 import zlib
 from collections.abc import Callable
@@ -10,20 +8,17 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from agents import errors
-from agents import spaces
-from agents import types
-from agents.distributed import collectives
+from agents import errors, spaces, types
+from agents.distributed import (
+  collectives,
+  gather_rollouts,
+  padded_actor,
+  rollout_status,
+)
 from agents.distributed import evaluator as evaluator_lib
-from agents.distributed import gather_rollouts
-from agents.distributed import padded_actor
-from agents.distributed import rollout_status
 from agents.environments.data import episodes as episodes_lib
-from agents.simulation import in_graph_batch_env
-from agents.simulation import rollout_batch
-from agents.simulation import simulate
-from agents.training import epoch_result
-from agents.training import trainer
+from agents.simulation import in_graph_batch_env, rollout_batch, simulate
+from agents.training import epoch_result, trainer
 
 
 class Share(NamedTuple):

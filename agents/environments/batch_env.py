@@ -5,26 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable
-from collections.abc import Sequence
-from typing import Any
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from agents import spaces
-from agents.environments.blocks import base
-from agents.environments.blocks import gymnasium_block
-from agents.environments.blocks import mujoco_block
-from agents.environments.data import buffer_layout
-from agents.environments.data import episode_statistics
-from agents.environments.data import episodes
+from agents.environments.blocks import base, gymnasium_block, mujoco_block
+from agents.environments.data import (
+  buffer_layout,
+  episode_statistics,
+  episodes,
+  mujoco_warnings,
+  replay_source,
+  running_episodes,
+)
 from agents.environments.data import failure_budget as failure_budget_lib
-from agents.environments.data import mujoco_warnings
-from agents.environments.data import replay_source
-from agents.environments.data import running_episodes
-from agents.environments.workers import pool
-from agents.environments.workers import shared_memory
+from agents.environments.workers import pool, shared_memory
 
 
 class StepResult(NamedTuple):

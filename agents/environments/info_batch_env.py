@@ -1,17 +1,13 @@
 """A batch environment that keeps the infos of steps and resets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from agents.environments import batch_env
-from agents.environments.blocks import base
-from agents.environments.blocks import info_block
-from agents.environments.data import episode_statistics
-from agents.environments.data import episodes
+from agents.environments.blocks import base, info_block
+from agents.environments.data import episode_statistics, episodes
 
 
 class _InfoStatistics(episode_statistics.EpisodeStatistics):

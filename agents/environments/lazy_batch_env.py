@@ -1,7 +1,5 @@
 """A batch environment that builds its environments when they are needed."""
 
-from __future__ import annotations
-
 from agents.environments import batch_env
 
 

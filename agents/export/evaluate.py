@@ -1,21 +1,15 @@
 """Plays evaluation episodes with the training policy or an exported one."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from collections.abc import Iterator
-from typing import Any
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
 import tensorflow as tf
 
-from agents import errors
-from agents import spaces
+from agents import errors, spaces
 from agents.environments.data import episodes
-from agents.environments.making import action_scaling
-from agents.environments.making import make
+from agents.environments.making import action_scaling, make
 from agents.export import formats
 from agents.export import policy as policy_lib
 from agents.ops import random

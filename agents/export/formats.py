@@ -1,26 +1,20 @@
 """File formats of exported policies: how to write, load and run each."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import pathlib
 import shutil
 import tempfile
-from collections.abc import Callable
-from collections.abc import Sequence
-from typing import Any
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from agents import config as config_lib
 from agents import spaces
-from agents.export import numpy_calls
-from agents.export import numpy_player
+from agents.export import numpy_calls, numpy_player, signature
 from agents.export import policy as policy_lib
-from agents.export import signature
 
 # Maps inputs [N, ...] by name to outputs [N, ...] by name.
 PolicyFunction = Callable[[policy_lib.Arrays], policy_lib.Arrays]

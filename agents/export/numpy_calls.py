@@ -1,15 +1,11 @@
 """Translates the TensorFlow graph of a policy into a list of NumPy calls."""
 
-from __future__ import annotations
-
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from agents.export import numpy_player
-from agents.export import operation_rules
+from agents.export import numpy_player, operation_rules
 
 
 class SymbolicValue(NamedTuple):

@@ -4,11 +4,8 @@ A rule takes `call`, a function of a name in `numpy_player.CALLS` and arguments,
 the operation, and the values of the operation's inputs.
 """
 
-from __future__ import annotations
-
 import itertools
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np

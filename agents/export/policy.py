@@ -4,8 +4,6 @@ The function normalizes observations, applies the networks, and converts actions
 to the ranges of the environment's action space.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import pathlib
@@ -17,19 +15,15 @@ import tensorflow as tf
 from gymnasium import spaces as gym
 from tensorflow.python.framework import convert_to_constants
 
-from agents import build
+from agents import build, spaces, types
 from agents import config as config_lib
-from agents import spaces
-from agents import types
 from agents.commands import rollout_policy
 from agents.environments.making import make
-from agents.export import numpy_player
-from agents.export import signature
+from agents.export import numpy_player, signature
 from agents.ops import packing
 from agents.simulation import frame_stack
 from agents.training import trainer
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import checkpoint, run_folder
 
 Arrays = dict[str, np.ndarray]
 

@@ -1,13 +1,10 @@
 """README of an exported policy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from agents import config as config_lib
-from agents.export import formats
+from agents.export import formats, signature
 from agents.export import policy as policy_lib
-from agents.export import signature
 from agents.training.run_folder import provenance
 
 

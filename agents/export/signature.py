@@ -1,11 +1,8 @@
 """Signature of an exported policy: names and types of inputs and outputs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces as gym

@@ -1,7 +1,5 @@
 """Compares an exported policy with the policy in training."""
 
-from __future__ import annotations
-
 import itertools
 import statistics
 import timeit
@@ -10,10 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.export import evaluate
-from agents.export import formats
+from agents.export import evaluate, formats, signature
 from agents.export import policy as policy_lib
-from agents.export import signature
 
 TOLERANCE = 1e-5  # Largest difference of outputs, in units of their range.
 _MAX_CALLS = 2000

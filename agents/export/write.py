@@ -1,7 +1,5 @@
 """Writes a folder with a policy that other programs can run."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 import shutil
@@ -12,12 +10,8 @@ import numpy as np
 
 from agents import config as config_lib
 from agents import errors
-from agents.export import evaluate
-from agents.export import formats
+from agents.export import evaluate, formats, readme, signature, verify
 from agents.export import policy as policy_lib
-from agents.export import readme
-from agents.export import signature
-from agents.export import verify
 from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import run_folder
 

@@ -1,7 +1,5 @@
 """Base class of distributions over actions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Agents act in [-1, 1] in every bounded dimension of the space.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

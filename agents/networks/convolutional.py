@@ -1,7 +1,5 @@
 """Convolutional networks that map images to features."""
 
-from __future__ import annotations
-
 import keras
 import tensorflow as tf
 

@@ -1,7 +1,5 @@
 """Distributions over choices, numbered from 0; parameters are logits."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

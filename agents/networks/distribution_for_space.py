@@ -1,7 +1,5 @@
 """The distribution over actions of any supported space."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 import tensorflow as tf
@@ -9,11 +7,8 @@ from gymnasium import spaces as gym
 
 from agents import config as config_lib
 from agents import spaces
-from agents.networks import action_distribution
-from agents.networks import continuous
-from agents.networks import discrete
-from agents.ops import packing
-from agents.ops import random
+from agents.networks import action_distribution, continuous, discrete
+from agents.ops import packing, random
 
 ActionDistribution = action_distribution.ActionDistribution
 

@@ -1,7 +1,5 @@
 """Fully connected networks for policies and values."""
 
-from __future__ import annotations
-
 import keras
 import numpy as np
 import tensorflow as tf

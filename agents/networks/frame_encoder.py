@@ -1,12 +1,9 @@
 """Encodes observations that contain images or consist of several frames."""
 
-from __future__ import annotations
-
 import gymnasium
 import tensorflow as tf
 
-from agents import spaces
-from agents import types
+from agents import spaces, types
 from agents.networks import observation_encoder
 
 

@@ -1,7 +1,5 @@
 """Running moments as variables of the graph."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 
 

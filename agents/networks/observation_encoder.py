@@ -1,11 +1,8 @@
 """Encodes observations of any supported space as vectors."""
 
-from __future__ import annotations
-
 import functools
 import math
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import gymnasium
 import numpy as np

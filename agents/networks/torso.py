@@ -1,7 +1,5 @@
 """Torsos: convolutions and recurrent cells in front of policy and value."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

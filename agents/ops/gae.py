@@ -1,7 +1,5 @@
 """Generalized advantage estimation."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 
 

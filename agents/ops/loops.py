@@ -4,8 +4,6 @@ AutoGraph could convert Python loops, but converting all functions that a loop
 body calls takes longer than tracing them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Means over the valid elements of a tensor."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 
 

@@ -1,7 +1,5 @@
 """Values of composite spaces as vectors of bytes, see `agents.spaces`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ The numbers are the same eagerly, in graphs and under XLA. TensorFlow's stateful
 generators ignore the seed when compiled.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

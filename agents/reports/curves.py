@@ -4,8 +4,6 @@ These statistics are robust for a small number of runs: Agarwal et al. 2021,
 "Deep Reinforcement Learning at the Edge of the Statistical Precipice".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Learning curves as SVG that adopts the colors of the surrounding page."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import re
@@ -12,9 +10,7 @@ import matplotlib
 from matplotlib import figure as figure_lib
 from matplotlib import ticker
 
-from agents.reports import curves
-from agents.reports import published_scores
-from agents.reports import results
+from agents.reports import curves, published_scores, results
 
 _INK = "#010203"  # Placeholder of the text color of the page.
 # Distinct on white and on black; the first colors also for color-blind readers

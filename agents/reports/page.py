@@ -1,22 +1,16 @@
 """Report on runs as one HTML file, and its scores as CSV."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import html
 import io
 import itertools
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from agents.reports import curves
-from agents.reports import figures
-from agents.reports import published_scores
-from agents.reports import results
+from agents.reports import curves, figures, published_scores, results
 from agents.training.monitoring import time_budget
 
 _STYLE = """

@@ -7,8 +7,6 @@ action of one run's final model; the scores of rl_games were read off its
 curves.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,14 +1,10 @@
 """Reads the results of runs from their folders, and groups them by settings."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import pathlib
-from collections.abc import Iterable
-from collections.abc import Sequence
-from typing import Any
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from agents import config as config_lib
 from agents.training.run_folder import run_folder

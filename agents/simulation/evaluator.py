@@ -1,16 +1,12 @@
 """Plays whole episodes, for evaluation and for videos."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import tensorflow as tf
 
 from agents import types
 from agents.environments.data import episodes
-from agents.simulation import in_graph_batch_env
-from agents.simulation import rollout_batch
-from agents.simulation import simulate
+from agents.simulation import in_graph_batch_env, rollout_batch, simulate
 
 _CHUNK = 50  # Batched steps between two calls of `stop`.
 

@@ -6,8 +6,6 @@ the last observations. For learning, every frame is stored once, and a step
 consists of positions in a table of frames.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import tensorflow as tf

@@ -3,8 +3,6 @@
 This is the only file that wraps Python code in `tf.py_function`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from typing import NamedTuple

@@ -1,9 +1,6 @@
 """Converts rollouts of all environments to the batch of one update."""
 
-from __future__ import annotations
-
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 

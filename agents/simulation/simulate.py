@@ -1,16 +1,11 @@
 """The loop that fuses inference, stepping and storing in one graph."""
 
-from __future__ import annotations
-
-from typing import Any
-from typing import NamedTuple
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import tensorflow as tf
 
-from agents import spaces
-from agents import types
+from agents import spaces, types
 from agents.simulation import in_graph_batch_env
 
 

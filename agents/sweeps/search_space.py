@@ -1,7 +1,5 @@
 """Search space of a sweep: settings, and the values to try for each."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,12 +1,9 @@
 """Study of a sweep: its trials, in a database that processes share."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 import warnings
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import optuna

@@ -6,8 +6,6 @@ CORE is a number, or "all". Systems without CPU affinity or parent-death
 signals skip these steps.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

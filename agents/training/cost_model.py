@@ -1,7 +1,5 @@
 """Rough model of training time, fitted to docs/performance.md."""
 
-from __future__ import annotations
-
 import math
 
 import gymnasium

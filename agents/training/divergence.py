@@ -1,15 +1,12 @@
 """Detects metrics and variables that are NaN or infinite."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
 
 from agents import errors
-from agents.training import epoch_result
-from agents.training import trainer
+from agents.training import epoch_result, trainer
 
 
 def check(epoch: epoch_result.Epoch, step: int, algorithm: trainer.Algorithm):

@@ -1,7 +1,5 @@
 """Result of one training epoch."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import tensorflow as tf

@@ -1,12 +1,9 @@
 """Forecast of the training time after the first epoch."""
 
-from __future__ import annotations
-
 from agents import config as config_lib
 from agents.environments.making import make
 from agents.environments.workers import pool
-from agents.training import cost_model
-from agents.training import epoch_result
+from agents.training import cost_model, epoch_result
 from agents.training import trainer as trainer_lib
 
 

@@ -1,7 +1,5 @@
 """Trains a run: decides when to report, evaluate, record videos and save."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools
@@ -15,25 +13,29 @@ import numpy as np
 import tensorflow as tf
 
 from agents import config as config_lib
-from agents import config_parsing
-from agents import errors
-from agents import spaces
-from agents.training import divergence
-from agents.training import epoch_result
-from agents.training import forecast
+from agents import config_parsing, errors, spaces
+from agents.training import (
+  divergence,
+  epoch_result,
+  forecast,
+  training_statistics,
+)
 from agents.training import trainer as trainer_lib
-from agents.training import training_statistics
 from agents.training.faults import crash_recorder
-from agents.training.monitoring import diagnostics
-from agents.training.monitoring import episode_recorder
-from agents.training.monitoring import metrics_writer
-from agents.training.monitoring import progress
-from agents.training.monitoring import time_budget
-from agents.training.monitoring import video_recorder
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import checkpoint_metadata
-from agents.training.run_folder import provenance
-from agents.training.run_folder import run_folder
+from agents.training.monitoring import (
+  diagnostics,
+  episode_recorder,
+  metrics_writer,
+  progress,
+  time_budget,
+  video_recorder,
+)
+from agents.training.run_folder import (
+  checkpoint,
+  checkpoint_metadata,
+  provenance,
+  run_folder,
+)
 
 # Context manager that receives a function to save a checkpoint.
 SaveOnTimeout = Callable[

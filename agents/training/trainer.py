@@ -1,25 +1,22 @@
 """Trains in compiled epochs, evaluates, and saves and restores all state."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
-from typing import Any
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import tensorflow as tf
 
-from agents import errors
-from agents import spaces
-from agents import types
+from agents import errors, spaces, types
 from agents.environments.data import episodes as episodes_lib
 from agents.environments.data import failure_budget as failure_budget_lib
 from agents.simulation import evaluator as evaluator_lib
-from agents.simulation import frame_stack
-from agents.simulation import in_graph_batch_env
-from agents.simulation import rollout_batch
-from agents.simulation import simulate
+from agents.simulation import (
+  frame_stack,
+  in_graph_batch_env,
+  rollout_batch,
+  simulate,
+)
 from agents.training import epoch_result
 
 _MAX_STEPS = 2 ** 40  # More batched steps than any run takes.

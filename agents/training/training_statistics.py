@@ -1,7 +1,5 @@
 """Statistics of the training episodes between two reports."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

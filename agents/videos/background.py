@@ -1,7 +1,5 @@
 """Process that renders a video during training, at the lowest priority."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
@@ -9,9 +7,7 @@ import pickle
 import signal
 import threading
 import time
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import cloudpickle
@@ -21,8 +17,7 @@ from PIL import Image
 from agents import config as config_lib
 from agents.environments.data import mujoco_warnings
 from agents.environments.making import make
-from agents.videos import encode
-from agents.videos import renderer
+from agents.videos import encode, renderer
 from agents.videos import video as video_lib
 
 _TIME_SHARE = 0.03  # Fraction of wall time spent rendering while throttled.

@@ -1,7 +1,5 @@
 """Encodes frames as an MP4 file while they are rendered."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Adapts MuJoCo's renderer to the frame size, and extends its ground planes."""
 
-from __future__ import annotations
-
 import sys
 
 import gymnasium

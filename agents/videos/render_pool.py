@@ -1,7 +1,5 @@
 """Renders videos with several processes, and writes them to files."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os
@@ -9,9 +7,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import cloudpickle
@@ -21,8 +17,7 @@ import numpy as np
 from agents import errors
 from agents.environments.data import episodes
 from agents.environments.workers import process
-from agents.videos import encode
-from agents.videos import render_worker
+from agents.videos import encode, render_worker
 from agents.videos import video as video_lib
 
 # Environment variables of rendering processes: no display, one thread each.

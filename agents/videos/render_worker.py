@@ -4,16 +4,13 @@ Each worker replays all episodes, which takes little time compared to rendering,
 and renders every `num_workers`-th frame.
 """
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import os
 import pickle
 import signal
 import sys
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import cloudpickle

@@ -1,15 +1,10 @@
 """Replays the episodes of a video and renders its frames."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import gymnasium
 import numpy as np
-from PIL import Image
-from PIL import ImageDraw
-from PIL import ImageFont
+from PIL import Image, ImageDraw, ImageFont
 
 from agents.environments.making import action_scaling
 from agents.videos import mujoco_rendering

@@ -1,7 +1,5 @@
 """The contents of a video: episodes side by side, replayed from actions."""
 
-from __future__ import annotations
-
 import math
 import os
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Writes videos to files, and prints the episodes that they show."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Shared command line options, and measurements in child processes."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from typing import Any

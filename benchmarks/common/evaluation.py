@@ -6,16 +6,13 @@ Prints one line of JSON: mean and standard deviation of the returns of each
 policy.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 
 import numpy as np
 
 from agents.training.monitoring import quiet_imports
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import checkpoint, run_folder
 from benchmarks.common import command_line
 
 # Index of the checkpoint, and whether to sample actions or take their mean.

@@ -1,7 +1,5 @@
 """Wrapper that makes an environment fail on request."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import time

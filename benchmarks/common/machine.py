@@ -1,7 +1,5 @@
 """Load and memory of the machine, optional packages, and child processes."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import os
@@ -9,8 +7,7 @@ import pathlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 

@@ -1,7 +1,5 @@
 """Child processes that repeat a measurement on request."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

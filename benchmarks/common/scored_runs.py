@@ -4,8 +4,6 @@
 interruption they continue: finished runs are in the CSV file, others resume.
 """
 
-from __future__ import annotations
-
 import concurrent.futures
 import csv
 import itertools
@@ -14,10 +12,8 @@ import os
 import pathlib
 import statistics
 import subprocess
-from collections.abc import Iterable
-from collections.abc import Sequence
-from typing import Any
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -26,10 +22,7 @@ from agents.commands import run_settings
 from agents.reports import published_scores
 from agents.reports import results as results_lib
 from agents.training.run_folder import run_folder
-from benchmarks.common import evaluation
-from benchmarks.common import machine
-from benchmarks.common import tables
-from benchmarks.common import training
+from benchmarks.common import evaluation, machine, tables, training
 
 FIELDS = (
     "config", "variant", "task", "steps", "seed", "mean_action", "sampled",

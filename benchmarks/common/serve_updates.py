@@ -8,8 +8,6 @@ an answer is an object with `seconds` (of the update, by part; `total` is the
 whole epoch), `metrics`, and `checksum` (CRC-32 of all variables).
 """
 
-from __future__ import annotations
-
 import sys
 import time
 import zlib

@@ -5,13 +5,10 @@ module works for 9d4bf19 and the commits around it, in which the worker pool and
 the failure budget have other names.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 
-from benchmarks.common import measuring_process
-from benchmarks.common import serve_updates
+from benchmarks.common import measuring_process, serve_updates
 
 
 def import_classes():
@@ -21,8 +18,7 @@ def import_classes():
     from agents.environments.workers import pool
     return pool.WorkerPool, failure_budget.FailureBudget
   except ImportError:
-    from agents.environments import incidents
-    from agents.environments import workers
+    from agents.environments import incidents, workers
     return workers.Workers, incidents.Incidents
 
 
@@ -31,8 +27,7 @@ def main(name: str, preset: str | None = None):
   worker_pool, failure_budget = import_classes()
   from agents.configs import presets
 
-  from agents import build
-  from agents import configs
+  from agents import build, configs
   _, config = configs.load(name)
   if preset:
     config = presets.apply(preset, config)

@@ -1,7 +1,5 @@
 """Tables that are readable on a terminal and as Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

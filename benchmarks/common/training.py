@@ -1,10 +1,7 @@
 """Loads configs and opens trainers as `train.py` does, to measure them."""
 
-from __future__ import annotations
-
 import contextlib
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agents import config as config_lib

@@ -5,8 +5,6 @@ that all candidates step the same physics, a trained policy acts once from
 seeded resets, and every candidate replays its actions.
 """
 
-from __future__ import annotations
-
 import time
 
 import gymnasium
@@ -14,8 +12,7 @@ import numpy as np
 
 from agents import config as config_lib
 from agents.environments.data import episodes
-from agents.environments.making import action_scaling
-from agents.environments.making import make
+from agents.environments.making import action_scaling, make
 
 
 class PlainLoop:

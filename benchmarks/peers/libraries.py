@@ -5,8 +5,6 @@ actions, and return a function that measures steps per second.
 `benchmarks.throughput` runs each of them in a process of its own.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import sys
@@ -19,10 +17,8 @@ import numpy as np
 from agents import config as config_lib
 from agents.environments.adapters import vector_env
 from agents.environments.making import make
-from benchmarks.common import measuring_process
-from benchmarks.common import training
-from benchmarks.peers import action_replay
-from benchmarks.peers import sb3
+from benchmarks.common import measuring_process, training
+from benchmarks.peers import action_replay, sb3
 
 Measurement = Callable[[], float]  # Returns steps per second.
 

@@ -14,16 +14,14 @@ import math
 import tempfile
 import time
 import types
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
 
 from agents import config as config_lib
 from agents.environments.making import make
-from benchmarks.common import command_line
-from benchmarks.common import training
+from benchmarks.common import command_line, training
 
 if TYPE_CHECKING:
   import pandas as pd
@@ -111,9 +109,7 @@ def train(config: config_lib.Config, matched: bool) -> dict[str, Any]:
   """
   stable_baselines3 = library()
   import torch
-  from stable_baselines3.common import env_util
-  from stable_baselines3.common import monitor
-  from stable_baselines3.common import vec_env
+  from stable_baselines3.common import env_util, monitor, vec_env
   start = time.perf_counter()
   with tempfile.TemporaryDirectory() as folder:
     env = env_util.make_vec_env(

@@ -3,8 +3,6 @@
 A preset replaces the algorithm and the networks of a config, and keeps its task
 and its budget."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 

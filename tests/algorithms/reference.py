@@ -5,8 +5,6 @@ Transcribed from the papers (Schulman 2015, Schulman 2017, Heess 2017, Kingma
 steps, without padding and chunks.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from agents import build
+from agents import build, types
 from agents import config as config_lib
-from agents import types
 from agents.environments import batch_env
 from agents.environments.data import failure_budget
-from agents.simulation import in_graph_batch_env
-from agents.simulation import simulate
+from agents.simulation import in_graph_batch_env, simulate
 from tests import toy
 
 _STEPS = 6

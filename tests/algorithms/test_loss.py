@@ -8,13 +8,13 @@ import pytest
 import tensorflow as tf
 
 from agents import config as config_lib
-from agents.algorithms import feed_forward_model
-from agents.algorithms import kl_penalty
+from agents.algorithms import feed_forward_model, kl_penalty, minibatches
 from agents.algorithms import loss as loss_lib
-from agents.algorithms import minibatches
-from agents.networks import distribution_for_space
-from agents.networks import feed_forward
-from agents.networks import observation_encoder
+from agents.networks import (
+  distribution_for_space,
+  feed_forward,
+  observation_encoder,
+)
 from tests import modes
 from tests.algorithms import reference
 

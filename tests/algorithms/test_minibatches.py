@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from agents.algorithms import gradient_accumulation
-from agents.algorithms import minibatches
-from agents.ops import masked
-from agents.ops import random
+from agents.algorithms import gradient_accumulation, minibatches
+from agents.ops import masked, random
 from tests import modes
 
 

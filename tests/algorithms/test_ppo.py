@@ -12,11 +12,8 @@ from agents.configs.presets import paper
 
 from agents import config as config_lib
 from agents import types
-from agents.algorithms import feed_forward_model
-from agents.algorithms import gradient_accumulation
-from agents.algorithms import ppo
-from agents.networks import distribution_for_space
-from agents.networks import feed_forward
+from agents.algorithms import feed_forward_model, gradient_accumulation, ppo
+from agents.networks import distribution_for_space, feed_forward
 from agents.ops import random
 from agents.simulation import rollout_batch
 from tests import modes

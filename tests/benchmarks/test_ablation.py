@@ -1,7 +1,6 @@
 import pytest
 
-from benchmarks import ablation
-from benchmarks import learning
+from benchmarks import ablation, learning
 from benchmarks.common import scored_runs
 
 

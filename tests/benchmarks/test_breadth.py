@@ -6,8 +6,7 @@ import pytest
 from agents import build
 from agents.environments.making import third_party
 from benchmarks import breadth
-from benchmarks.common import machine
-from benchmarks.common import scored_runs
+from benchmarks.common import machine, scored_runs
 
 _QUICK = ("tests.echo:Echo discrete",
           "tests.echo:Echo tuple", "CartPole-v1")

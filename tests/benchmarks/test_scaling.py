@@ -1,7 +1,6 @@
 import pytest
 
-from benchmarks import scaling
-from benchmarks import scaling_points
+from benchmarks import scaling, scaling_points
 from benchmarks.common import machine
 from benchmarks.speed import Speed
 

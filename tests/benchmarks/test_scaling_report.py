@@ -1,7 +1,6 @@
 import pytest
 
-from benchmarks import scaling_points
-from benchmarks import scaling_report
+from benchmarks import scaling_points, scaling_report
 from benchmarks.speed import Speed
 
 OWN = scaling_points.Point()

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -7,8 +5,7 @@ import pytest
 
 from agents import config as config_lib
 from benchmarks import throughput
-from benchmarks.common import machine
-from benchmarks.common import training
+from benchmarks.common import machine, training
 
 ROUNDS = [{"raw": 100.0, "new": 40.0, "sb3_training": 10.0},
           {"raw": 200.0, "new": 100.0, "sb3_training": 10.0},

@@ -7,8 +7,7 @@ import pytest
 
 from agents.commands import export
 from agents.export import formats
-from tests.export import test_formats
-from tests.export import untrained_runs
+from tests.export import test_formats, untrained_runs
 
 
 def test_exported_files_and_example_run(finished, tmp_path, capsys):

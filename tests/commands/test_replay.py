@@ -14,8 +14,7 @@ from agents.environments.data import failure_budget
 from agents.training.faults import crash_folder
 from tests import toy
 from tests.environments import faulty_envs
-from tests.videos import canvas
-from tests.videos import decoding
+from tests.videos import canvas, decoding
 
 _SEED = next(seed for seed in range(1000) if (
     faulty_envs.Breaks.breaks_at(seed) == 2 and toy.Uneven.lasts(seed, 7) > 2))

@@ -13,8 +13,7 @@ import pytest
 from tensorboard.backend.event_processing import event_accumulator
 
 from agents.commands import sweep
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import checkpoint, run_folder
 from tests import command
 
 SPACE = """\

@@ -1,7 +1,5 @@
 """`train.py` end to end, in processes of its own."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """Rendered videos are decoded, and their frames are checked."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
@@ -11,11 +9,9 @@ import pytest
 from agents import config as config_lib
 from agents.commands import replay
 from agents.training.monitoring import episode_recorder
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import checkpoint, run_folder
 from tests import command
-from tests.videos import decoding
-from tests.videos import gl_support
+from tests.videos import decoding, gl_support
 
 
 def check_video(path, length):

@@ -1,7 +1,5 @@
 """Threads of one process that stand for machines."""
 
-from __future__ import annotations
-
 import pickle
 import threading
 from collections.abc import Callable
@@ -12,8 +10,7 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import errors
-from agents.distributed import build_distributed
-from agents.distributed import collectives
+from agents.distributed import build_distributed, collectives
 
 CONFIG = config_lib.Config().override({
     "env.id": "tests.toy:Target", "env_processes": False, "num_envs": 4,

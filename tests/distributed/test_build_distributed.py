@@ -3,8 +3,7 @@
 import pytest
 
 from agents.algorithms import ppo
-from agents.distributed import coordinator
-from agents.distributed import shared_updates
+from agents.distributed import coordinator, shared_updates
 from agents.distributed import trainer as trainer_lib
 from tests.distributed import machines
 

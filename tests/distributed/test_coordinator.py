@@ -7,8 +7,7 @@ import pytest
 from agents import build
 from agents.distributed import coordinator
 from agents.training import loop as loop_lib
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import checkpoint, run_folder
 from tests import command
 from tests.distributed import machines
 

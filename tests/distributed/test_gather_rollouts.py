@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from agents.distributed import gather_rollouts
-from agents.distributed import padded_actor
+from agents.distributed import gather_rollouts, padded_actor
 from agents.environments import batch_env
-from agents.simulation import in_graph_batch_env
-from agents.simulation import simulate
+from agents.simulation import in_graph_batch_env, simulate
 from tests import toy
 from tests.distributed import machines
 

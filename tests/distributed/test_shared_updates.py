@@ -8,8 +8,7 @@ import tensorflow as tf
 
 from agents import build
 from agents import config as config_lib
-from agents.distributed import collectives
-from agents.distributed import shared_updates
+from agents.distributed import collectives, shared_updates
 
 
 def _config(**changes):

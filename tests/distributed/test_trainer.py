@@ -5,8 +5,7 @@ import functools
 import numpy as np
 import pytest
 
-from agents import build
-from agents import errors
+from agents import build, errors
 from agents.environments.data import failure_budget
 from tests.distributed import machines
 

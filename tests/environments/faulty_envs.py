@@ -1,7 +1,5 @@
 """Environments with faults that a batch of environments must handle."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import os

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from agents.environments.data import episodes
-from agents.environments.data import running_episodes
+from agents.environments.data import episodes, running_episodes
 
 RUN_SEED = 7
 pauses = pytest.mark.parametrize(

@@ -3,10 +3,8 @@
 import numpy as np
 
 from agents import config as config_lib
-from agents.environments.blocks import gymnasium_block
-from agents.environments.blocks import mujoco_block
-from agents.environments.data import buffer_layout
-from agents.environments.data import episodes
+from agents.environments.blocks import gymnasium_block, mujoco_block
+from agents.environments.data import buffer_layout, episodes
 from agents.environments.making import make
 
 SEED, SIZE = 3, 4

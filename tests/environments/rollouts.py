@@ -1,7 +1,5 @@
 """Plays batches of environments and compares the results bit by bit."""
 
-from __future__ import annotations
-
 import collections
 import functools
 import pathlib

@@ -1,7 +1,5 @@
 """Runs Python scripts in separate processes."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import subprocess

@@ -14,8 +14,7 @@ from agents.environments.blocks import base
 from agents.environments.data import episodes
 from agents.environments.workers import pool as pool_lib
 from tests import toy
-from tests.environments import faulty_envs
-from tests.environments import rollouts
+from tests.environments import faulty_envs, rollouts
 
 
 @pytest.mark.parametrize("name", rollouts.BATCHES)

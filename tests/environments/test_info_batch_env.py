@@ -5,14 +5,11 @@ import functools
 import numpy as np
 import pytest
 
-from agents.environments import batch_env
-from agents.environments import info_batch_env
-from agents.environments.data import episodes
-from agents.environments.data import failure_budget
+from agents.environments import batch_env, info_batch_env
+from agents.environments.data import episodes, failure_budget
 from agents.environments.workers import pool as pool_lib
 from tests import toy
-from tests.environments import faulty_envs
-from tests.environments import rollouts
+from tests.environments import faulty_envs, rollouts
 
 
 def _zeros(batch):

@@ -6,8 +6,7 @@ import pytest
 
 from agents.environments import lazy_batch_env
 from tests import toy
-from tests.environments import faulty_envs
-from tests.environments import rollouts
+from tests.environments import faulty_envs, rollouts
 
 
 def test_environments_are_built_by_the_first_use(mode, tmp_path):

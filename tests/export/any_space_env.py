@@ -1,7 +1,5 @@
 """Environment with arbitrary spaces that checks its actions."""
 
-from __future__ import annotations
-
 import gymnasium
 
 SPACES = gymnasium.spaces.Discrete(2), gymnasium.spaces.Discrete(2)

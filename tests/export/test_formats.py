@@ -5,13 +5,9 @@ import numpy as np
 import pytest
 
 from agents import config as config_lib
-from agents.export import evaluate
-from agents.export import formats
+from agents.export import evaluate, formats, signature, verify
 from agents.export import policy as policy_lib
-from agents.export import signature
-from agents.export import verify
-from tests.export import any_space_env
-from tests.export import untrained_runs
+from tests.export import any_space_env, untrained_runs
 
 FORMATS = [pytest.param(name, marks=[pytest.mark.skipif(
     not all(map(formats.installed, file_format.modules)),

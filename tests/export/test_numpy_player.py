@@ -8,9 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents.export import evaluate
-from agents.export import formats
-from agents.export import numpy_player
+from agents.export import evaluate, formats, numpy_player
 from tests.export import untrained_runs
 
 _SCRIPT = """

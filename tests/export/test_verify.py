@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from agents.export import evaluate
-from agents.export import verify
+from agents.export import evaluate, verify
 from tests.export import untrained_runs
 
 

@@ -1,15 +1,12 @@
 """Creates run folders with policies that were never trained."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from agents import build
 from agents import config as config_lib
 from agents.environments.making import make
 from agents.export import policy as policy_lib
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import checkpoint, run_folder
 
 CHANGES = {
     "box": {"env.id": "Pendulum-v1"},

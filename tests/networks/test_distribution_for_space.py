@@ -5,14 +5,10 @@ import pytest
 import tensorflow as tf
 from gymnasium import spaces as gym
 
-from agents import build
+from agents import build, spaces
 from agents import config as config_lib
-from agents import spaces
-from agents.networks import distribution_for_space
-from agents.networks import feed_forward
-from agents.ops import loops
-from agents.ops import packing
-from agents.ops import random
+from agents.networks import distribution_for_space, feed_forward
+from agents.ops import loops, packing, random
 from tests.networks import drawing
 
 _BOX = gym.Box(-1, 1, (2,), np.float32)

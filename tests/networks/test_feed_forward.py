@@ -6,8 +6,7 @@ import pytest
 import tensorflow as tf
 
 from agents import config as config_lib
-from agents.networks import distribution_for_space
-from agents.networks import feed_forward
+from agents.networks import distribution_for_space, feed_forward
 from tests import modes
 
 _INPUTS = 4

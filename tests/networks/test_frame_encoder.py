@@ -6,8 +6,7 @@ import pytest
 import tensorflow as tf
 
 from agents import types
-from agents.networks import frame_encoder
-from agents.networks import observation_encoder
+from agents.networks import frame_encoder, observation_encoder
 from tests import modes
 
 

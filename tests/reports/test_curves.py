@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from agents.reports import curves
-from agents.reports import results
+from agents.reports import curves, results
 from tests.reports import folders
 
 

@@ -9,8 +9,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from agents.reports import page
-from agents.reports import results
+from agents.reports import page, results
 from tests.reports import folders
 
 _VOID = {"meta", "br", "hr", "img", "link", "input"}

@@ -3,10 +3,8 @@
 import numpy as np
 
 from agents import config as config_lib
-from agents.algorithms import feed_forward_model
-from agents.algorithms import ppo
-from agents.networks import distribution_for_space
-from agents.networks import feed_forward
+from agents.algorithms import feed_forward_model, ppo
+from agents.networks import distribution_for_space, feed_forward
 
 
 def make(batch):

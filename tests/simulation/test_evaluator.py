@@ -7,8 +7,7 @@ import tensorflow as tf
 
 from agents.environments import batch_env
 from agents.environments.data import episodes
-from agents.simulation import evaluator
-from agents.simulation import in_graph_batch_env
+from agents.simulation import evaluator, in_graph_batch_env
 from tests import toy
 
 _SEED, _SIZE = 3, 3

@@ -8,8 +8,7 @@ import tensorflow as tf
 from agents.environments import batch_env
 from agents.environments.blocks import base
 from agents.simulation import in_graph_batch_env
-from tests import modes
-from tests import toy
+from tests import modes, toy
 
 _both_modes = pytest.mark.parametrize(
     "eager", [True, False], ids=["eager", "graph"])

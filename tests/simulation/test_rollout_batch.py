@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from agents import types
 from agents.algorithms import gradient_accumulation
-from agents.simulation import frame_stack
-from agents.simulation import rollout_batch
+from agents.simulation import frame_stack, rollout_batch
 
 
 def _transitions(valid, terminated=None, truncated=None):

@@ -6,10 +6,8 @@ import tensorflow as tf
 
 from agents import types
 from agents.environments import batch_env
-from agents.simulation import in_graph_batch_env
-from agents.simulation import simulate
-from tests import modes
-from tests import toy
+from agents.simulation import in_graph_batch_env, simulate
+from tests import modes, toy
 from tests.simulation import policies
 
 _both_modes = pytest.mark.parametrize(

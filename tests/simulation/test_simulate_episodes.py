@@ -1,8 +1,7 @@
 """Environments play a fixed number of episodes each, as in plain loops."""
 
 import functools
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,10 +10,8 @@ import tensorflow as tf
 from agents.environments import batch_env
 from agents.environments.data import episodes
 from agents.environments.making import action_scaling
-from agents.simulation import in_graph_batch_env
-from agents.simulation import simulate
-from tests import modes
-from tests import toy
+from agents.simulation import in_graph_batch_env, simulate
+from tests import modes, toy
 
 _SEED = 3
 _MAX_LENGTHS = 2, 4, 9  # Maximum length of each environment's episodes.

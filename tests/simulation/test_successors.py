@@ -10,10 +10,8 @@ import tensorflow as tf
 
 from agents.environments import batch_env
 from agents.environments.data import episodes
-from agents.simulation import in_graph_batch_env
-from agents.simulation import simulate
-from tests import modes
-from tests import toy
+from agents.simulation import in_graph_batch_env, simulate
+from tests import modes, toy
 
 _SEED = 3
 _INF = np.inf

@@ -1,7 +1,5 @@
 """Records which graphs Python calls."""
 
-from __future__ import annotations
-
 import pytest
 import tensorflow as tf
 

@@ -1,7 +1,5 @@
 """Complete runs: intervals, divergence, failures, interrupts and resuming."""
 
-from __future__ import annotations
-
 import contextlib
 import pathlib
 import re
@@ -11,17 +9,14 @@ import threading
 import numpy as np
 import pytest
 
-from agents import build
+from agents import build, errors
 from agents import config as config_lib
-from agents import errors
 from agents.environments.blocks import base
 from agents.environments.data import episodes
 from agents.training import loop as loop_lib
 from agents.training.faults import crash_folder
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
-from tests import command
-from tests import modes
+from agents.training.run_folder import checkpoint, run_folder
+from tests import command, modes
 from tests.environments import faulty_envs
 
 # An epoch has 2 * 10 steps. No interval is a multiple of 20.

@@ -6,28 +6,22 @@ import os
 import subprocess
 import sys
 import threading
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from agents import build
+from agents import build, types
 from agents import config as config_lib
-from agents import types
 from agents.environments import batch_env
 from agents.environments.blocks import base
 from agents.environments.workers import pool
 from agents.ops import random
-from agents.simulation import evaluator
-from agents.simulation import in_graph_batch_env
-from agents.simulation import rollout_batch
+from agents.simulation import evaluator, in_graph_batch_env, rollout_batch
 from agents.training import epoch_result
 from agents.training import trainer as trainer_lib
-from tests import command
-from tests import modes
-from tests import toy
+from tests import command, modes, toy
 from tests.training import graph_calls
 
 _BEST = 5.0  # Score of `toy.Target`: five steps, rewards of at most one.

@@ -4,8 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from agents.environments.data import episodes
-from agents.training import epoch_result
-from agents.training import training_statistics
+from agents.training import epoch_result, training_statistics
 
 
 def _epoch(*episode_data):

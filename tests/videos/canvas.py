@@ -1,7 +1,5 @@
 """Environment with frames that show the number of steps."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 

@@ -1,7 +1,5 @@
 """Decodes video files."""
 
-from __future__ import annotations
-
 import imageio_ffmpeg
 import numpy as np
 

@@ -1,7 +1,5 @@
 """Environment with nested spaces that renders and sometimes fails."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests import echo

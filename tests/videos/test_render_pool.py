@@ -9,8 +9,7 @@ import pytest
 
 from agents.videos import render_pool
 from agents.videos import video as video_lib
-from tests.videos import canvas
-from tests.videos import decoding
+from tests.videos import canvas, decoding
 
 _MAKE = functools.partial(canvas.Canvas, render_mode="rgb_array")
 

@@ -4,8 +4,6 @@ Worker processes import this module without Stable-Baselines3, which would
 import PyTorch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 Needs `pip install stable-baselines3`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +11,7 @@ import numpy as np
 from gymnasium import vector
 from stable_baselines3.common.vec_env import base_vec_env
 
-from agents.environments.adapters import sb3_info_wrapper
-from agents.environments.adapters import vector_env
+from agents.environments.adapters import sb3_info_wrapper, vector_env
 from agents.environments.blocks import base
 from agents.environments.workers import pool
 

@@ -1,7 +1,5 @@
 """Gymnasium's `VectorEnv` interface over a few worker processes."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import os
@@ -15,12 +13,10 @@ from gymnasium import vector
 from gymnasium.vector import utils
 
 from agents import spaces as spaces_lib
-from agents.environments.blocks import base
-from agents.environments.blocks import gymnasium_vector_block
+from agents.environments.blocks import base, gymnasium_vector_block
 from agents.environments.data import infos as infos_lib
 from agents.environments.data import mujoco_warnings
-from agents.environments.workers import pool
-from agents.environments.workers import shared_memory
+from agents.environments.workers import pool, shared_memory
 
 # Observations, rewards, terminated, truncated, infos.
 StepResult = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]

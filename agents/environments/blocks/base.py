@@ -1,14 +1,9 @@
 """Base class of blocks, which hold a share of the environments of a batch."""
 
-from __future__ import annotations
-
 import contextlib
 import traceback
-from collections.abc import Callable
-from collections.abc import Sequence
-from typing import Any
-from typing import NamedTuple
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 import gymnasium
 import numpy as np

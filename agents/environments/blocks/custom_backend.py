@@ -3,8 +3,6 @@
 docs/extending.md contains an example.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,8 +12,7 @@ import numpy as np
 from agents import class_loader
 from agents import config as config_lib
 from agents.environments.blocks import base
-from agents.environments.making import action_scaling
-from agents.environments.making import make
+from agents.environments.making import action_scaling, make
 
 
 class Backend:

@@ -1,15 +1,12 @@
 """Block of environments that EnvPool steps in C++ threads."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib
 import importlib.util
 import time
 import warnings
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium
@@ -17,11 +14,9 @@ import numpy as np
 
 from agents import config as config_lib
 from agents import spaces as spaces_lib
-from agents.environments.blocks import base
-from agents.environments.blocks import custom_backend
+from agents.environments.blocks import base, custom_backend
 from agents.environments.data import episodes
-from agents.environments.making import make
-from agents.environments.making import third_party
+from agents.environments.making import make, third_party
 
 
 class EnvPoolBlock(custom_backend.Backend):

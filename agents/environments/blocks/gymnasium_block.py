@@ -4,11 +4,8 @@ A worker process holds one block of every batch. Without workers, one block in
 this process holds the whole batch. Both run the same code.
 """
 
-from __future__ import annotations
-
 import time
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gymnasium
@@ -16,8 +13,7 @@ import numpy as np
 
 from agents import spaces as spaces_lib
 from agents.environments.blocks import base
-from agents.environments.data import buffer_layout
-from agents.environments.data import episodes
+from agents.environments.data import buffer_layout, episodes
 from agents.environments.making import action_scaling
 
 _MAX_RESETS = 10  # Consecutive failed resets that raise an error.

@@ -5,8 +5,6 @@ their own type, and begins episodes without seeds, from the environments' own
 random numbers.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from typing import Any

@@ -1,12 +1,9 @@
 """A block that reports the info of every step and reset."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
-from agents.environments.blocks import base
-from agents.environments.blocks import gymnasium_block
+from agents.environments.blocks import base, gymnasium_block
 
 
 class InfoBlock(gymnasium_block.GymnasiumBlock):

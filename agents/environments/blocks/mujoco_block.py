@@ -5,19 +5,15 @@ infos of all environments are then computed in a few NumPy calls, with the same
 bits as Gymnasium's own formulas.
 """
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
 
 from agents import spaces as spaces_lib
-from agents.environments.blocks import gymnasium_block
-from agents.environments.blocks import mujoco_tasks
+from agents.environments.blocks import gymnasium_block, mujoco_tasks
 from agents.environments.data import episodes
 from agents.environments.making import wrappers
 

@@ -6,13 +6,9 @@ the time. The formulas are those of Gymnasium's v5 tasks, in the same order of
 operations.
 """
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Callable
-from collections.abc import Sequence
-from typing import Any
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 

@@ -4,12 +4,9 @@ Shared memory, NumPy views and the graph use the same layout, so a batched step
 crosses process and graph boundaries as a single array of bytes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np

@@ -1,16 +1,13 @@
 """Finished episodes, failed episodes and stepping time of a batch."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
 
 from agents.environments.blocks import base
-from agents.environments.data import episodes
+from agents.environments.data import episodes, running_episodes
 from agents.environments.data import failure_budget as failure_budget_lib
-from agents.environments.data import running_episodes
 
 
 class EpisodeStatistics:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 

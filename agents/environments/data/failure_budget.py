@@ -1,7 +1,5 @@
 """Failures of environments and workers, and how many a run tolerates."""
 
-from __future__ import annotations
-
 import collections
 import time
 from typing import NamedTuple

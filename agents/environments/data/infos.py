@@ -5,13 +5,8 @@ type in arrays. Columns are sent and batched several times faster than
 dictionaries of numbers.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import Any
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 

@@ -1,7 +1,5 @@
 """Shows each MuJoCo warning once and writes no MUJOCO_LOG.TXT."""
 
-from __future__ import annotations
-
 import importlib.abc
 import importlib.machinery
 import re

@@ -1,7 +1,5 @@
 """Data from which a replaced worker rebuilds its environments."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from agents.environments.blocks import base

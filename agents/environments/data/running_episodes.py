@@ -1,7 +1,5 @@
 """Records seed and actions of the running episodes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

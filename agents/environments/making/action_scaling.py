@@ -1,7 +1,5 @@
 """Conversion of the agent's actions to actions of an environment's space."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

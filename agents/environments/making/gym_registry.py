@@ -1,7 +1,5 @@
 """Copies custom Gymnasium registrations to the workers."""
 
-from __future__ import annotations
-
 import contextlib
 import pickle
 

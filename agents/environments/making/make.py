@@ -1,7 +1,5 @@
 """Builds the Gymnasium environment that the `env` section of a config names."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os
@@ -13,13 +11,10 @@ from typing import Any
 
 import gymnasium
 
-from agents import class_loader
+from agents import class_loader, spaces
 from agents import config as config_lib
-from agents import spaces
-from agents.environments.data import episodes
-from agents.environments.data import mujoco_warnings
-from agents.environments.making import third_party
-from agents.environments.making import wrappers
+from agents.environments.data import episodes, mujoco_warnings
+from agents.environments.making import third_party, wrappers
 
 # Steps of episodes without a known time limit. Without it, a policy that walks
 # into a wall forever would block all environments of an evaluation.

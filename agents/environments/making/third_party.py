@@ -1,7 +1,5 @@
 """Ids of environments from other packages, and the extras that install them."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import warnings

@@ -1,7 +1,5 @@
 """Wrappers that Gymnasium does not have."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

@@ -5,8 +5,6 @@ workers to wake. By default, the kernel may run the first worker on the
 trainer's core at once, and all other workers wait for its step.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 

@@ -8,8 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cloudpickle
@@ -19,13 +18,9 @@ import numpy as np
 from agents import errors
 from agents.environments.blocks import base
 from agents.environments.data import failure_budget as failure_budget_lib
-from agents.environments.data import mujoco_warnings
-from agents.environments.data import replay_source
+from agents.environments.data import mujoco_warnings, replay_source
 from agents.environments.making import gym_registry
-from agents.environments.workers import affinity
-from agents.environments.workers import process
-from agents.environments.workers import protocol
-from agents.environments.workers import replacement
+from agents.environments.workers import affinity, process, protocol, replacement
 
 _SECONDS_TO_CHECK = 1.0
 

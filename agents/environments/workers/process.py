@@ -1,7 +1,5 @@
 """One worker process, seen from the trainer."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os
@@ -17,8 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents import errors
-from agents.environments.workers import affinity
-from agents.environments.workers import protocol
+from agents.environments.workers import affinity, protocol
 
 SECONDS_TO_CLOSE = 3.0  # For the environments of a worker.
 _SECONDS_TO_DUMP = 1.0

@@ -6,13 +6,10 @@ request. A worker answers with ACK, or with RESULT and a pickled `Answer`. It
 sends ALIVE now and then while it works on a request that takes long.
 """
 
-from __future__ import annotations
-
 import pickle
 import socket
 import struct
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cloudpickle
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from agents.environments.data import failure_budget as failure_budget_lib
 from agents.environments.data import replay_source
-from agents.environments.workers import process
-from agents.environments.workers import protocol
+from agents.environments.workers import process, protocol
 
 if TYPE_CHECKING:
   from agents.environments.workers import pool

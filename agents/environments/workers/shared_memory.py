@@ -1,7 +1,5 @@
 """Memory that the trainer shares with its workers."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import sys

@@ -1,7 +1,5 @@
 """Starts the worker processes of a run."""
 
-from __future__ import annotations
-
 from agents import config as config_lib
 from agents.environments.data import failure_budget
 from agents.environments.workers import pool

@@ -4,8 +4,6 @@ The process starts as a fresh interpreter that imports neither TensorFlow nor
 the user's `__main__`. It ends soon after the trainer, even after a crash.
 """
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import os
@@ -24,8 +22,7 @@ import gymnasium
 from agents.environments.blocks import base
 from agents.environments.data import mujoco_warnings
 from agents.environments.making import gym_registry
-from agents.environments.workers import protocol
-from agents.environments.workers import shared_memory
+from agents.environments.workers import protocol, shared_memory
 
 _SECONDS_TO_CLOSE = 3.0
 _SECONDS_BETWEEN_HEARTBEATS = 0.1

@@ -6,8 +6,6 @@
                    for a worker that died, of all its running episodes
 """
 
-from __future__ import annotations
-
 import itertools
 import pathlib
 from typing import NamedTuple
@@ -16,8 +14,7 @@ import numpy as np
 
 from agents import config as config_lib
 from agents.environments.data import failure_budget
-from agents.training.run_folder import atomic_write
-from agents.training.run_folder import import_guard
+from agents.training.run_folder import atomic_write, import_guard
 
 
 class Crash(NamedTuple):

@@ -1,7 +1,5 @@
 """Counts failures of environments and saves them as crash folders."""
 
-from __future__ import annotations
-
 import pathlib
 import sys
 

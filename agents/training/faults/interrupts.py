@@ -16,8 +16,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _SECONDS_FOR_STEPS = 4.0  # Then the trainer no longer waits for environments.

@@ -1,7 +1,5 @@
 """Console summary of a run: settings at the start, results at the end."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import math

@@ -4,8 +4,6 @@ The bounds lie beyond the metrics of the named configs while they learn, and a
 symptom must persist for several reports, so healthy runs cause no warnings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

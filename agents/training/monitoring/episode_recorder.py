@@ -1,13 +1,10 @@
 """Keeps the last training episodes for replay and videos."""
 
-from __future__ import annotations
-
 import collections
 import itertools
 import pathlib
 import sys
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np

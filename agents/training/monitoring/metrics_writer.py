@@ -4,8 +4,6 @@ These files only grow. A checkpoint records their lengths, and resuming from
 it truncates them to these lengths, so no report appears twice.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

@@ -1,12 +1,9 @@
 """Console output of a run: a progress bar on a terminal, otherwise lines."""
 
-from __future__ import annotations
-
 import datetime
 import sys
 import time
-from typing import Any
-from typing import TextIO
+from typing import Any, TextIO
 
 import tqdm
 

@@ -1,7 +1,5 @@
 """Suppresses TensorFlow's log messages at import."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

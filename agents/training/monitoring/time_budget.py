@@ -3,8 +3,6 @@
 The limit is the speed that workers reach if they only step environments.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

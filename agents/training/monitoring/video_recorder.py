@@ -1,7 +1,5 @@
 """Records training episodes as videos in a low-priority process."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle
@@ -15,8 +13,7 @@ import cloudpickle
 from agents.environments.workers import process
 from agents.training.monitoring import episode_recorder
 from agents.training.run_folder import run_folder
-from agents.videos import background
-from agents.videos import render_pool
+from agents.videos import background, render_pool
 from agents.videos import video as video_lib
 
 

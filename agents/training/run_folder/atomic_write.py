@@ -1,7 +1,5 @@
 """Atomic file writes: a reader sees the old file or the complete new one."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pathlib

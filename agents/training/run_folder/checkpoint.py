@@ -1,7 +1,5 @@
 """Checkpoints: one `.npz` file each, written atomically."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import pathlib

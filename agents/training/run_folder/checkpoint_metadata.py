@@ -1,7 +1,5 @@
 """Metadata of a checkpoint: progress and counters of the run."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

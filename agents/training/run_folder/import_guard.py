@@ -5,8 +5,6 @@ the guard, Python could import a module or namespace package from a run folder
 in or below the current directory.
 """
 
-from __future__ import annotations
-
 import importlib.abc
 import importlib.machinery
 import os

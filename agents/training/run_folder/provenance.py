@@ -3,8 +3,6 @@
 Together with the config, they determine the bits of a run on one machine.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib
@@ -15,8 +13,7 @@ import os
 import pathlib
 import platform
 import sysconfig
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import gymnasium

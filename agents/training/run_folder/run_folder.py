@@ -10,8 +10,6 @@
     crashes/         failures, see `crash_folder`
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import fcntl
@@ -24,11 +22,13 @@ import yaml
 
 from agents import config as config_lib
 from agents import config_parsing
-from agents.training.run_folder import atomic_write
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import checkpoint_metadata
-from agents.training.run_folder import import_guard
-from agents.training.run_folder import provenance
+from agents.training.run_folder import (
+  atomic_write,
+  checkpoint,
+  checkpoint_metadata,
+  import_guard,
+  provenance,
+)
 
 
 class RunFolder:

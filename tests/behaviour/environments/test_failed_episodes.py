@@ -11,13 +11,11 @@ import pytest
 
 from agents.environments import batch_env
 from agents.environments.blocks import base
-from agents.environments.data import episodes
-from agents.environments.data import failure_budget
+from agents.environments.data import episodes, failure_budget
 from agents.environments.making import action_scaling
 from agents.environments.workers import pool as pool_lib
 from tests import toy
-from tests.environments import faulty_envs
-from tests.environments import rollouts
+from tests.environments import faulty_envs, rollouts
 
 _STEPS, _SIZE, _SEED = 40, 4, 5
 _hows = pytest.mark.parametrize("how", ["raise", "observ", "reward"])

@@ -1,8 +1,7 @@
 """Finished episodes have the right score, length and last observation."""
 
 import functools
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -12,8 +11,7 @@ from agents.environments import batch_env
 from agents.environments.data import episodes
 from agents.environments.making import action_scaling
 from tests import toy
-from tests.environments import faulty_envs
-from tests.environments import rollouts
+from tests.environments import faulty_envs, rollouts
 
 _SEED = 2
 _pauses = pytest.mark.parametrize(

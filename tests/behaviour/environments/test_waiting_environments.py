@@ -9,8 +9,7 @@ from agents.environments import batch_env
 from agents.environments.data import episodes
 from agents.environments.making import action_scaling
 from tests import toy
-from tests.environments import faulty_envs
-from tests.environments import rollouts
+from tests.environments import faulty_envs, rollouts
 
 
 def _uneven(most=4):

@@ -13,15 +13,10 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
-from agents.environments.data import failure_budget
-from agents.environments.data import replay_source
-from agents.environments.workers import pool
-from agents.environments.workers import process
-from agents.environments.workers import replacement
+from agents.environments.data import failure_budget, replay_source
+from agents.environments.workers import pool, process, replacement
 from tests import toy
-from tests.environments import faulty_envs
-from tests.environments import rollouts
-from tests.environments import scripts
+from tests.environments import faulty_envs, rollouts, scripts
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="The tests read /proc.")

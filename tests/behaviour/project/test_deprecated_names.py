@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from agents import build
+from agents import build, types
 from agents import config as config_lib
-from agents import types
 from agents.algorithms import gradient_accumulation
-from agents.ops import gae
-from agents.ops import returns
+from agents.ops import gae, returns
 from agents.parts import chunks as earlier_chunks
 
 # `a2c.py` of docs/extending.md at commit 9d4bf19.

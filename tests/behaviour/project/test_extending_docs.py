@@ -11,9 +11,8 @@ import sys
 
 import pytest
 
-from agents import build
+from agents import build, configs
 from agents import config as config_lib
-from agents import configs
 from agents.environments.blocks import custom_backend
 from tests import command
 

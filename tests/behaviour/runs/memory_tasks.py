@@ -1,7 +1,5 @@
 """Tasks that need a memory, as a single observation does not tell enough."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 

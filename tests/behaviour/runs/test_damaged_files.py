@@ -12,16 +12,14 @@ import numpy as np
 import pytest
 import yaml
 
-from agents import build
+from agents import build, errors
 from agents import config as config_lib
-from agents import errors
 from agents.environments.data import failure_budget
 from agents.reports import results
 from agents.training import loop as loop_lib
 from agents.training.faults import crash_folder
 from agents.training.monitoring import episode_recorder
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import checkpoint, run_folder
 from tests.training import test_loop
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
@@ -208,9 +206,7 @@ def test_config_of_a_run_folder_runs_no_code(
   for folder in (copy, crash, copy / "package", copy / "google"):
     folder.mkdir(exist_ok=True)
     (folder / "evil.py").write_text(f"import os\nos.mkdir('{proof}')\n")
-  from agents.commands import replay
-  from agents.commands import train
-  from agents.commands import visualize
+  from agents.commands import replay, train, visualize
   for cwd in (copy, crash, crash.parent, tmp_path):
     monkeypatch.chdir(cwd)
     for main, *args in (

@@ -7,12 +7,13 @@ import pytest
 import tensorflow as tf
 
 from agents.environments import batch_env
-from agents.environments.data import episodes
-from agents.environments.data import failure_budget
-from agents.simulation import evaluator
-from agents.simulation import in_graph_batch_env
-from agents.simulation import rollout_batch
-from agents.simulation import simulate
+from agents.environments.data import episodes, failure_budget
+from agents.simulation import (
+  evaluator,
+  in_graph_batch_env,
+  rollout_batch,
+  simulate,
+)
 from tests.environments import faulty_envs
 
 _SIZE, _STEPS, _SEED = 4, 30, 5

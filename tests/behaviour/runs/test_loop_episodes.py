@@ -9,11 +9,8 @@ from agents import build
 from agents import config as config_lib
 from agents.environments.data import episodes
 from agents.training import loop as loop_lib
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
-from tests import command
-from tests import modes
-from tests import toy
+from agents.training.run_folder import checkpoint, run_folder
+from tests import command, modes, toy
 
 _MAX_LENGTH = 9
 CONFIG = config_lib.Config().override({

@@ -5,8 +5,7 @@ import shutil
 from agents import build
 from agents import config as config_lib
 from agents.training import loop as loop_lib
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import checkpoint, run_folder
 
 
 def test_folder_with_disabled_double_buffering_resumes_without_notes(

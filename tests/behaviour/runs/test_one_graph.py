@@ -3,9 +3,8 @@
 import pytest
 import tensorflow as tf
 
-from agents import build
+from agents import build, configs
 from agents import config as config_lib
-from agents import configs
 from agents.commands import run_settings
 from tests import config_fixtures
 

@@ -24,9 +24,7 @@ import pytest
 
 from agents import build
 from agents.training import loop as loop_lib
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import provenance
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import checkpoint, provenance, run_folder
 from tests import command
 
 _FOLDER = pathlib.Path(__file__).parent / "run_9d4bf19"

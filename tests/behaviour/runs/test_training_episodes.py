@@ -1,16 +1,14 @@
 """Epochs of complete episodes: quotas, learning and reproducibility."""
 
-from typing import Any
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from agents.configs import presets
 
-from agents import build
+from agents import build, types
 from agents import config as config_lib
-from agents import types
 from agents.environments.data import episodes
 from agents.environments.workers import pool
 from agents.ops import random

@@ -1,7 +1,6 @@
 import pytest
 
-from benchmarks.common import machine
-from benchmarks.common import measuring_process
+from benchmarks.common import machine, measuring_process
 
 _SCRIPT = """
 from benchmarks.common import measuring_process

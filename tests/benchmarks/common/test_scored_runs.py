@@ -4,8 +4,7 @@ import signal
 import pytest
 
 from agents.training.run_folder import run_folder
-from benchmarks.common import machine
-from benchmarks.common import scored_runs
+from benchmarks.common import machine, scored_runs
 from tests import command
 
 # As small as `command.SMALL`, in settings.

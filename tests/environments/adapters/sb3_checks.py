@@ -16,8 +16,7 @@ from tests.environments.adapters import test_vector_env
 sb3.library()
 
 from stable_baselines3 import ppo  # noqa: E402
-from stable_baselines3.common import evaluation  # noqa: E402
-from stable_baselines3.common import monitor  # noqa: E402
+from stable_baselines3.common import evaluation, monitor  # noqa: E402
 from stable_baselines3.common import vec_env as their_vec_env  # noqa: E402
 
 from agents.environments.adapters import sb3_vec_env  # noqa: E402

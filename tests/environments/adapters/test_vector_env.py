@@ -22,8 +22,7 @@ from agents.environments.data import failure_budget
 from agents.environments.workers import pool as pool_lib
 from agents.environments.workers import process
 from tests import toy
-from tests.environments import faulty_envs
-from tests.environments import scripts
+from tests.environments import faulty_envs, scripts
 
 _MODES = vector.AutoresetMode
 _SPACE = gymnasium.spaces.Dict({

@@ -8,14 +8,11 @@ import pytest
 
 from agents import build
 from agents import config as config_lib
-from agents.commands import replay
-from agents.commands import visualize
+from agents.commands import replay, visualize
 from agents.environments import batch_env
-from agents.environments.blocks import base
-from agents.environments.blocks import envpool_block
+from agents.environments.blocks import base, envpool_block
 from agents.environments.data import failure_budget
-from agents.environments.making import action_scaling
-from agents.environments.making import make
+from agents.environments.making import action_scaling, make
 from agents.training.faults import crash_folder
 from agents.training.run_folder import run_folder
 

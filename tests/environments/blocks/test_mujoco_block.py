@@ -6,8 +6,7 @@ import pytest
 
 from agents import config
 from agents.environments import batch_env
-from agents.environments.blocks import gymnasium_block
-from agents.environments.blocks import mujoco_block
+from agents.environments.blocks import gymnasium_block, mujoco_block
 from agents.environments.data import buffer_layout
 from agents.environments.making import make
 from tests.environments import mujoco_pairs

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from agents.environments.blocks import base
-from agents.environments.data import episode_statistics
-from agents.environments.data import episodes
-from agents.environments.data import failure_budget
-from agents.environments.data import running_episodes
+from agents.environments.data import (
+  episode_statistics,
+  episodes,
+  failure_budget,
+  running_episodes,
+)
 
 _RUN_SEED, _FIRST, _SIZE = 5, 10, 3
 

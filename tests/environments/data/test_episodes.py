@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
-from agents.environments.data import episodes
-from agents.environments.data import replay_source
-from agents.environments.data import running_episodes
+from agents.environments.data import episodes, replay_source, running_episodes
 from tests import toy
-from tests.environments import faulty_envs
-from tests.environments import logs
-from tests.environments import rollouts
+from tests.environments import faulty_envs, logs, rollouts
 
 
 def test_seeds_equal_those_of_spawned_seed_sequences():

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from agents.environments.blocks import base
-from agents.environments.data import episodes
-from agents.environments.data import failure_budget
-from agents.environments.data import replay_source
-from agents.environments.data import running_episodes
+from agents.environments.data import (
+  episodes,
+  failure_budget,
+  replay_source,
+  running_episodes,
+)
 
 _RUN_SEED, _FIRST, _SIZE = 5, 10, 3
 _SEEDS = [episodes.episode_seed(_RUN_SEED, _FIRST + row, 0)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from agents.environments.data import episodes
-from agents.environments.data import running_episodes
+from agents.environments.data import episodes, running_episodes
 from tests.environments import logs
 
 _TRUE = np.array([True] * 4)

@@ -8,8 +8,7 @@ import pytest
 
 from agents.environments import batch_env
 from agents.environments.making import action_scaling
-from tests.environments import faulty_envs
-from tests.environments import rollouts
+from tests.environments import faulty_envs, rollouts
 
 _INF = np.inf
 _WIDEST = np.finfo(np.float32).max

@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from agents import config as config_lib
-from agents.environments.making import make
-from agents.environments.making import third_party
+from agents.environments.making import make, third_party
 
 _SETUP = (pathlib.Path(__file__).parents[3] / "setup.py").read_text()
 _IDS = {

@@ -10,10 +10,8 @@ import pytest
 
 from agents.environments import batch_env
 from agents.environments.data import failure_budget
-from agents.environments.workers import affinity
-from agents.environments.workers import pool
-from tests import command
-from tests import toy
+from agents.environments.workers import affinity, pool
+from tests import command, toy
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "SCHED_BATCH"), reason="The system has no batch policy.")

@@ -16,9 +16,7 @@ from agents.environments import batch_env
 from agents.environments.workers import pool as pool_lib
 from agents.environments.workers import protocol
 from tests import toy
-from tests.environments import faulty_envs
-from tests.environments import rollouts
-from tests.environments import scripts
+from tests.environments import faulty_envs, rollouts, scripts
 from tests.environments.workers import interrupts
 
 pytestmark = pytest.mark.skipif(

@@ -6,8 +6,7 @@ import pytest
 from agents import config as config_lib
 from agents.environments.blocks import base
 from agents.environments.data import failure_budget
-from agents.training.faults import crash_folder
-from agents.training.faults import crash_recorder
+from agents.training.faults import crash_folder, crash_recorder
 from agents.training.run_folder import run_folder
 
 _WORKER_FAILURE = failure_budget.Failure(

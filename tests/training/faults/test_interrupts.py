@@ -1,7 +1,5 @@
 """Signals stop a run, save it, or end the process in time."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -4,8 +4,7 @@ import pytest
 
 from agents import build
 from agents import config as config_lib
-from agents.training.monitoring import console_summary
-from agents.training.monitoring import time_budget
+from agents.training.monitoring import console_summary, time_budget
 from agents.training.run_folder import run_folder
 
 _PARTS = ("stepping", "crossing", "inference", "learning", "evaluation",

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 
 from agents.training.monitoring import quiet_imports

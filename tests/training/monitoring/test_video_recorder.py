@@ -13,11 +13,9 @@ from PIL import Image
 
 from agents import config as config_lib
 from agents.environments.data import episodes
-from agents.training.monitoring import episode_recorder
-from agents.training.monitoring import video_recorder
+from agents.training.monitoring import episode_recorder, video_recorder
 from agents.training.run_folder import run_folder
-from tests.videos import canvas
-from tests.videos import decoding
+from tests.videos import canvas, decoding
 
 
 def _start(tmp_path, length=30, score=15.0, **kwargs):

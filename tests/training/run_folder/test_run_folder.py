@@ -1,10 +1,7 @@
-from __future__ import annotations
-
 import pytest
 
 from agents import config as config_lib
-from agents.training.run_folder import checkpoint
-from agents.training.run_folder import run_folder
+from agents.training.run_folder import checkpoint, run_folder
 
 CONFIG = config_lib.Config().override({"env.id": "Some-v0", "env.kwargs.a": 1})
 
