@@ -11,6 +11,7 @@ import time
 import numpy as np
 
 from agents.training.run_folder import checkpoint
+from tests import forked
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -38,8 +39,26 @@ def run(script: str, *args: str, cwd: pathlib.Path) -> (
 
 
 def start(script: str, *args: str, cwd: pathlib.Path,
-          variables: dict[str, str] | None = None) -> subprocess.Popen:
-  """Starts a script, with additional environment variables."""
+          variables: dict[str, str] | None = None) -> forked.Process:
+  """Starts a script in a fork, with additional environment variables."""
+  return forked.Process(ROOT / script, list(map(str, args)), cwd,
+                        variables or {})
+
+
+def run_agents(*args: str, cwd: pathlib.Path) -> subprocess.CompletedProcess:
+  """Runs `python -m agents` in a fork to its end."""
+  process = forked.Process("agents", list(map(str, args)), cwd, {})
+  output, _ = process.communicate(timeout=300)
+  return subprocess.CompletedProcess(args, process.returncode, output)
+
+
+def start_interpreter(script: str, *args: str, cwd: pathlib.Path,
+                      variables: dict[str, str] | None = None
+                      ) -> subprocess.Popen:
+  """Starts a script in a new interpreter, as users do.
+
+  Tests of the start, the end and the output of commands need this.
+  """
   return subprocess.Popen(
       [sys.executable, str(ROOT / script), *map(str, args)], cwd=cwd,
       env={**os.environ, **(variables or {})},

@@ -14,8 +14,11 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # Hides GPUs from runs, too.
 
 
 def _children() -> set[int]:
+  """Returns the child processes but the standard library's fork server."""
   with open(f"/proc/{os.getpid()}/task/{os.getpid()}/children") as file:
-    return {int(pid) for pid in file.read().split()}
+    pids = [int(pid) for pid in file.read().split()]
+  return {pid for pid in pids if b"from multiprocessing." not in pathlib.Path(
+      f"/proc/{pid}/cmdline").read_bytes()}
 
 
 @pytest.fixture(autouse=True)
@@ -59,10 +62,11 @@ def _finish(tmp_path_factory, name, args, steps):
       assert time.monotonic() < deadline
       time.sleep(0.1)
   else:
-    done = command.run(
+    process = command.start_interpreter(
         "train.py", *args, "--steps", steps, "--logdir", logdir, cwd=cwd)
+    output, _ = process.communicate(timeout=600)
     part = result.with_suffix(".part")
-    part.write_text(json.dumps([done.returncode, done.stdout]))
+    part.write_text(json.dumps([process.returncode, output]))
     part.rename(result)
   code, output = json.loads(result.read_text())
   assert code == 0, output

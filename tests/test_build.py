@@ -20,7 +20,9 @@ from agents import build
 from agents import config as config_lib
 from agents.environments.workers import pool
 _, config = configs.load("hopper")
-config = config.override({"num_envs": 16, "algorithm.update_epochs": 1})
+config = config.override({
+    "num_envs": 16, "algorithm.update_epochs": 1,
+    "algorithm.segment_length": 16, "algorithm.minibatch_size": 64})
 build.setup(config)
 with pool.WorkerPool(2) as workers:
   trainer = build.trainer(config, workers)

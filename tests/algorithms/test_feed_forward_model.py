@@ -83,9 +83,10 @@ def _by_environment(tensor):
 
 
 @pytest.mark.parametrize("kind, setting", [
-    ("gru", "plain"), ("lstm, two cells", "plain"), ("frames", "broken"),
+    ("lstm, two cells", "plain"), ("frames", "broken"),
     *(pytest.param(*case, marks=pytest.mark.slow) for case in (
-        ("gru", "broken"), ("frames", "plain"), ("gru, frames", "plain")))])
+        ("gru", "plain"), ("gru", "broken"), ("frames", "plain"),
+        ("gru, frames", "plain")))])
 def test_learner_recomputes_the_policy_that_acted(kind, setting):
   config = _config(kind)
   with _batch(setting == "broken") as batch:
@@ -102,7 +103,8 @@ def test_learner_recomputes_the_policy_that_acted(kind, setting):
       np.testing.assert_allclose(recomputed, acted, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["lstm, two cells", "gru, frames"])
+@pytest.mark.parametrize("kind", [
+    "lstm, two cells", pytest.param("gru, frames", marks=pytest.mark.slow)])
 def test_values_of_true_successors_continue_the_recurrent_state(kind):
   """Compares `values` with `policy_and_value` of each single sequence."""
   config = _config(kind)
@@ -143,7 +145,8 @@ def test_values_of_true_successors_continue_the_recurrent_state(kind):
 
 
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize("kind", ["gru", "frames"])
+@pytest.mark.parametrize("kind", [
+    "gru", pytest.param("frames", marks=pytest.mark.slow)])
 def test_minibatches_contain_each_step_once(kind):
   config = _config(kind, **{
       "algorithm.minibatch_size": 12, "algorithm.update_epochs": 2})

@@ -54,8 +54,9 @@ _REFERENCES = {"gaussian": reference.Gaussian,
 _both_policies = pytest.mark.parametrize("policy", list(_SPACES))
 # Each algorithm compiles once, because `_shared` caches it.
 _each_shared = pytest.mark.parametrize("settings, policy", [
-    ("modern", "gaussian"), ("paper", "gaussian"),
-    pytest.param("everything", "categorical", marks=pytest.mark.slow)])
+    ("modern", "gaussian"), *(
+        pytest.param(*case, marks=pytest.mark.slow) for case in (
+            ("paper", "gaussian"), ("everything", "categorical")))])
 
 
 def _algorithm(config=_MODERN, action_space=_SPACES["gaussian"],
@@ -331,6 +332,7 @@ def _learned(config, transitions, rows=_ROWS):
   return {**metrics, **_state(algorithm)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [
     8, pytest.param(3, marks=pytest.mark.slow)])
 def test_update_is_independent_of_the_chunk_size(size, monkeypatch):
@@ -345,6 +347,7 @@ def test_update_is_independent_of_the_chunk_size(size, monkeypatch):
   _assert_close(_learned(config, transitions), whole, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_larger_padding_changes_nothing():
   transitions = _transitions(0, lengths=(6, 6, 6))
   config = dataclasses.replace(_PAPER, update_epochs=2)

@@ -4,7 +4,8 @@ import pytest
 
 from tests import command
 
-RUN = (*command.SMALL, "--steps", "6000", "--set", "checkpoint_every=1000")
+RUN = (*command.SMALL, "--steps", "6000", "--set", "checkpoint_every=1000",
+       "--set", "eval_every=3000")
 
 
 @pytest.fixture(scope="session")

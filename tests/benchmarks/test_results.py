@@ -34,6 +34,7 @@ def test_row_belongs_to_the_current_config(row):
   assert json.loads(row["settings"])["env.id"] == row["task"]
 
 
+@pytest.mark.slow
 def test_ablation_belongs_to_the_current_configs_and_variants():
   found = {(row["config"], row["variant"], int(row["seed"])): row
            for row in _PARTS}

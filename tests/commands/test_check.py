@@ -1,23 +1,17 @@
 """`python -m agents check` as users call it."""
 
-import subprocess
-import sys
-
 import pytest
 
 from tests import command
 
 
 def _check(*args):
-  return subprocess.run(
-      [sys.executable, "-m", "agents", "check", *args], cwd=command.ROOT,
-      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+  return command.run_agents("check", *args, cwd=command.ROOT)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("args", [
-    ("tests.toy:Uneven", "--set", "env.max_length=9"), ("humanoid",),
-    ("CartPole-v1",), ("Blackjack-v1",),
+    ("humanoid",), ("Blackjack-v1",),
     ("tests.echo:Echo", "--set", "env.kwargs.space=nested", "--set",
      "network.frame_stack=2", "--set", "env.max_length=5")])
 def test_sound_environments_pass_and_train(args):

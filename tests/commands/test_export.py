@@ -50,6 +50,7 @@ def test_user_errors_exit_without_creating_a_folder(
   assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_format_that_differs_from_training_is_reported_and_not_kept(
     tmp_path, capsys, monkeypatch):
   folder = untrained_runs.make_run(tmp_path, "choice")

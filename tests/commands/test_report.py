@@ -1,8 +1,5 @@
 import csv
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -12,16 +9,13 @@ from tests.reports import folders
 
 
 def _report(cwd, *args):
-  return subprocess.run(
-      [sys.executable, "-m", "agents", "report", *map(str, args)], cwd=cwd,
-      capture_output=True, text=True, timeout=120,
-      env={**os.environ, "PYTHONPATH": str(command.ROOT)})
+  return command.run_agents("report", *args, cwd=cwd)
 
 
 def test_report_contains_all_scores_of_a_run(finished, tmp_path):
   folder, _, _ = finished
   done = _report(tmp_path, folder)
-  assert done.returncode == 0, done.stderr
+  assert done.returncode == 0, done.stdout
   assert done.stdout == "Written: report.html, report-points.csv (1 run)\n"
   text = (tmp_path / "report.html").read_text()
   assert "Runs of Pendulum-v1" in text and "<svg" in text

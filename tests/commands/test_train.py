@@ -396,28 +396,10 @@ def test_killed_and_resumed_run_equals_uninterrupted_run(tmp_path):
 
 
 @pytest.mark.slow
-def test_number_of_workers_does_not_change_the_results(tmp_path):
-  folders = []
-  for name, *args in (
-      ("serial", "--no-env-processes"), ("five", "--set", "num_workers=5")):
-    done = command.run(
-        "train.py", "--config", "hopper", "--steps", "4096", "--set",
-        "eval_episodes=4", "--set", "algorithm.update_epochs=2", "--logdir",
-        tmp_path / name, *args, cwd=tmp_path)
-    assert done.returncode == 0, done.stdout
-    folders.append(command.run_folder(tmp_path / name))
-  serial, five = folders
-  assert command.rows(five) == command.rows(serial)
-  command.assert_same_checkpoints(five, serial)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("config, steps, goal", [
-    (["pendulum"], 200_000, -250),
-    (["cartpole", "--preset", "paper"], 60_000, 463)])
-def test_training_solves_small_tasks(config, steps, goal, tmp_path):
-  done = command.run("train.py", "--config", *config, "--steps", str(steps),
-                     "--logdir", tmp_path / "logdir", cwd=tmp_path)
+def test_training_with_the_paper_preset_solves_cartpole(tmp_path):
+  done = command.run(
+      "train.py", "--config", "cartpole", "--preset", "paper", "--steps",
+      "60000", "--logdir", tmp_path / "logdir", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
   last = command.rows(command.run_folder(tmp_path / "logdir"))[-1]
-  assert last["phase"] == "eval" and last["return_mean"] >= goal
+  assert last["phase"] == "eval" and last["return_mean"] >= 463

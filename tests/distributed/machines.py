@@ -14,7 +14,7 @@ from agents.distributed import build_distributed, collectives
 
 CONFIG = config_lib.Config().override({
     "env.id": "tests.toy:Target", "env_processes": False, "num_envs": 4,
-    "eval_episodes": 3, "steps": 160, "algorithm.segment_length": 8,
+    "eval_episodes": 3, "steps": 96, "algorithm.segment_length": 8,
     "algorithm.minibatch_size": 16, "algorithm.update_epochs": 1,
     "algorithm.learning_rate": 1e-2, "network.policy_layers": [4],
     "network.value_layers": [4]})

@@ -113,14 +113,6 @@ def _train(tmp_path, num_machines, *args, **kwargs):
   return cluster
 
 
-@pytest.mark.slow
-def test_two_machines_give_the_bits_of_one(tmp_path, finished):
-  cluster = _train(tmp_path, 2, *command.SMALL, "--steps", command.SMALL_STEPS)
-  command.assert_same_checkpoints(cluster.folder, finished[0])
-  assert command.rows(cluster.folder) == command.rows(finished[0])
-  assert not cluster.logdirs[1].exists()  # Only machine 0 has a folder.
-
-
 @pytest.fixture(scope="module")
 def data_parallel(tmp_path_factory):
   """Run folder of two machines that also share the updates."""
@@ -189,8 +181,7 @@ def test_run_survives_losses_of_both_machines_at_random_moments(
     tmp_path, uninterrupted):
   rng = np.random.default_rng(7)
   # A stopped machine counts as lost, too.
-  for lost, signum in ((1, signal.SIGKILL), (0, signal.SIGKILL),
-                       (1, signal.SIGSTOP)):
+  for lost, signum in (0, signal.SIGKILL), (1, signal.SIGSTOP):
     # The same command resumes the run in its folder.
     cluster = _Cluster(tmp_path, 2, *_LONG)
     before = _newest(tmp_path / "0")
@@ -247,19 +238,6 @@ def test_slow_machine_is_named_in_a_warning(tmp_path):
 
 
 @pytest.mark.slow
-def test_signal_to_a_participant_stops_the_run_during_evaluation(
-    tmp_path, uninterrupted):
-  args = (*_LONG, "--set", "eval_episodes=2000")
-  cluster = _Cluster(tmp_path, 2, *args)
-  cluster.wait_until(lambda: _newest(tmp_path / "0") >= 10_000)
-  time.sleep(2.0)
-  cluster.processes[1].send_signal(signal.SIGTERM)
-  codes, outputs = cluster.end()
-  assert codes == [1, 128 + signal.SIGTERM], outputs
-  assert "Stopped after" in outputs[0]
-
-
-@pytest.mark.slow
 def test_environment_failure_of_a_participant_ends_the_run(tmp_path):
   (tmp_path / "failing_here.py").write_text(_FAILING)
   cluster = _Cluster(
@@ -288,6 +266,7 @@ def test_signal_to_a_participant_stops_the_run_and_it_can_resume(
   # The same command finishes the run with any number of machines.
   again = _train(tmp_path, 4, *_LONG)
   assert f"Resuming {cluster.folder}, which" in again.outputs[0]
+  assert not cluster.logdirs[1].exists()  # Only machine 0 has a folder.
   command.assert_same_checkpoints(cluster.folder, uninterrupted)
   assert command.rows(cluster.folder) == command.rows(uninterrupted)
 

@@ -66,11 +66,12 @@ def test_run_of_two_machines_equals_that_of_one(alone, tmp_path):
   command.assert_same_checkpoints(folder.path, alone.path)
 
 
+@pytest.mark.slow
 def test_participant_holds_the_checkpoint_before_the_latest_epoch(
     alone, tmp_path):
   run = _Run(_folder(tmp_path))
   arrays, metadata = run.participant.checkpoint()
-  last_step = 160 - 32
+  last_step = 96 - 32
   assert metadata["step"] == run.participant.step == last_step
   path = alone.checkpoints / f"checkpoint-{last_step:012d}.npz"
   expected, expected_metadata = checkpoint.load(path)
@@ -89,6 +90,7 @@ def test_participant_without_an_epoch_has_no_checkpoint():
     trainer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stopped", [0, 1])
 def test_run_that_one_machine_stops_resumes_to_the_same_bits(
     stopped, alone, tmp_path):
@@ -96,11 +98,11 @@ def test_run_that_one_machine_stops_resumes_to_the_same_bits(
   calls = []
   def stop_later():
     calls.append(1)
-    return len(calls) > 12
+    return len(calls) > 6
   stop = [lambda: False, lambda: False]
   stop[stopped] = stop_later
   run = _Run(folder, stop=stop)
-  assert not run.finished and 0 < run.loop.step < 160
+  assert not run.finished and 0 < run.loop.step < 96
   run = _Run(folder, resume=True)
   assert run.finished
   assert command.rows(folder.path) == command.rows(alone.path)

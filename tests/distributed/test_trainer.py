@@ -62,8 +62,8 @@ def _assert_equal_results(results, expected):
 
 
 @pytest.mark.parametrize("name, world_size", [
-    ("segments", 1), ("segments", 2), ("segments", 4), ("episodes", 2),
-    pytest.param("recurrent", 2, marks=pytest.mark.slow)])
+    ("segments", 2), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+        ("segments", 1), ("segments", 4), ("episodes", 2), ("recurrent", 2)))])
 def test_machines_learn_the_bits_of_one_machine(name, world_size):
   config = _CONFIGS[name]
   alone = build.trainer(config, None)
@@ -80,6 +80,7 @@ def test_machines_learn_the_bits_of_one_machine(name, world_size):
     trainer.close()
 
 
+@pytest.mark.slow
 def test_machines_continue_from_a_state_of_one_machine():
   alone, restored = (build.trainer(machines.CONFIG, None) for _ in range(2))
   _, state, _ = _train(alone)
@@ -94,6 +95,7 @@ def test_machines_continue_from_a_state_of_one_machine():
     trainer.close()
 
 
+@pytest.mark.slow
 def test_shared_updates_learn_almost_the_same():
   alone = build.trainer(machines.CONFIG, None)
   _, expected, _ = _train(alone)

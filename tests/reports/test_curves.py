@@ -31,6 +31,7 @@ def test_interval_contains_quantiles_of_resampled_means():
   assert (repeated.low, repeated.high) == (estimate.low, estimate.high)
 
 
+@pytest.mark.slow
 def test_intervals_contain_the_true_mean_at_about_their_level():
   rng = np.random.default_rng(0)
   estimate = curves.estimate(rng.normal(5.0, 1.0, (20, 300)))

@@ -162,6 +162,7 @@ def test_single_divergence_repeats_only_steps_after_the_checkpoint(
              if name.startswith("variable/"))
 
 
+@pytest.mark.slow
 def test_infinite_weights_are_never_used_although_metrics_are_finite(
     tmp_path, capsys):
   loop, folder = make(tmp_path)
@@ -234,6 +235,7 @@ def test_failing_environment_leaves_checkpoint_and_crash_folders(
     assert len(failed.action) == 2
 
 
+@pytest.mark.slow
 def test_failed_episodes_are_counted_and_not_scored(tmp_path):
   loop, folder = make(tmp_path, {
       "env.id": "tests.environments.faulty_envs:Breaks", "env.kwargs": {},
@@ -302,6 +304,7 @@ class _SaveDuringEpoch:
     yield
 
 
+@pytest.mark.slow
 def test_save_during_an_epoch_writes_the_state_before_the_epoch(tmp_path):
   changes = {"checkpoint_every": 20}
   undisturbed, expected_folder = make(tmp_path / "undisturbed", changes)

@@ -19,7 +19,8 @@ def _tiles(*lengths):
                for length in lengths)
 
 
-@pytest.mark.parametrize("num_workers", [1, 3])
+@pytest.mark.parametrize("num_workers", [
+    pytest.param(1, marks=pytest.mark.slow), 3])
 def test_frames_are_in_order_for_any_number_of_workers(num_workers, tmp_path):
   videos = [video_lib.Video(str(tmp_path / "long.mp4"), _tiles(11)),
             video_lib.Video(str(tmp_path / "short.mp4"), _tiles(2)),
@@ -59,6 +60,7 @@ def test_failing_render_raises_before_training():
   assert "apt-get" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_error_names_packages_if_opengl_is_missing(monkeypatch):
   def make():
     raise ImportError(f"No {os.environ['MUJOCO_GL']} here for MuJoCo.")
@@ -87,6 +89,7 @@ def test_failing_step_leaves_no_partial_file(tmp_path):
   assert not os.listdir(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "num_crashes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_two_crashes_of_native_code_are_retried(num_crashes, tmp_path):

@@ -99,6 +99,7 @@ def test_worker_killed_within_a_step_is_replaced_with_the_same_bits():
     assert failures
 
 
+@pytest.mark.slow
 def test_killed_worker_with_waiting_environments_is_replaced():
   constructors = [rollouts.make_env(
       "tests.toy:Uneven", kwargs={"most": 4})] * 5
@@ -121,6 +122,7 @@ def test_killed_worker_with_waiting_environments_is_replaced():
     assert len(workers.failure_budget.drain()) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", [
     pytest.param(lambda batch, _: batch.reset().tolist(), id="reset",
                  marks=pytest.mark.slow),
@@ -148,6 +150,7 @@ def test_other_requests_are_repeated_after_a_death(use):
   rollouts.assert_same_bits(steps, other_steps)
 
 
+@pytest.mark.slow
 def test_replaced_worker_rebuilds_all_its_open_batches():
   def play(kill):
     with _workers(2) as workers:
@@ -244,6 +247,7 @@ def test_worker_that_stops_during_a_replay_is_replaced(tmp_path):
     assert "SIGKILL" in first and "no answer for 1 seconds" in second
 
 
+@pytest.mark.slow
 def test_child_processes_of_environments_end_with_a_killed_worker(tmp_path):
   path = tmp_path / "pid"
   with _workers(1, limit=1, timeout=1.0) as workers, \
@@ -272,6 +276,7 @@ def test_repeated_fault_exceeds_the_budget():
       batch.reset()
 
 
+@pytest.mark.slow
 def test_failure_holds_all_episodes_of_the_dead_worker():
   constructors = [rollouts.make_env("Hopper-v5")] * 8
   with _workers(2) as workers, \
@@ -290,6 +295,7 @@ def test_failure_holds_all_episodes_of_the_dead_worker():
         one.action, [*before.episode_actions(index), actions[30, index]])
 
 
+@pytest.mark.slow
 def test_hang_without_a_failure_budget_is_an_error():
   with pool.WorkerPool(1, timeout=1.0) as workers:
     batch = batch_env.BatchEnv([functools.partial(toy.Faulty, "spin")], workers)
@@ -419,6 +425,7 @@ def test_timeout_applies_to_single_steps_of_a_replay():
     assert step.next_observ[:, 1].tolist() == [7, 7]
 
 
+@pytest.mark.slow
 def test_timeout_applies_to_single_resets():
   constructor = functools.partial(faulty_envs.SlowReset, 0.3)
   with _workers(1, limit=1, timeout=1.0) as workers, \

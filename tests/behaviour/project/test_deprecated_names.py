@@ -102,7 +102,7 @@ def _trainer(tmp_path, monkeypatch, request):
   (tmp_path / "earlier_a2c.py").write_text(_A2C)
   monkeypatch.syspath_prepend(tmp_path)
   trainer = build.trainer(config_lib.Config().override({
-      "env.id": "tests.behaviour.runs.memory_tasks:masked_pendulum",
+      "env.id": "Pendulum-v1",
       "env_processes": False,
       "num_envs": 4, "algorithm.segment_length": 8,
       "algorithm.minibatch_size": None,
@@ -114,7 +114,8 @@ def _trainer(tmp_path, monkeypatch, request):
 
 
 @pytest.mark.parametrize("trainer", [
-    {}, {"network.frame_stack": 2}, {"network.recurrent": "gru"}],
+    {}, *(pytest.param(changes, marks=pytest.mark.slow) for changes in (
+        {"network.frame_stack": 2}, {"network.recurrent": "gru"}))],
                          indirect=True, ids=["steps", "frames", "segments"])
 def test_algorithm_with_earlier_names_learns_for_one_update(trainer):
   trainer.start()

@@ -1,13 +1,9 @@
-"""The files of docs/extending.md learn something, by the commands below them.
-"""
+"""The commands of docs/extending.md train its examples, which learn."""
 
 import json
-import os
 import pathlib
 import re
 import shlex
-import subprocess
-import sys
 
 import pytest
 
@@ -25,21 +21,21 @@ _BETTER = {"cartpole": 80, "default": 4, "mine.py": 80}  # By config.
 
 @pytest.fixture
 def folder(tmp_path):
-  """Hold the files, and nothing else."""
+  """Folder that contains only the files of the page."""
   for name, code in _FILES.items():
     (tmp_path / name).write_text(code)
   return tmp_path
 
 
 def _train(folder: pathlib.Path, *args: str) -> list[dict]:
-  """Return what the run reports."""
+  """Trains a run, and returns the rows of `metrics.jsonl`."""
   done = command.run("train.py", *args, cwd=folder)
   assert done.returncode == 0, done.stdout
   metrics, = folder.glob("logdir/*/metrics.jsonl")
   return [json.loads(row) for row in metrics.read_text().splitlines()]
 
 
-def test_all_is_shown_and_run():
+def test_page_has_a_file_and_a_command_for_each_example():
   assert list(_FILES) == ["a2c.py", "residual.py", "points.py", "mine.py"]
   assert len(_FILES) == len(_COMMANDS) == _TEXT.count("```python")
   assert len(_FILES["a2c.py"].splitlines()) < 100
@@ -48,32 +44,29 @@ def test_all_is_shown_and_run():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "args", _COMMANDS, ids=["algorithm", "network", "backend", "config"])
-def test_it_learns(args, folder):
+def test_example_learns(args, folder):
   args = shlex.split(args)
   rows = _train(folder, *args, "--logdir", "logdir", "--device", "cpu")
-  begun = next(row["return_mean"] for row in rows
+  first = next(row["return_mean"] for row in rows
                if row["phase"] == "train" and row["return_mean"] is not None)
-  *_, end = (row["return_mean"] for row in rows if row["phase"] == "eval")
-  assert end > begun + _BETTER[args[1]], (begun, end)
+  *_, last = (row["return_mean"] for row in rows if row["phase"] == "eval")
+  assert last > first + _BETTER[args[1]], (first, last)
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_from_its_folder_alone(folder):
+def test_run_resumes_without_the_file_of_its_config(folder):
   args = "--logdir", "logdir", "--device", "cpu"
   _train(folder, "--config", "mine.py", "--steps", "1000", *args)
-  (folder / "mine.py").unlink()  # All of it is in config.yaml.
+  (folder / "mine.py").unlink()  # config.yaml contains the config.
   rows = _train(folder, "--resume", "logdir", "--steps", "2000")
   assert [row["step"] for row in rows if row["phase"] == "eval"][-1] >= 2000
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", [
-    "seed=1", "network.recurrent=gru", "network.frame_stack=2"])
-def test_checkpoints_hold_all_there_is(change, folder):
-  done = subprocess.run(
-      [sys.executable, "-m", "agents", "check", "mine.py", "--set", change],
-      cwd=folder, env={**os.environ, "PYTHONPATH": str(command.ROOT)},
-      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+def test_checkpoints_contain_the_complete_state(folder):
+  done = command.run_agents(
+      "check", "mine.py", "--set", "network.recurrent=gru", "--set",
+      "network.frame_stack=2", cwd=folder)
   assert "ok      trains, saves, loads and continues" in done.stdout, (
       done.stdout)
 
@@ -104,7 +97,7 @@ class Layers(keras.Model):
     ({"env.backend": "points:Point"},
      "env.backend=points:Point: it must be derived from agents.*Backend"),
     ({"env.backend": "subprocess:Popen"}, "it must be derived from")])
-def test_what_is_no_such_class_is_told(changes, message, folder, monkeypatch):
+def test_invalid_class_is_a_config_error(changes, message, folder, monkeypatch):
   (folder / "wrong.py").write_text(_WRONG)
   monkeypatch.syspath_prepend(folder)
   config = config_lib.Config().override(changes)
@@ -112,7 +105,8 @@ def test_what_is_no_such_class_is_told(changes, message, folder, monkeypatch):
     build.check(config)
 
 
-def test_who_keeps_no_time_limits_gets_none(folder, monkeypatch):
+def test_backend_without_time_limits_refuses_their_settings(
+    folder, monkeypatch):
   monkeypatch.syspath_prepend(folder)
   config = config_lib.Config().override({"env.backend": "points:Points"})
   kind = custom_backend.find(config.env.backend)
@@ -127,7 +121,7 @@ def test_who_keeps_no_time_limits_gets_none(folder, monkeypatch):
 
 
 @pytest.mark.slow
-def test_it_is_told_before_anything_starts(folder):
+def test_invalid_class_is_reported_before_a_run_folder_exists(folder):
   done = command.run(
       "train.py", "--config", "cartpole", "--logdir", "logdir", "--set",
       "algorithm.type=a2c:A2D", cwd=folder)
@@ -135,7 +129,7 @@ def test_it_is_told_before_anything_starts(folder):
   assert not (folder / "logdir").exists()
 
 
-def test_what_we_have_needs_no_names():
+def test_shipped_configs_have_no_custom_classes():
   for name in ("cartpole", "pong"):
     config = configs.load(name)[1]
     assert not config.has_custom_classes

@@ -1,4 +1,4 @@
-"""README.md explains what TensorBoard shows: all of it, and nothing else."""
+"""README.md explains exactly the tags that TensorBoard shows."""
 
 import pathlib
 import re
@@ -12,7 +12,7 @@ from tests.videos import gl_support
 _README = (pathlib.Path(__file__).parents[3] / "README.md").read_text()
 
 
-def _explained() -> set[str]:
+def _documented_tags() -> set[str]:
   """Returns the tags in the README's table, without the variable parts."""
   table = _README.split("| tag | meaning |")[1].split("\n\n")[0]
   tags = set()
@@ -24,7 +24,7 @@ def _explained() -> set[str]:
   return tags
 
 
-def _shown(*folders) -> set[str]:
+def _written_tags(*folders) -> set[str]:
   tags = set()
   for folder in folders:
     for part in ("", "train", "eval"):
@@ -34,23 +34,23 @@ def _shown(*folders) -> set[str]:
 
 
 @pytest.mark.slow
-def test_what_every_run_shows_is_explained(finished, finished_paper):
-  shown = _shown(finished[0], finished_paper[0])
+def test_tags_of_every_run_are_documented(finished, finished_paper):
+  written = _written_tags(finished[0], finished_paper[0])
   # TensorBoard's own, which are pages rather than tags.
-  shown -= {tag for tag in shown if tag.startswith("_hparams_")
+  written -= {tag for tag in written if tag.startswith("_hparams_")
             or tag == "custom_scalars__config__"}
-  assert _explained() == shown | {
+  assert _documented_tags() == written | {
       "films/training", "health/warnings", "reward_parts/..."}
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not gl_support.egl_works(), reason="There is no EGL.")
-def test_the_others_are_shown_where_there_is_something_to_show(tmp_path):
+def test_documented_tags_of_videos_and_rewards_are_written(tmp_path):
   done = command.run(
       "train.py", "--config", "reacher", "--steps", "10000", "--video_every",
       "4000", "--logdir", tmp_path / "logdir", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
   folder = command.run_folder(tmp_path / "logdir")
-  assert {"films/training", "reward_parts/..."} <= _shown(folder)
+  assert {"films/training", "reward_parts/..."} <= _written_tags(folder)
   films = list((folder / "videos").iterdir())
   assert films and all(film.suffix == ".mp4" for film in films)

@@ -12,6 +12,7 @@ from agents.training import loop as loop_lib
 from agents.training.run_folder import checkpoint, run_folder
 from tests import command, modes, toy
 
+pytestmark = pytest.mark.slow
 _MAX_LENGTH = 9
 CONFIG = config_lib.Config().override({
     "env.id": "tests.toy:Uneven", "env.kwargs.most": _MAX_LENGTH,
@@ -95,7 +96,6 @@ def test_every_training_episode_is_counted_once(finished):
     assert round(total) == row["step"]
 
 
-@pytest.mark.slow
 def test_resumed_run_equals_uninterrupted_run(finished, tmp_path):
   folder = run_folder.create(str(tmp_path), "test", CONFIG)
   epochs = []

@@ -27,6 +27,7 @@ from agents.training import loop as loop_lib
 from agents.training.run_folder import checkpoint, provenance, run_folder
 from tests import command
 
+pytestmark = pytest.mark.slow
 _FOLDER = pathlib.Path(__file__).parent / "run_9d4bf19"
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from agents.training.run_folder import checkpoint
 from tests import command
-from tests.behaviour import conftest
 
 pytestmark = [
     pytest.mark.slow, pytest.mark.faults, pytest.mark.skipif(
@@ -54,7 +53,7 @@ def patch_fsync():
   fsync = os.fsync
   def slow_fsync(descriptor):
     path = os.readlink(f"/proc/self/fd/{descriptor}")
-    if "checkpoint-000000001000" in path:
+    if "checkpoint-000000000400" in path:
       _announce()
       time.sleep(float(os.environ["SECONDS_PER_WRITE"]))
     fsync(descriptor)
@@ -108,35 +107,22 @@ def _variables(modules, tmp_path, **more):
   return {"PYTHONPATH": paths, "STARTED": str(tmp_path / "started"), **more}
 
 
-def _uninterrupted(tmp_path_factory, modules, *args):
-  """Returns the run folder of a complete run that nothing blocks."""
-  logdir = tmp_path_factory.mktemp("uninterrupted") / "logdir"
-  process = command.start(
-      "train.py", *args, "--logdir", logdir, cwd=modules,
-      variables=_variables(modules, logdir.parent))
-  output, _ = process.communicate(timeout=300)
-  assert process.returncode == 0, output
+
+def _args(checkpoint_every=10_000):
+  """Arguments of a run of three epochs; by default, it saves step 0 only."""
+  return (*command.SMALL, "--steps", 600, "--set", "eval_every=600", "--set",
+          "report_every=600", "--set", f"checkpoint_every={checkpoint_every}")
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+  """Run folder of an uninterrupted run with a checkpoint of each epoch."""
+  logdir = tmp_path_factory.mktemp("uninterrupted")
+  done = command.run(
+      "train.py", *_args(checkpoint_every=_STEPS_PER_EPOCH), "--logdir", logdir,
+      cwd=logdir)
+  assert done.returncode == 0, done.stdout
   return command.run_folder(logdir)
-
-
-_SLEEPING = (
-    *command.SMALL, "--steps", 1000, "--set", "env.id=blocking:make", "--set",
-    "eval_every=1000")
-_LOOPING = (
-    *command.SMALL, "--steps", 800, "--set", "checkpoint_every=400", "--set",
-    "algorithm.type=endless:Endless", "--set", "eval_every=800")
-
-
-@pytest.fixture(scope="module")
-def sleeping(tmp_path_factory, modules):
-  """Run folder of a complete run with the arguments _SLEEPING."""
-  return _uninterrupted(tmp_path_factory, modules, *_SLEEPING)
-
-
-@pytest.fixture(scope="module")
-def looping(tmp_path_factory, modules):
-  """Run folder of a complete run with the arguments _LOOPING."""
-  return _uninterrupted(tmp_path_factory, modules, *_LOOPING)
 
 
 def _wait_for(condition, process):
@@ -164,16 +150,25 @@ def _signal(process, signum, logdir):
   return output
 
 
-def _resume(modules, tmp_path, expected):
-  """Resumes the run, and compares it with an uninterrupted one."""
-  process = command.start(
-      "train.py", "--resume", tmp_path / "logdir", cwd=modules,
-      variables=_variables(modules, tmp_path))
-  output, _ = process.communicate(timeout=300)
-  assert process.returncode == 0, output
-  folder = command.run_folder(tmp_path / "logdir")
-  assert command.rows(folder) == command.rows(expected)
-  command.assert_same_checkpoints(folder, expected)
+def _check_saved(tmp_path, reference, steps):
+  """Checks that the newest checkpoint is that of an uninterrupted run.
+
+  Args:
+    tmp_path: Parent of the logdir.
+    reference: Run folder of an uninterrupted run.
+    steps: Possible steps of the checkpoint.
+  """
+  path = checkpoint.newest(
+      command.run_folder(tmp_path / "logdir") / "checkpoints")
+  assert checkpoint.step_of(path) in steps
+  arrays, metadata = checkpoint.load(path)
+  expected, expected_metadata = checkpoint.load(
+      reference / "checkpoints" / path.name)
+  assert arrays.keys() == expected.keys()
+  for name, array in arrays.items():
+    assert array.tobytes() == expected[name].tobytes(), name
+  for name in ("step", "scores", "lengths", "reward_parts"):
+    assert metadata[name] == expected_metadata[name]
 
 
 @pytest.mark.parametrize("signum, delay", [
@@ -181,76 +176,67 @@ def _resume(modules, tmp_path, expected):
 def test_signal_during_compilation(
     signum, delay, reference, modules, tmp_path):
   logdir = tmp_path / "logdir"
-  process = command.start(
-      "train.py", *conftest.RUN, "--logdir", logdir, cwd=modules,
+  process = command.start_interpreter(
+      "train.py", *_args(), "--logdir", logdir, cwd=modules,
       variables=_variables(modules, tmp_path))
   # The first checkpoint is written just before the first epoch.
   _wait_for(lambda: list(logdir.glob("*/checkpoints/*.npz")), process)
   time.sleep(delay)
   _signal(process, signum, logdir)
-  newest = checkpoint.newest(command.run_folder(logdir) / "checkpoints")
-  assert checkpoint.step_of(newest) <= _STEPS_PER_EPOCH
-  _resume(modules, tmp_path, reference)
+  _check_saved(tmp_path, reference, (0, _STEPS_PER_EPOCH))
 
 
 @pytest.mark.parametrize("signum, seconds", [
     (signal.SIGINT, 1.0), (signal.SIGTERM, 10_000.0)])
 def test_signal_during_collection(
-    signum, seconds, sleeping, modules, tmp_path):
+    signum, seconds, reference, modules, tmp_path):
   logdir = tmp_path / "logdir"
-  process = command.start(
-      "train.py", *_SLEEPING, "--logdir", logdir, cwd=modules,
-      variables=_variables(modules, tmp_path, SLEEP_AFTER="120",
-                           SECONDS_PER_STEP=str(seconds)))
+  process = command.start_interpreter(
+      "train.py", *_args(), "--set", "env.id=blocking:make", "--logdir", logdir,
+      cwd=modules, variables=_variables(
+          modules, tmp_path, SLEEP_AFTER="120", SECONDS_PER_STEP=str(seconds)))
   _wait_for((tmp_path / "started").exists, process)  # In the third epoch.
   _signal(process, signum, logdir)
-  newest = checkpoint.newest(command.run_folder(logdir) / "checkpoints")
-  assert checkpoint.step_of(newest) == 2 * _STEPS_PER_EPOCH
-  assert not (newest.parents[1] / "crashes").exists()
-  _resume(modules, tmp_path, sleeping)
+  _check_saved(tmp_path, reference, [2 * _STEPS_PER_EPOCH])
+  assert not (command.run_folder(logdir) / "crashes").exists()
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_signal_during_an_endless_update(
-    signum, looping, modules, tmp_path):
+    signum, reference, modules, tmp_path):
   logdir = tmp_path / "logdir"
-  process = command.start(
-      "train.py", *_LOOPING, "--set", "checkpoint_every=10000", "--logdir",
-      logdir, cwd=modules, variables=_variables(modules, tmp_path, ENDLESS="1"))
+  process = command.start_interpreter(
+      "train.py", *_args(), "--set", "algorithm.type=endless:Endless",
+      "--logdir", logdir, cwd=modules,
+      variables=_variables(modules, tmp_path, ENDLESS="1"))
   _wait_for((tmp_path / "started").exists, process)
   output = _signal(process, signum, logdir)
   assert "The epoch took too long and was given up." in output
   # The update has changed the variables before the thread has saved them.
-  path = checkpoint.newest(command.run_folder(logdir) / "checkpoints")
-  arrays, metadata = checkpoint.load(path)
-  assert metadata["step"] == 2 * _STEPS_PER_EPOCH
-  undisturbed, _ = checkpoint.load(looping / "checkpoints" / path.name)
-  assert arrays.keys() == undisturbed.keys()
-  for name, array in arrays.items():
-    assert array.tobytes() == undisturbed[name].tobytes(), name
-  process = command.start(
-      "train.py", "--resume", logdir, cwd=modules,
-      variables=_variables(modules, tmp_path))
-  output, _ = process.communicate(timeout=300)
-  assert process.returncode == 0, output
-  assert command.rows(path.parents[1]) == command.rows(looping)
+  _check_saved(tmp_path, reference, [2 * _STEPS_PER_EPOCH])
+  if signum == signal.SIGINT:
+    return
+  done = subprocess.run(
+      [sys.executable, command.ROOT / "train.py", "--resume", logdir],
+      cwd=modules, env={**os.environ, **_variables(modules, tmp_path)},
+      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+  assert done.returncode == 0, done.stdout
+  assert command.rows(command.run_folder(logdir)) == command.rows(reference)
+  _check_saved(tmp_path, reference, [3 * _STEPS_PER_EPOCH])
 
 
 @pytest.mark.parametrize("signum, seconds, saved_step", [
-    (signal.SIGINT, 2.0, 1000), (signal.SIGTERM, 10_000.0, 0)])
+    (signal.SIGINT, 2.0, 400), (signal.SIGTERM, 10_000.0, 0)])
 def test_signal_during_a_checkpoint_write(
     signum, seconds, saved_step, reference, modules, tmp_path):
   logdir = tmp_path / "logdir"
   process = subprocess.Popen(
       [sys.executable, modules / "blocking.py", command.ROOT / "train.py",
-       *map(str, conftest.RUN), "--logdir", logdir], cwd=modules,
-      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={
-          **os.environ, **_variables(
-              modules, tmp_path, SECONDS_PER_WRITE=str(seconds))})
+       *map(str, _args(checkpoint_every=400)), "--logdir", logdir],
+      cwd=modules, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+      env={**os.environ, **_variables(
+          modules, tmp_path, SECONDS_PER_WRITE=str(seconds))})
   _wait_for((tmp_path / "started").exists, process)
   output = _signal(process, signum, logdir)
   assert ("It took too long to stop." in output) == (saved_step == 0)
-  newest = checkpoint.newest(command.run_folder(logdir) / "checkpoints")
-  checkpoint.load(newest)
-  assert checkpoint.step_of(newest) == saved_step
-  _resume(modules, tmp_path, reference)
+  _check_saved(tmp_path, reference, [saved_step])

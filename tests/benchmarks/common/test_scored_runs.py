@@ -105,12 +105,6 @@ def test_interrupted_run_resumes_and_is_evaluated_once(tmp_path, capsys):
   assert float(resumed["sampled_std"]) > 0
   assert json.loads(resumed["settings"])["num_envs"] == 4
   assert "tensorflow=" in resumed["versions"] and resumed["commit"]
-  # A run without interruption ends with the same scores.
-  alone, = scored_runs.run(
-      [_JOB], tmp_path / "again", tmp_path / "again.csv", 1, 6)
-  times = "seconds", "at_once"
-  assert {key: value for key, value in alone.items() if key not in times} == {
-      key: value for key, value in resumed.items() if key not in times}
 
 
 def test_row_matches_a_job_if_its_settings_are_equal():

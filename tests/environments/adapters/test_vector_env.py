@@ -366,6 +366,7 @@ def test_killed_worker_raises_although_the_pool_tolerates_failures():
     envs.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["close", "del"])
 def test_closing_leaves_no_process_and_no_file(end):
   gc.collect()

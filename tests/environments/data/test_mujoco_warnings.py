@@ -33,10 +33,12 @@ else:
 """
 
 
-@pytest.mark.parametrize("processes", [False, True])
+@pytest.mark.parametrize("processes", [
+    pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("env_id", [
-    "HalfCheetah-v5", "tests.environments.faulty_envs:make_cheetah",
-    "tests.environments.faulty_envs:make_cheetah_if_possible"])
+    "HalfCheetah-v5", *(pytest.param(name, marks=pytest.mark.slow) for name in (
+        "tests.environments.faulty_envs:make_cheetah",
+        "tests.environments.faulty_envs:make_cheetah_if_possible"))])
 def test_each_warning_is_shown_once_and_in_no_file(
     processes, env_id, tmp_path):
   _, stderr = scripts.run(

@@ -72,6 +72,7 @@ def test_num_cores_counts_the_available_cores():
     os.sched_setaffinity(0, allowed)
 
 
+@pytest.mark.slow
 def test_number_of_open_batches_is_limited():
   with pool_lib.WorkerPool(1) as workers:
     batches = []
@@ -103,6 +104,7 @@ def test_batches_have_separate_memory_although_others_cannot_be_built():
         assert interrupts.step(batch).next_observ.tolist() == [[number, 1]] * 3
 
 
+@pytest.mark.slow
 def test_closed_pools_leave_no_descriptors_open():
   gc.collect()
   before = len(os.listdir("/proc/self/fd"))
@@ -159,6 +161,7 @@ def test_hanging_environment_delays_neither_interrupt_nor_close(fault):
     workers.close()
 
 
+@pytest.mark.slow
 def test_interrupt_ends_waiting_behind_a_dead_and_a_hanging_worker():
   with interrupts.interrupted([faulty_envs.DiesBehind, _HANG], 2,
                               seconds=1.0) as (workers, _):

@@ -69,6 +69,7 @@ def test_death_between_two_requests_is_reported_by_the_next_one(use):
       use(batch)
 
 
+@pytest.mark.slow
 def test_death_is_noticed_while_another_worker_hangs():
   constructors = [interrupts.HANGING["hang"],
                   functools.partial(toy.Faulty, "kill")]
@@ -108,6 +109,7 @@ def test_answer_of_a_dead_worker_counts_if_it_arrived_before():
       interrupts.step(batch)
 
 
+@pytest.mark.slow
 def test_death_after_an_answer_does_not_hide_another_death():
   constructors = [faulty_envs.DiesBehind,
                   functools.partial(faulty_envs.Slow, 1.0, "kill")]
@@ -117,6 +119,7 @@ def test_death_after_an_answer_does_not_hide_another_death():
       interrupts.step(batch)
 
 
+@pytest.mark.slow
 def test_death_of_a_worker_without_environments_does_not_affect_a_batch():
   with pool_lib.WorkerPool(3) as workers:
     batch = batch_env.BatchEnv(

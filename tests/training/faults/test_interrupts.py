@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from agents.training.faults import interrupts as interrupts_lib
 from tests import command
 
@@ -70,6 +72,7 @@ def test_waiting_for_environments_ends_before_the_epoch_is_abandoned(
     assert select.select([interrupts.give_up_fd], [], [], 10)[0]
 
 
+@pytest.mark.slow
 def test_process_ends_in_time_without_saving_outside_of_epochs():
   done = _block("SIGTERM", [0.1], to_end=1.0)
   assert done.returncode == 143
@@ -100,6 +103,7 @@ def test_error_while_saving_is_printed_and_the_process_ends():
   assert "To resume: train." in done.stderr
 
 
+@pytest.mark.slow
 def test_process_ends_in_time_although_its_output_is_not_read():
   read, write = os.pipe()
   os.set_blocking(write, False)
