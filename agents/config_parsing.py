@@ -4,6 +4,7 @@ Errors state the dotted key of an unknown or invalid setting, and suggest the
 most similar known name.
 """
 
+import contextlib
 import dataclasses
 import difflib
 import math
@@ -121,6 +122,8 @@ def convert(expected: Any, value: Any, key: str) -> Any:
   if expected is Any:
     return value
   origin, args = typing.get_origin(expected), typing.get_args(expected)
+  if origin is typing.Literal:  # The dataclass checks its choices.
+    return value if value in args else convert(type(args[0]), value, key)
   if origin in (types.UnionType, typing.Union):
     return None if value is None else convert(args[0], value, key)
   if origin in (tuple, list) and isinstance(value, (list, tuple)):
@@ -160,13 +163,9 @@ def _convert_fields(dataclass: type, data: Any, key: str) -> Any:
 def _convert_number(number_type: type, value: Any) -> Any:
   """Converts a text or number exactly; returns it unchanged if impossible."""
   if isinstance(value, str):
-    # YAML reads 3e-4 as text and 3.0e-4 as a number.
-    for parsed_type in (int, float):
-      try:
-        value = parsed_type(value)
-        break
-      except ValueError:
-        pass
+    with contextlib.suppress(ValueError):
+      # YAML reads 3e-4 as text and 3.0e-4 as a number.
+      value = int(value) if value.isdecimal() else float(value)
   if isinstance(value, bool) or not isinstance(value, (int, float)):
     return value
   if number_type is float:

@@ -1,6 +1,13 @@
-"""Repeats the episodes in which an environment failed; see --help."""
+"""Repeat the failed episodes in this process, with the same seeds and actions.
+The command raises the environment's own error, so that a debugger can stop
+there.
 
-import argparse
+examples:
+  %(prog)s ~/logdir/20260101T120000-ant/crashes/000000012288-1
+  %(prog)s ~/logdir/20260101T120000-ant/crashes/000000012288-1 --film crash.mp4
+  python -m pdb -m agents replay ~/logdir/20260101T120000-ant/crashes/*-1
+"""
+
 import faulthandler
 import pathlib
 import sys
@@ -16,13 +23,6 @@ from agents.environments.making import make
 from agents.training.faults import crash_folder
 from agents.videos import video, write_videos
 
-_EXAMPLES = """\
-examples:
-  {0} ~/logdir/20260101T120000-robot/crashes/000000012288-1
-  {0} ~/logdir/20260101T120000-robot/crashes/000000012288-1 --film crash.mp4
-  python -m pdb -m agents replay ~/logdir/20260101T120000-robot/crashes/*-1
-"""
-
 
 def main(argv: list[str] | None = None) -> int:
   """Runs the command.
@@ -34,7 +34,11 @@ def main(argv: list[str] | None = None) -> int:
   Raises:
     Exception: Error of the environment, so that a debugger stops there.
   """
-  parser = _parser()
+  parser = cli.make_parser("replay", __doc__)
+  cli.option(parser, "crash CRASH_DIR", "a folder in RUN_DIR/crashes/",
+             type=pathlib.Path)
+  cli.option(parser, "--film FILE.mp4", "render the episodes without their "
+             "last, failing step (default: no video)", type=pathlib.Path)
   args = parser.parse_args(argv)
   if args.film and args.film.suffix != ".mp4":
     parser.error(f"--film must end in .mp4. Received: {args.film}.")
@@ -59,20 +63,6 @@ def main(argv: list[str] | None = None) -> int:
       parser.exit(2, f"{parser.prog}: error: {error}\n")
     raise
   return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-  parser = cli.make_parser(
-      "replay", "Repeat the failed episodes in this process, with the same "
-      "seeds and actions. The command raises the environment's own error, so "
-      "that a debugger can stop there.", _EXAMPLES)
-  parser.add_argument(
-      "crash", metavar="CRASH_DIR", type=pathlib.Path,
-      help="a folder in RUN_DIR/crashes/")
-  parser.add_argument(
-      "--film", metavar="FILE.mp4", type=pathlib.Path, help="render the "
-      "episodes without their last, failing step (default: no video)")
-  return parser
 
 
 def repeat(crash: crash_folder.Crash):
