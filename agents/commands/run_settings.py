@@ -88,10 +88,6 @@ def _origins(layers: list[_Layer], changes: Mapping[str, Any]
     origins |= {key: source for key, value in values.items()
                 if key not in before or value != before[key]}
     before = values
-  source = layers[-1][0]
-  return {key: source if _is_set(key, changes) else origins[key]
+  return {key: source if any(f"{key}.".startswith(f"{name}.")
+                             for name in changes) else origins[key]
           for key in before}
-
-
-def _is_set(key: str, changes: Mapping[str, Any]) -> bool:
-  return any(key == name or key.startswith(f"{name}.") for name in changes)

@@ -143,9 +143,10 @@ def _print_trial(trial: Any):
 
 
 def _params(trial: Any) -> str:
-  params = {key.rpartition(".")[2]: f"{value:.3g}" if isinstance(
-      value, float) else value for key, value in trial.params.items()}
-  return ", ".join(f"{key}={value}" for key, value in params.items())
+  return ", ".join(
+      f"{key.rpartition('.')[2]}={value:.3g}" if isinstance(value, float)
+      else f"{key.rpartition('.')[2]}={value}"
+      for key, value in trial.params.items())
 
 
 def _print_summary(study: Any):
