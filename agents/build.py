@@ -43,8 +43,7 @@ def setup(config: config_lib.Config):
   # work before they sleep; without polling, learning takes 50 % longer. They
   # sleep while environments step. See docs/performance.md;
   # TF_NUM_INTRAOP_THREADS changes the number.
-  gpus = tf.config.list_physical_devices("GPU")
-  if config.device == "gpu" and not gpus:
+  if config.device == "gpu" and not tf.config.list_physical_devices("GPU"):
     raise config_lib.ConfigError(
         "device=gpu, but TensorFlow finds no GPU. Install its libraries with "
         "`pip install 'tensorflow[and-cuda]'`, or use --device cpu.")
@@ -124,8 +123,7 @@ def eval_env(config: config_lib.Config, workers: pool.WorkerPool | None,
   constructors = [make.MakeEnv(config.env)] * num_eval_envs(config)
   return batch_env.BatchEnv(
       constructors[rows], workers, random.stream(config.seed, "eval"),
-      failure_budget.FailureBudget(config.max_failures),
-      first=rows.start or 0)
+      failure_budget.FailureBudget(config.max_failures), first=rows.start or 0)
 
 
 def num_eval_envs(config: config_lib.Config) -> int:

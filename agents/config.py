@@ -155,12 +155,12 @@ class Algorithm:
   def __post_init__(self):
     _check_values(self)
     _check_class("algorithm.type", self.type, ("ppo",))
-    _check_kwargs("algorithm.kwargs", self.kwargs, self.type == "ppo")
-    if (self.segment_length is None) == (self.update_every is None):
-      raise ConfigError(
-          "Exactly one of `segment_length` and `update_every` must be null, as "
-          "an update learns from segments or from whole episodes. "
-          f"Received: {self.segment_length} and {self.update_every}.")
+    _require(self.type != "ppo" or not self.kwargs, "`algorithm.kwargs` needs "
+             f"a class of your own. Received: {self.kwargs!r}.")
+    _require((self.segment_length is None) != (self.update_every is None),
+             "Exactly one of `segment_length` and `update_every` must be null, "
+             "as an update learns from segments or from whole episodes. "
+             f"Received: {self.segment_length} and {self.update_every}.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,8 +208,9 @@ class Network:
   def __post_init__(self):
     _check_values(self)
     _check_class("network.hidden", self.hidden, ("dense",))
-    _check_kwargs("network.hidden_kwargs", self.hidden_kwargs,
-                  self.hidden == "dense")
+    _require(self.hidden != "dense" or not self.hidden_kwargs,
+             "`network.hidden_kwargs` needs a class of your own. Received: "
+             f"{self.hidden_kwargs!r}.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -268,39 +269,33 @@ class Config:
 
   def __post_init__(self):
     _check_values(self)
-    if self.data_parallel and self.algorithm.type != "ppo":
-      raise ConfigError(
-          "`data_parallel` needs algorithm.type=ppo; all machines compute the "
-          "complete updates of other algorithms. Received: "
-          f"{self.algorithm.type}.")
+    _require(not self.data_parallel or self.algorithm.type == "ppo",
+             "`data_parallel` needs algorithm.type=ppo; all machines compute "
+             "the complete updates of other algorithms. Received: "
+             f"{self.algorithm.type}.")
     self._check_batch()
 
   def _check_batch(self):
     """Raises ConfigError unless the settings of an update fit each other."""
-    algorithm, network = self.algorithm, self.network
+    algorithm, network, size = self.algorithm, self.network, self.num_envs
     length, minibatch_size = algorithm.segment_length, algorithm.minibatch_size
-    if algorithm.update_every and algorithm.update_every < self.num_envs:
-      raise ConfigError(
-          f"`algorithm.update_every` must be at least num_envs = "
-          f"{self.num_envs}, one episode per environment. Raise it or lower "
-          f"num_envs. Received: {algorithm.update_every}.")
-    if not length and (network.recurrent or network.frame_stack > 1):
-      name = "recurrent" if network.recurrent else "frame_stack"
-      raise ConfigError(
-          f"With `network.{name}`, updates learn from segments: set "
-          "algorithm.segment_length, and algorithm.update_every to null.")
-    if not (length and minibatch_size):
-      return
-    if network.recurrent and minibatch_size % length:
-      raise ConfigError(
-          "With `network.recurrent`, minibatches consist of whole segments, so "
-          "`algorithm.minibatch_size` must be a multiple of segment_length = "
-          f"{length}. Received: {minibatch_size}.")
-    if self.num_envs * length % minibatch_size:
-      raise ConfigError(
-          f"`algorithm.minibatch_size` must divide num_envs * segment_length = "
-          f"{self.num_envs} * {length} = {self.num_envs * length}. Received: "
-          f"{minibatch_size}.")
+    _require(not algorithm.update_every or algorithm.update_every >= size,
+             f"`algorithm.update_every` must be at least num_envs = {size}, "
+             "one episode per environment. Raise it or lower num_envs. "
+             f"Received: {algorithm.update_every}.")
+    name = "recurrent" if network.recurrent else "frame_stack"
+    _require(length or not network.recurrent and network.frame_stack == 1,
+             f"With `network.{name}`, updates learn from segments: set "
+             "algorithm.segment_length, and algorithm.update_every to null.")
+    if length and minibatch_size:
+      _require(not network.recurrent or minibatch_size % length == 0,
+               "With `network.recurrent`, minibatches consist of whole "
+               "segments, so `algorithm.minibatch_size` must be a multiple of "
+               f"segment_length = {length}. Received: {minibatch_size}.")
+      _require(size * length % minibatch_size == 0,
+               "`algorithm.minibatch_size` must divide num_envs * "
+               f"segment_length = {size} * {length} = {size * length}. "
+               f"Received: {minibatch_size}.")
 
   def every(self, name: str) -> int:
     """Returns the steps between two reports, evaluations or checkpoints.
@@ -340,8 +335,14 @@ class Config:
       ConfigError: If a key is unknown or the new values are invalid.
     """
     data = config_parsing.to_data(self)
-    for key, value in without_removed(changes).items():
-      config_parsing.assign(Config, data, key, value)
+    for key, value in changes.items():
+      *parents, leaf = key.split(".")
+      section = data
+      for name in parents:
+        section = section.setdefault(name, {})
+        _require(isinstance(section, dict),
+                 f"{key}: '{name}' has no fields of its own.")
+      section[leaf] = value
     return from_data(data)
 
 
@@ -411,9 +412,7 @@ def load(text: str, source: str) -> Config:
     ConfigError: If the text is not a valid config.
   """
   try:
-    config = from_data(config_parsing.parse(text))
-    config_parsing.to_data(config)
-    return config
+    return from_data(config_parsing.parse(text))
   except ConfigError as error:
     raise ConfigError(f"{source}: {error}") from None
 
@@ -429,9 +428,8 @@ def parse_setting(text: str) -> tuple[str, Any]:
     ConfigError: If the text is not of this form.
   """
   key, equals, value = text.partition("=")
-  if not equals or not key:
-    raise ConfigError(
-        f"--set {text}: expected key=value, such as num_envs=32.")
+  _require(key and equals,
+           f"--set {text}: expected key=value, such as num_envs=32.")
   try:
     return key, config_parsing.parse(value)
   except ConfigError as error:
@@ -464,21 +462,19 @@ def _check_values(section: Any):
   """Raises ConfigError unless all values follow the rules of their types."""
   for name, text, holds in _rules(section.__class__):
     value = getattr(section, name)
-    if not holds(value):
-      raise ConfigError(f"`{name}` must {text}. Received: {value!r}.")
+    _require(holds(value), f"`{name}` must {text}. Received: {value!r}.")
 
 
 def _check_class(setting: str, value: str, choices: tuple[str, ...]):
   """Raises ConfigError unless a value is a choice or names a custom class."""
-  if value not in choices and not all(value.partition(":")):
-    raise ConfigError(
-        f"`{setting}` must be one of {', '.join(choices)}, or name a class of "
-        f"your own as `module:Class`. Received: {value!r}."
-        f"{config_parsing.did_you_mean(value, choices)}")
+  _require(
+      value in choices or all(value.partition(":")),
+      f"`{setting}` must be one of {', '.join(choices)}, or name a class of "
+      f"your own as `module:Class`. Received: {value!r}."
+      f"{config_parsing.did_you_mean(value, choices)}")
 
 
-def _check_kwargs(setting: str, kwargs: dict[str, Any], builtin: bool):
-  """Raises ConfigError if a built-in class has arguments."""
-  if builtin and kwargs:
-    raise ConfigError(
-        f"`{setting}` needs a class of your own. Received: {kwargs!r}.")
+def _require(condition: Any, text: str):
+  """Raises ConfigError with this text unless a condition is true."""
+  if not condition:
+    raise ConfigError(text)

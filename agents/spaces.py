@@ -214,12 +214,9 @@ def _leaf_writer(space: gymnasium.Space, leaf: Leaf, column: np.ndarray
   is_float = leaf.dtype == np.float32
   def write(row: int, value: Any):
     part = _part(space, leaf, value)
-    if is_float:
-      column[row] = part
-      return
-    part = np.asarray(part)
-    column[row] = part
-    if part.dtype != leaf.dtype and (column[row] != part).any():
+    column[row] = part = part if is_float else np.asarray(part)
+    if not is_float and part.dtype != leaf.dtype and (
+        column[row] != part).any():
       raise ValueError(
           f"The observation{leaf} contains {part!r}, which the type of its "
           f"space, {leaf.dtype}, can't represent.")

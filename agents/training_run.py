@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 from agents import config as config_lib
 from agents.commands import cli
-from agents.environments.blocks import custom_backend as custom_backend_lib
-from agents.environments.blocks import envpool_block
+from agents.environments.blocks import custom_backend, envpool_block
 from agents.environments.making import make
 from agents.environments.workers import pool, start_workers
 from agents.training.faults import interrupts as interrupts_lib
@@ -97,8 +96,8 @@ def check(config: config_lib.Config):
     notes += envpool_block.check(config)
   elif config.env.backend != "gymnasium":
     with quiet_imports.quiet_imports():
-      custom_backend = custom_backend_lib.find(config.env.backend)
-    notes += custom_backend_lib.check(config, custom_backend)
+      backend_class = custom_backend.find(config.env.backend)
+    notes += custom_backend.check(config, backend_class)
   if config.algorithm.update_every:
     make.max_length(config.env)  # Whole episodes need a known time limit.
   for note in notes:

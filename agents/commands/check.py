@@ -54,11 +54,9 @@ def check(config: config_lib.Config) -> int:
     speed = environment_checker.steps_per_second(constructor)
     print(f"{'':8}{speed:,.0f} steps/s in one process")
   num_harmful = sum(not problem.harmless for problem in problems)
-  if num_harmful:
-    print(f"{num_harmful} problem(s) to fix before training.")
-    return 1
-  print("Ready for training.")
-  return 0
+  print(f"{num_harmful} problem(s) to fix before training." if num_harmful
+        else "Ready for training.")
+  return int(num_harmful > 0)
 
 
 def _smoke_test(config: config_lib.Config
@@ -68,15 +66,13 @@ def _smoke_test(config: config_lib.Config
     from agents.commands import smoke_test
     build.setup(config)
   try:
-    problem = smoke_test.run_smoke_test(config)
+    problem, fix = smoke_test.run_smoke_test(config), "Please report this."
   except config_lib.ConfigError:
     raise
   except Exception as error:
-    return [environment_checker.Problem(
-        f"{type(error).__name__}: {error}",
-        "If the environment did not raise this error, please report it.")]
-  return [environment_checker.Problem(
-      problem, "Please report this.")] if problem else []
+    problem = f"{type(error).__name__}: {error}"
+    fix = "If the environment did not raise this error, please report it."
+  return [environment_checker.Problem(problem, fix)] if problem else []
 
 
 def _report(result: environment_checker.CheckResult

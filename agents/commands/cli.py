@@ -13,14 +13,12 @@ from agents import config as config_lib
 from agents import errors
 
 _SCRIPTS = "train.py", "visualize.py"
-_WIDTH = 80  # Characters per line of a description.
 
 
 def name() -> str:
   """Returns the program that runs commands, such as "batch-ppo"."""
-  if os.path.basename(sys.argv[0]) == "batch-ppo":
-    return "batch-ppo"
-  return "python -m agents"
+  installed = os.path.basename(sys.argv[0]) == "batch-ppo"
+  return "batch-ppo" if installed else "python -m agents"
 
 
 def command(which: str) -> str:
@@ -61,7 +59,7 @@ def make_parser(which: str, text: str) -> argparse.ArgumentParser:
   """
   description, _, examples = text.partition("\n\n")
   return argparse.ArgumentParser(
-      prog=command(which), description=textwrap.fill(description, _WIDTH),
+      prog=command(which), description=textwrap.fill(description, 80),
       epilog=examples, allow_abbrev=False,
       formatter_class=argparse.RawDescriptionHelpFormatter)
 

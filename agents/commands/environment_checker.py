@@ -48,11 +48,9 @@ class _Step(NamedTuple):
   reward: Any = 0.0
   terminated: Any = False
   truncated: Any = False
-  is_reset: bool = False
 
 
 Problems = Iterator[Problem]
-Check = Callable[[make.MakeEnv, int], Problems]
 
 
 def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
@@ -208,7 +206,7 @@ def _check_copies(constructor: make.MakeEnv, num_steps: int) -> Problems:
     space = env.observation_space
   for number, step in enumerate(steps):
     if _copied(space, step.observ).tobytes() != step.copy.tobytes():
-      is_last = number + 1 < len(steps) and steps[number + 1].is_reset
+      is_last = step.terminated or step.truncated
       kind = "last observation of an episode" if is_last else "observation"
       yield Problem(
           f"The {kind} that step {number} returned has changed since.",
@@ -236,7 +234,7 @@ def _check_workers(constructor: make.MakeEnv, num_steps: int) -> Problems:
         "random numbers, time, and state that environments share.")
 
 
-_CHECKS: dict[str, Check] = {
+_CHECKS: dict[str, Callable[[make.MakeEnv, int], Problems]] = {
     "constructor can be pickled": _check_pickling,
     "passes Gymnasium's checker": _check_with_gymnasium,
     "observations lie in the observation space": _check_observations,
@@ -258,7 +256,7 @@ def _play(env: gymnasium.Env, seed: int, num_steps: int) -> list[_Step]:
       env.action_space, seed, (num_steps, 1))):
     if terminated or truncated:
       observ, _ = env.reset(seed=seed + number)
-      steps.append(_Step(observ, _copied(space, observ), is_reset=True))
+      steps.append(_Step(observ, _copied(space, observ)))
     observ, reward, terminated, truncated, _ = env.step(convert(action)[0])
     steps.append(_Step(
         observ, _copied(space, observ), reward, terminated, truncated))

@@ -18,7 +18,7 @@ from agents import config as config_lib
 from agents import errors
 from agents.commands import cli
 from agents.environments import batch_env
-from agents.environments.data import episodes, failure_budget
+from agents.environments.data import episodes
 from agents.environments.making import make
 from agents.training.faults import crash_folder
 from agents.videos import video, write_videos
@@ -76,7 +76,7 @@ def repeat(crash: crash_folder.Crash):
   for failed in crash.failure.episodes:
     print(f"Environment {failed.environment}, seed {failed.seed}: "
           f"{len(failed.action)} steps", flush=True)
-    _play(crash.config, failed)
+    _play(crash.config, failed.seed, failed.action)
   print("All steps were repeated without a failure. The original failure does "
         "not depend on seeds and actions alone.")
 
@@ -90,23 +90,19 @@ def render(crash: crash_folder.Crash, path: pathlib.Path):
   Raises:
     RenderingFailed: If the environment cannot be rendered.
   """
-  tiles = []
-  for failed in crash.failure.episodes:
-    before = failed._replace(action=failed.action[:-1])
-    tiles.append(video.Tile(
-        episodes.Episode(failed.seed, before.action,
-                         _play(crash.config, before), {}),
-        f"environment {failed.environment}"))
+  tiles = tuple(video.Tile(episodes.Episode(
+      failed.seed, failed.action[:-1],
+      _play(crash.config, failed.seed, failed.action[:-1]), {}),
+      f"environment {failed.environment}") for failed in crash.failure.episodes)
   path.parent.mkdir(parents=True, exist_ok=True)
-  write_videos.record([video.Video(str(path), tuple(tiles))], crash.config.env)
+  write_videos.record([video.Video(str(path), tiles)], crash.config.env)
 
 
-def _play(config: config_lib.Config, failed: failure_budget.FailedEpisode
-          ) -> float:
+def _play(config: config_lib.Config, seed: int, actions: np.ndarray) -> float:
   """Repeats the actions of an episode and returns the sum of its rewards."""
   score = np.float32(0)
   with batch_env.BatchEnv([make.MakeEnv(config.env)]) as batch:
-    batch.reset([failed.seed])
-    for action in failed.action:
+    batch.reset([seed])
+    for action in actions:
       score += batch.step(action[None]).reward[0]
   return float(score)

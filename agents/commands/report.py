@@ -51,13 +51,11 @@ def report(paths: Iterable[pathlib.Path], out: pathlib.Path):
   for path in paths:
     try:
       run = results.read(path)
+      if not (run.phase("eval") or run.phase("train")):
+        raise config_lib.ConfigError(f"{path} has no scores yet.")
+      runs.append(run)
     except config_lib.ConfigError as error:
       print(f"Note: left out: {error}", file=sys.stderr)
-      continue
-    if run.phase("eval") or run.phase("train"):
-      runs.append(run)
-    else:
-      print(f"Note: left out: {path} has no scores yet.", file=sys.stderr)
   if not runs:
     raise config_lib.ConfigError("no run has any scores yet.")
   from agents.reports import page  # Takes a second to import.

@@ -20,7 +20,6 @@ import importlib.util
 import pathlib
 import shlex
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 from agents import config as config_lib
@@ -85,7 +84,8 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
   typed = config_lib.flat(shared.config)
   changes = {key: typed.get(key, value) if isinstance(value, str) else value
              for key, value in changes.items()}
-  config = functools.partial(_config, *source, changes)
+  def config(suggestions: dict[str, Any]) -> config_lib.Config:
+    return run_settings.of_new_run(*source, changes | suggestions).config
   try:
     text = args.space.expanduser().read_text()
   except (OSError, UnicodeDecodeError) as error:
@@ -120,18 +120,11 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
   return 0
 
 
-def _config(name: str, preset: str | None, changes: Mapping[str, Any],
-            suggestions: Mapping[str, Any]) -> config_lib.Config:
-  """Returns the config of a trial with the suggested values."""
-  return run_settings.of_new_run(
-      name, preset, {**changes, **suggestions}).config
-
-
-def _arguments(name: str, preset: str | None, changes: Mapping[str, Any],
-               suggestions: Mapping[str, Any]) -> list[str]:
+def _arguments(name: str, preset: str | None, changes: dict[str, Any],
+               suggestions: dict[str, Any]) -> list[str]:
   """Returns the arguments with which `train` runs a trial."""
   arguments = ["--config", name, *(["--preset", preset] if preset else ())]
-  for key, value in {**changes, **suggestions}.items():
+  for key, value in (changes | suggestions).items():
     arguments += ["--set", config_lib.setting(key, value)]
   return arguments
 

@@ -43,9 +43,8 @@ def main(argv: list[str] | None = None) -> int:
       parser.exit(2, f"{parser.prog}: error: {error}\n")
     except Exception as error:
       _print_error(error, args.no_env_processes)
-      if interrupts():
-        return interrupts.exit_code
-      return error.exit_code if isinstance(error, errors.RunError) else 1
+      return interrupts.exit_code if interrupts() else getattr(
+          error, "exit_code", 1)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -114,9 +113,8 @@ def _new(args: argparse.Namespace) -> run_settings.Settings:
   if not args.config:
     raise config_lib.ConfigError(
         f"name a --config ({', '.join(configs.names())}) or a run to --resume.")
-  changes = cli.settings(
-      args, "seed", "steps", "device", "video_every", "eager")
-  return run_settings.of_new_run(args.config, args.preset, changes)
+  return run_settings.of_new_run(args.config, args.preset, cli.settings(
+      args, "seed", "steps", "device", "video_every", "eager"))
 
 
 def _resumed(args: argparse.Namespace

@@ -120,7 +120,6 @@ def render_policy(folder: run_folder.RunFolder, outdir: pathlib.Path,
     RenderingFailed: If the environment cannot be rendered.
   """
   make.check(folder.config.env, filmed=True)
-  outdir.mkdir(parents=True, exist_ok=True)
   _record(folder, _roll_out(folder, outdir, rollouts), size, outdir)
 
 
@@ -144,7 +143,6 @@ def render_training_episode(folder: run_folder.RunFolder, outdir: pathlib.Path,
         "--episode: episodes of training can't be repeated, as env.backend is "
         f"{env.backend}. --num_episodes renders the policy.")
   make.check(env, filmed=True)
-  outdir.mkdir(parents=True, exist_ok=True)
   episode = episode_recorder.find(folder.checkpoints, number)
   _record(folder, [episode_recorder.make_video(episode, outdir)], size, outdir)
 
@@ -168,20 +166,18 @@ def _roll_out(folder: run_folder.RunFolder, outdir: pathlib.Path,
       folder, paths, num_episodes, rollouts.num_agents, rollouts.sampled)
   rows = [[video.Tile(episode, f"after {result.step:,} steps")
            for episode in result.episodes] for result in results]
-  suffix = "-sampled" if rollouts.sampled else ""
-  if timeline:
-    prefix, grids = f"timeline{suffix}", zip(*rows, strict=True)
-  else:
-    prefix, grids = f"step-{results[0].step}{suffix}", zip(rows[0])
+  prefix = "timeline" if timeline else f"step-{results[0].step}"
+  prefix += "-sampled" if rollouts.sampled else ""
   if rollouts.grid:
     return [video.Video(str(outdir / f"{prefix}-grid.mp4"), tuple(rows[0]))]
   return [video.Video(str(outdir / f"{prefix}-episode-{number}.mp4"), tiles)
-          for number, tiles in enumerate(grids)]
+          for number, tiles in enumerate(zip(*rows, strict=True))]
 
 
 def _record(folder: run_folder.RunFolder, videos: Sequence[video.Video],
             size: int | None, outdir: pathlib.Path):
   """Renders the videos, prints their episodes, and writes episodes.json."""
+  outdir.mkdir(parents=True, exist_ok=True)
   path = outdir / "episodes.json"
   files = {os.path.basename(each.path) for each in videos}
   try:
