@@ -1,22 +1,5 @@
-"""Entry point of `python -m agents`, and of the installed `batch-ppo`."""
+"""Entry point of `python -m agents`, and of the installed `batch-ppo`.
 
-import sys
-
-from agents.commands import (
-  check,
-  cli,
-  export,
-  replay,
-  report,
-  sweep,
-  train,
-  visualize,
-)
-
-_COMMANDS = {"train": train, "visualize": visualize, "report": report,
-             "export": export, "sweep": sweep, "check": check,
-             "replay": replay}
-_USAGE = """\
 usage: {name} COMMAND ...
 
   train      train a named config, or resume a run
@@ -30,16 +13,26 @@ usage: {name} COMMAND ...
 `{name} COMMAND --help` prints the options.
 """
 
+import importlib
+import sys
+
+from agents.commands import cli
+
+_COMMANDS = (
+    "train", "visualize", "report", "export", "sweep", "check", "replay")
+
 
 def main() -> int:
   """Runs the command that the first argument names; returns the exit code."""
-  arguments = sys.argv[1:]
-  if arguments and arguments[0] in _COMMANDS:
-    exit_code = _COMMANDS[arguments[0]].main(arguments[1:])
+  name, *arguments = sys.argv[1:] or [""]
+  if name in _COMMANDS:
+    command = importlib.import_module(f"agents.commands.{name}")
+    exit_code = command.main(arguments)
     cli.end_after_signal(exit_code)
     return exit_code
-  is_help = arguments in (["--help"], ["-h"])
-  print(_USAGE.format(name=cli.name()), end="",
+  is_help = sys.argv[1:] in (["--help"], ["-h"])
+  _, _, usage = __doc__.partition("\n\n")
+  print(usage.format(name=cli.name()), end="",
         file=sys.stdout if is_help else sys.stderr)
   return 0 if is_help else 2
 

@@ -43,12 +43,11 @@ def setup(config: config_lib.Config):
   # work before they sleep; without polling, learning takes 50 % longer. They
   # sleep while environments step. See docs/performance.md;
   # TF_NUM_INTRAOP_THREADS changes the number.
-  gpus = tf.config.list_physical_devices("GPU")
-  if config.device == "gpu" and not gpus:
+  if config.device == "gpu" and not tf.config.list_physical_devices("GPU"):
     raise config_lib.ConfigError(
         "device=gpu, but TensorFlow finds no GPU. Install its libraries with "
         "`pip install 'tensorflow[and-cuda]'`, or use --device cpu.")
-  # Hides all GPUs; `learner` makes one visible if it is used. In a notebook,
+  # Hides all GPUs; `trainer` makes one visible if it is used. In a notebook,
   # an earlier run may have initialized them, which raises RuntimeError.
   with contextlib.suppress(RuntimeError):
     tf.config.set_visible_devices([], "GPU")
@@ -64,7 +63,8 @@ def check(config: config_lib.Config):
     ConfigError: If a class does not exist or lacks a method.
   """
   algorithm_class(config.algorithm)
-  backend_class(config)
+  if ":" in config.env.backend:
+    custom_backend.find(config.env.backend)
   if config.network.hidden != "dense":
     feed_forward.own_hidden(config.network)
 
@@ -85,37 +85,6 @@ def algorithm_class(config: config_lib.Algorithm) -> Callable[..., Any]:
       arguments=config.kwargs), **config.kwargs)
 
 
-def backend_class(config: config_lib.Config) -> Callable[..., Any] | None:
-  """Returns a constructor of the block that steps the training environments.
-
-  Args:
-    config: Configuration of the run.
-
-  Returns:
-    A class or function, or None for the default block of `BatchEnv`.
-
-  Raises:
-    ConfigError: If the user's class does not exist or is not a backend.
-  """
-  if config.env.backend == "gymnasium":
-    return None
-  if config.env.backend == "envpool":
-    return functools.partial(
-        envpool_block.EnvPoolBlock, threads=config.workers(pool.num_cores()))
-  return custom_backend.find(config.env.backend)
-
-
-def train_constructors(config: config_lib.Config) -> list[make.MakeEnv]:
-  """Returns a constructor for each training environment.
-
-  Args:
-    config: Configuration of the run.
-  """
-  if config.stagger and config.algorithm.segment_length:
-    return make.staggered(config.env, config.num_envs, config.seed)
-  return [make.MakeEnv(config.env)] * config.num_envs
-
-
 def train_env(config: config_lib.Config, workers: pool.WorkerPool | None,
               rows: slice = slice(None)) -> batch_env.BatchEnv:
   """Builds the training environments.
@@ -125,11 +94,21 @@ def train_env(config: config_lib.Config, workers: pool.WorkerPool | None,
     workers: Processes that step environments; None steps them in this process.
     rows: Environments to build; all by default.
   """
+  if config.stagger and config.algorithm.segment_length:
+    constructors = make.staggered(config.env, config.num_envs, config.seed)
+  else:
+    constructors = [make.MakeEnv(config.env)] * config.num_envs
+  budget = (workers.failure_budget if workers
+            else failure_budget.FailureBudget(config.max_failures))
+  block_class: Callable[..., Any] | None = None
+  if config.env.backend == "envpool":
+    block_class = functools.partial(
+        envpool_block.EnvPoolBlock, threads=config.workers(pool.num_cores()))
+  elif config.env.backend != "gymnasium":
+    block_class = custom_backend.find(config.env.backend)
   return batch_env.BatchEnv(
-      train_constructors(config)[rows],
-      workers if config.env.backend == "gymnasium" else None, config.seed,
-      failure_budget_of(config, workers), backend_class(config),
-      rows.start or 0)
+      constructors[rows], None if block_class else workers, config.seed,
+      budget, block_class, rows.start or 0)
 
 
 def eval_env(config: config_lib.Config, workers: pool.WorkerPool | None,
@@ -144,7 +123,7 @@ def eval_env(config: config_lib.Config, workers: pool.WorkerPool | None,
   constructors = [make.MakeEnv(config.env)] * num_eval_envs(config)
   return batch_env.BatchEnv(
       constructors[rows], workers, random.stream(config.seed, "eval"),
-      failure_budget_of(config, workers), first=rows.start or 0)
+      failure_budget.FailureBudget(config.max_failures), first=rows.start or 0)
 
 
 def num_eval_envs(config: config_lib.Config) -> int:
@@ -154,20 +133,6 @@ def num_eval_envs(config: config_lib.Config) -> int:
     config: Configuration of the run.
   """
   return min(config.eval_episodes, _MAX_EVAL_ENVS)
-
-
-def failure_budget_of(config: config_lib.Config,
-                      workers: pool.WorkerPool | None
-                      ) -> failure_budget.FailureBudget:
-  """Returns the failure budget of the workers, or a new one without workers.
-
-  Args:
-    config: Configuration of the run.
-    workers: Processes that step environments.
-  """
-  if workers:
-    return workers.failure_budget
-  return failure_budget.FailureBudget(config.max_failures)
 
 
 def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
@@ -190,12 +155,10 @@ def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
       config.network, random.stream(config.seed, "value"))
   torsos = [torso(config, observation_space, name) for name in (
       ["core"] if config.network.share_core else ["policy", "value"])]
-  algorithm_type = algorithm_type or algorithm_class(config.algorithm)
-  return algorithm_type(
+  return (algorithm_type or algorithm_class(config.algorithm))(
       config.algorithm, observation_space,
       feed_forward_model.Networks(policy, value, torsos[0], torsos[-1]),
-      config.seed,
-      config.network.frame_stack)
+      config.seed, config.network.frame_stack)
 
 
 def torso(config: config_lib.Config, observation_space: gymnasium.Space,
@@ -224,25 +187,6 @@ def torso(config: config_lib.Config, observation_space: gymnasium.Space,
   return None
 
 
-def learner(config: config_lib.Config, env: batch_env.BatchEnv
-            ) -> trainer_lib.Algorithm:
-  """Builds the algorithm, which may learn on a GPU and acts on the CPU.
-
-  Args:
-    config: Configuration of the run.
-    env: Environments to learn from.
-  """
-  make_algorithm = functools.partial(
-      algorithm, config, env.observation_space, env.action_space)
-  device = learning_device(config, env.observation_space)
-  if device == "CPU:0":
-    return make_algorithm()
-  gpu = tf.config.list_physical_devices("GPU")[0]
-  tf.config.set_visible_devices(gpu, "GPU")
-  tf.config.experimental.set_memory_growth(gpu, True)
-  return on_device.OnDevice(make_algorithm, device)
-
-
 def learning_device(config: config_lib.Config,
                     observation_space: gymnasium.Space) -> str:
   """Returns "GPU:0" if that is configured or expected to be faster.
@@ -254,29 +198,38 @@ def learning_device(config: config_lib.Config,
   Returns:
     "CPU:0" or "GPU:0".
   """
-  gpus = tf.config.list_physical_devices("GPU")
-  if config.device == "cpu" or not gpus:
+  if config.device == "cpu" or not tf.config.list_physical_devices("GPU"):
     return "CPU:0"
-  if config.device == "gpu" or cost_model.gpu_pays(
-      config, observation_space, rollout_spec(config).rows):
-    return "GPU:0"
-  return "CPU:0"
+  pays = config.device == "gpu" or cost_model.gpu_pays(
+      config, observation_space, rollout_spec(config).rows)
+  return "GPU:0" if pays else "CPU:0"
 
 
 def trainer(config: config_lib.Config, workers: pool.WorkerPool | None
             ) -> trainer_lib.Trainer:
   """Builds environments, networks and algorithm, ready for the first epoch.
 
+  The algorithm may learn on a GPU, and acts on the CPU.
+
   Args:
     config: Configuration of the run.
     workers: Processes that step environments; None steps them in this process.
   """
   env = train_env(config, workers)
-  algorithm = learner(config, env)
+  make_algorithm: Callable[[], trainer_lib.Algorithm] = functools.partial(
+      algorithm, config, env.observation_space, env.action_space)
+  device = learning_device(config, env.observation_space)
+  if device != "CPU:0":
+    gpu = tf.config.list_physical_devices("GPU")[0]
+    tf.config.set_visible_devices(gpu, "GPU")
+    tf.config.experimental.set_memory_growth(gpu, True)
+    make_algorithm = functools.partial(
+        on_device.OnDevice, make_algorithm, device)
+  learner = make_algorithm()
   return trainer_lib.Trainer(
-      algorithm, in_graph_batch_env.InGraphBatchEnv(env), evaluator.Evaluator(
+      learner, in_graph_batch_env.InGraphBatchEnv(env), evaluator.Evaluator(
           in_graph_batch_env.InGraphBatchEnv(eval_env(config, workers)),
-          algorithm, explore=False), rollout_spec(config))
+          learner, explore=False), rollout_spec(config))
 
 
 def rollout_spec(config: config_lib.Config) -> rollout_batch.RolloutSpec:

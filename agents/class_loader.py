@@ -54,30 +54,25 @@ def find_class(setting: str, name: str, base: type = object,
   Raises:
     ConfigError: If the class does not exist, or lacks something required.
   """
-  source = f"{setting}={name}"
+  def fail(reason: str) -> config_parsing.ConfigError:
+    return config_parsing.ConfigError(f"{setting}={name}: {reason}")
   try:
     found = find(name)
   except ImportError as error:
-    raise config_parsing.ConfigError(
-        f"{source}: {error}. Python looks for modules on its path and in the "
-        "current folder.") from error
+    raise fail(f"{error}. Python looks for modules on its path and in the "
+               "current folder.") from error
   if not isinstance(found, type):
-    raise config_parsing.ConfigError(
-        f"{source}: the module has no class of this name.{hint(name)}")
+    raise fail(f"the module has no class of this name.{hint(name)}")
   if not issubclass(found, base):
-    raise config_parsing.ConfigError(
-        f"{source}: it must be derived from {base.__module__}.{base.__name__}.")
-  missing = [method for method in methods
-             if not callable(getattr(found, method, None))]
-  if missing:
-    raise config_parsing.ConfigError(
-        f"{source}: it lacks the method(s) {', '.join(missing)}, which "
-        "docs/extending.md describes.")
+    raise fail(f"it must be derived from {base.__module__}.{base.__name__}.")
+  if missing := [method for method in methods
+                 if not callable(getattr(found, method, None))]:
+    raise fail(f"it lacks the method(s) {', '.join(missing)}, which "
+               "docs/extending.md describes.")
   known = inspect.signature(found.__init__).parameters
   if not any(each.kind is each.VAR_KEYWORD for each in known.values()):
     for argument in arguments:
       if argument not in known:
-        raise config_parsing.ConfigError(
-            f"{source}: its constructor takes no argument '{argument}'."
-            f"{config_parsing.did_you_mean(argument, known)}")
+        raise fail(f"its constructor takes no argument '{argument}'."
+                   f"{config_parsing.did_you_mean(argument, known)}")
   return found

@@ -11,8 +11,9 @@ import functools
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any
+import typing
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 
@@ -20,15 +21,21 @@ from agents import config_parsing
 
 ConfigError = config_parsing.ConfigError
 
-# A rule for values: its text in error messages, and its function.
-_Rule = tuple[str, Callable[[Any], bool]]
-_AT_LEAST_0: _Rule = "be at least 0", lambda x: 0 <= x < math.inf
-_AT_LEAST_1: _Rule = "be at least 1", lambda x: 1 <= x < math.inf
-_AT_LEAST_1_OR_NULL: _Rule = (
-    "be at least 1", lambda x: x is None or 1 <= x < math.inf)
-_POSITIVE: _Rule = "be positive", lambda x: 0 < x < math.inf
-_POSITIVE_OR_NULL: _Rule = (
-    "be positive or null", lambda x: x is None or 0 < x < math.inf)
+# Types with a rule: its text in error messages, and its function.
+_T = TypeVar("_T")
+_AtLeast0 = Annotated[_T, "be at least 0", lambda x: 0 <= x < math.inf]
+_AtLeast1 = Annotated[
+    _T, "be at least 1", lambda x: x is None or 1 <= x < math.inf]
+_Positive = Annotated[float, "be positive", lambda x: 0 < x < math.inf]
+_PositiveOrNull = Annotated[float | None, "be positive or null",
+                            lambda x: x is None or 0 < x < math.inf]
+_Layers = Annotated[tuple[int, ...], "hold positive unit counts",
+                    lambda layers: all(units > 0 for units in layers)]
+_Wrappers = Annotated[
+    tuple[dict[str, dict[str, Any]], ...],
+    "each consist of one name and its arguments, such as "
+    "[{GrayscaleObservation: {keep_dim: true}}]",
+    lambda wrappers: all(len(each) == 1 for each in wrappers)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,30 +47,24 @@ class Env:
   # Keyword arguments of the environment's constructor.
   kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
   # Agent steps until truncation; null keeps the environment's time limit.
-  max_length: int | None = None
+  max_length: _AtLeast1[int | None] = None
   # Simulator steps per agent step. The rewards of these steps are summed.
-  action_repeat: int = 1
+  action_repeat: _AtLeast1[int] = 1
   # Maximum number of random actions after each reset. The agent acts after
   # them.
-  random_start: int = 0
+  random_start: _AtLeast0[int] = 0
   # Replaces each observation by its difference from the previous observation.
   frame_delta: bool = False
   # Gymnasium's wrappers or `module:Class`, as {NAME: {ARGUMENT: ...}}. The
   # first one is the innermost.
-  wrappers: tuple[dict[str, dict[str, Any]], ...] = ()
+  wrappers: _Wrappers = ()
   # Library that steps the training environments: "gymnasium", "envpool" (C++
   # threads) or a custom `module:Class`.
   backend: str = "gymnasium"
 
   def __post_init__(self):
-    _require(self, _AT_LEAST_1_OR_NULL, "max_length")
-    _require(self, _AT_LEAST_1, "action_repeat")
-    _require(self, _AT_LEAST_0, "random_start")
-    _require(self, (
-        "each consist of one name and its arguments, such as "
-        "[{GrayscaleObservation: {keep_dim: true}}]",
-        lambda wrappers: all(len(each) == 1 for each in wrappers)), "wrappers")
-    _require_class(self, "env.backend", "gymnasium", "envpool")
+    _check_values(self)
+    _check_class("env.backend", self.backend, ("gymnasium", "envpool"))
 
   @property
   def deterministic(self) -> bool:
@@ -86,28 +87,28 @@ class Algorithm:
 
   # Batch of one update; exactly one of the two settings is null.
   # Steps per environment, for updates from segments of fixed length.
-  segment_length: int | None = 32
+  segment_length: _AtLeast1[int | None] = 32
   # Number of episodes, for updates from whole episodes.
-  update_every: int | None = None
+  update_every: _AtLeast1[int | None] = None
   # Passes over the batch in one update.
-  update_epochs: int = 10
+  update_epochs: _AtLeast1[int] = 10
   # Environment steps per gradient step; null takes the whole batch.
-  minibatch_size: int | None = 64
+  minibatch_size: _AtLeast1[int | None] = 64
   # Step size of Adam at the start of the run.
-  learning_rate: float = 3e-4
+  learning_rate: _Positive = 3e-4
   # "constant", "linear" (decays to 0 over the budget) or "kl_adaptive" (holds
   # the KL divergence of an update near `kl_target`).
-  lr_schedule: str = "linear"
+  lr_schedule: Literal["constant", "linear", "kl_adaptive"] = "linear"
   # Added to the denominator of Adam's update.
-  adam_epsilon: float = 1e-5
+  adam_epsilon: _Positive = 1e-5
   # Limit of the global gradient norm; null disables gradient clipping.
-  max_grad_norm: float | None = 0.5
+  max_grad_norm: _PositiveOrNull = 0.5
 
   # Reward weight per environment step, in (0, 1].
-  discount: float = 0.99
+  discount: Annotated[float, "lie in (0, 1]", lambda x: 0 < x <= 1] = 0.99
   # Lambda of generalized advantage estimation, in [0, 1]. 0 gives one-step TD
   # errors, 1 gives Monte Carlo returns.
-  gae_lambda: float = 0.95
+  gae_lambda: Annotated[float, "lie in [0, 1]", lambda x: 0 <= x <= 1] = 0.95
   # Recomputes values and advantages before each epoch of an update.
   recompute_advantages: bool = True
   # Normalizes advantages to mean 0 and standard deviation 1 per minibatch.
@@ -118,60 +119,48 @@ class Algorithm:
 
   # PPO clip range epsilon (Schulman et al. 2017, equation 7); null disables
   # clipping.
-  clip_ratio: float | None = 0.2
+  clip_ratio: _PositiveOrNull = 0.2
   # Target KL divergence of one update, in nats. Only "kl_adaptive", the KL
   # penalty and the KL cutoff read it.
-  kl_target: float = 0.01
+  kl_target: _Positive = 0.01
   # Initial coefficient of the KL penalty; 0 disables the penalty.
-  kl_penalty: float = 0.0
+  kl_penalty: _AtLeast0[float] = 0.0
   # Factor by which the coefficient changes after an update with a KL divergence
   # outside 0.7 to 1.3 times the target.
-  kl_penalty_factor: float = 1.5
+  kl_penalty_factor: _AtLeast1[float] = 1.5
   # KL divergence of a sequence, in units of the target, above which the cutoff
   # applies.
-  kl_cutoff_factor: float = 2.0
+  kl_cutoff_factor: _Positive = 2.0
   # Coefficient of the squared excess over the cutoff; 0 disables the cutoff.
-  kl_cutoff_coef: float = 0.0
+  kl_cutoff_coef: _AtLeast0[float] = 0.0
   # Coefficient of the squared value error in the loss.
-  value_coef: float = 0.5
+  value_coef: _AtLeast0[float] = 0.5
   # Clip range of value changes in one update, in units of scaled rewards; null
   # disables clipping.
-  value_clip: float | None = None
+  value_clip: _PositiveOrNull = None
   # Coefficient of the entropy bonus.
-  entropy_coef: float = 0.0
+  entropy_coef: _AtLeast0[float] = 0.0
 
   # Normalizes observations by their running mean and standard deviation.
   normalize_observ: bool = True
   # Normalized observations are clipped to [-observ_clip, observ_clip].
-  observ_clip: float = 10.0
+  observ_clip: _Positive = 10.0
   # Rewards are divided by the running standard deviation of the discounted
   # "return" or of the "reward"; "none" keeps them unchanged.
-  reward_scale: str = "return"
+  reward_scale: Literal["return", "reward", "none"] = "return"
   # Scaled rewards are clipped to [-reward_clip, reward_clip]; null disables
   # clipping.
-  reward_clip: float | None = None
+  reward_clip: _PositiveOrNull = None
 
   def __post_init__(self):
-    _require_class(self, "algorithm.type", "ppo")
-    _require_no_kwargs(self, "algorithm.kwargs", self.type == "ppo")
-    _require(self, _AT_LEAST_1_OR_NULL, "segment_length", "update_every",
-             "minibatch_size")
-    if (self.segment_length is None) == (self.update_every is None):
-      raise ConfigError(
-          "Exactly one of `segment_length` and `update_every` must be null, as "
-          "an update learns from segments or from whole episodes. "
-          f"Received: {self.segment_length} and {self.update_every}.")
-    _require(self, _AT_LEAST_1, "update_epochs", "kl_penalty_factor")
-    _require(self, _POSITIVE, "learning_rate", "adam_epsilon", "kl_target",
-             "kl_cutoff_factor", "observ_clip")
-    _require(self, _POSITIVE_OR_NULL, "max_grad_norm", "clip_ratio",
-             "value_clip", "reward_clip")
-    _require(self, _AT_LEAST_0, "value_coef", "entropy_coef", "kl_penalty",
-             "kl_cutoff_coef")
-    _require(self, ("lie in (0, 1]", lambda x: 0 < x <= 1), "discount")
-    _require(self, ("lie in [0, 1]", lambda x: 0 <= x <= 1), "gae_lambda")
-    _require_one_of(self, "lr_schedule", "constant", "linear", "kl_adaptive")
-    _require_one_of(self, "reward_scale", "return", "reward", "none")
+    _check_values(self)
+    _check_class("algorithm.type", self.type, ("ppo",))
+    _require(self.type != "ppo" or not self.kwargs, "`algorithm.kwargs` needs "
+             f"a class of your own. Received: {self.kwargs!r}.")
+    _require((self.segment_length is None) != (self.update_every is None),
+             "Exactly one of `segment_length` and `update_every` must be null, "
+             "as an update learns from segments or from whole episodes. "
+             f"Received: {self.segment_length} and {self.update_every}.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,55 +172,45 @@ class Network:
   # Keyword arguments of the custom class; empty with "dense".
   hidden_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
   # Units of each dense hidden layer.
-  policy_layers: tuple[int, ...] = (64, 64)
-  value_layers: tuple[int, ...] = (64, 64)
+  policy_layers: _Layers = (64, 64)
+  value_layers: _Layers = (64, 64)
   # Activation of the dense hidden layers: "tanh", "relu" or "elu".
-  activation: str = "tanh"
+  activation: Literal["tanh", "relu", "elu"] = "tanh"
   # Convolutions that encode images: "nature" or "impala".
-  conv: str = "nature"
+  conv: Literal["nature", "impala"] = "nature"
   # Distribution over continuous actions: "gaussian" (the environment receives
   # clipped samples), or for bounded actions "squashed_gaussian" (tanh) or
   # "beta".
-  action_distribution: str = "gaussian"
+  action_distribution: Literal[
+      "gaussian", "squashed_gaussian", "beta"] = "gaussian"
   # Activation of the mean of "gaussian": "linear" or "tanh".
-  mean_activation: str = "linear"
+  mean_activation: Literal["linear", "tanh"] = "linear"
   # Makes the standard deviation of both Gaussian distributions a network
   # output. A "beta" distribution always depends on the state.
   state_dependent_std: bool = False
   # Initializer of the weights: "orthogonal" or "glorot".
-  initializer: str = "orthogonal"
+  initializer: Literal["orthogonal", "glorot"] = "orthogonal"
   # Gain of the last policy layer. With "glorot", it scales the variance.
-  init_output_factor: float = 0.01
+  init_output_factor: _Positive = 0.01
   # Initial standard deviation of continuous actions in units of half their
   # range. With "squashed_gaussian", it applies before squashing. With "beta",
   # it is at most 0.48.
-  init_std: float = 0.6
+  init_std: _Positive = 0.6
   # Number of recent observations that the networks receive at each step.
-  frame_stack: int = 1
+  frame_stack: _AtLeast1[int] = 1
   # Recurrent cell in front of the hidden layers: "gru", "lstm" or null.
-  recurrent: str | None = None
+  recurrent: Literal["gru", "lstm", None] = None
   # Units of the recurrent cell.
-  recurrent_units: int = 64
+  recurrent_units: _AtLeast1[int] = 64
   # Shares convolutions and recurrent cell between policy and value.
   share_core: bool = True
 
   def __post_init__(self):
-    _require_class(self, "network.hidden", "dense")
-    _require_no_kwargs(self, "network.hidden_kwargs", self.hidden == "dense")
-    _require(self, (
-        "hold positive unit counts",
-        lambda layers: all(units > 0 for units in layers)),
-             "policy_layers", "value_layers")
-    _require(self, _POSITIVE, "init_output_factor", "init_std")
-    _require_one_of(self, "activation", "tanh", "relu", "elu")
-    _require_one_of(self, "conv", "nature", "impala")
-    _require_one_of(self, "action_distribution", "gaussian",
-                    "squashed_gaussian", "beta")
-    _require_one_of(self, "mean_activation", "linear", "tanh")
-    _require_one_of(self, "initializer", "orthogonal", "glorot")
-    if self.recurrent is not None:
-      _require_one_of(self, "recurrent", "gru", "lstm")
-    _require(self, _AT_LEAST_1, "frame_stack", "recurrent_units")
+    _check_values(self)
+    _check_class("network.hidden", self.hidden, ("dense",))
+    _require(self.hidden != "dense" or not self.hidden_kwargs,
+             "`network.hidden_kwargs` needs a class of your own. Received: "
+             f"{self.hidden_kwargs!r}.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -245,26 +224,26 @@ class Config:
   algorithm: Algorithm = dataclasses.field(default_factory=Algorithm)
   network: Network = dataclasses.field(default_factory=Network)
   # Budget in steps. Learning rate schedules end with it.
-  steps: int = 1_000_000
+  steps: _AtLeast1[int] = 1_000_000
   # Earlier budgets, in steps, of a run that `--resume` has extended.
   extended_from: tuple[int, ...] = ()
   # Seed of all random numbers in the run.
-  seed: int = 0
+  seed: _AtLeast0[int] = 0
   # Number of environments that step together as one batch.
-  num_envs: int = 64
+  num_envs: _AtLeast1[int] = 64
   # Truncates the first episodes at different lengths, so that the episodes of
   # different environments do not end at the same step.
   stagger: bool = True
   # Number of processes that step environments; null starts one per CPU core.
-  num_workers: int | None = None
+  num_workers: _AtLeast1[int | None] = None
   # Reaction to a failed environment or worker process: "restart" replaces it,
   # "raise" ends the run.
-  on_env_error: str = "restart"
+  on_env_error: Literal["restart", "raise"] = "restart"
   # Seconds until a reset or a batched step counts as failed; 0 disables the
   # limit.
-  env_timeout: float = 300.0
+  env_timeout: _AtLeast0[float] = 300.0
   # Replacements within ten minutes after which a further failure ends the run.
-  max_env_restarts: int = 10
+  max_env_restarts: _AtLeast0[int] = 10
   # False steps the environments in the training process, for debugging.
   env_processes: bool = True
   # Splits the gradient steps of PPO among the machines of a cluster. False
@@ -272,63 +251,51 @@ class Config:
   data_parallel: bool = False
   # Device of the updates: "cpu", "gpu", or "auto" for the one that is
   # estimated to be faster.
-  device: str = "auto"
+  device: Literal["auto", "cpu", "gpu"] = "auto"
   # Executes TensorFlow operations one by one, for debugging.
   eager: bool = False
   # Steps between reports; null divides the budget into 100 intervals.
-  report_every: int | None = None
+  report_every: _AtLeast1[int | None] = None
   # Steps between evaluations; null divides the budget into 20 intervals.
-  eval_every: int | None = None
+  eval_every: _AtLeast1[int | None] = None
   # Episodes per evaluation. The policy takes the mean action.
-  eval_episodes: int = 10
+  eval_episodes: _AtLeast1[int] = 10
   # Writes TensorBoard histograms with each evaluation.
   histograms: bool = True
   # Steps between checkpoints; null divides the budget into 20 intervals.
-  checkpoint_every: int | None = None
+  checkpoint_every: _AtLeast1[int | None] = None
   # Steps between videos of training episodes; null records no videos.
-  video_every: int | None = None
+  video_every: _AtLeast1[int | None] = None
 
   def __post_init__(self):
-    _require_one_of(self, "device", "auto", "cpu", "gpu")
-    _require_one_of(self, "on_env_error", "restart", "raise")
-    _require(self, _AT_LEAST_0, "env_timeout", "max_env_restarts", "seed")
-    _require(self, _AT_LEAST_1, "steps", "num_envs", "eval_episodes")
-    _require(self, _AT_LEAST_1_OR_NULL, "num_workers", "report_every",
-             "eval_every", "checkpoint_every", "video_every")
-    if self.data_parallel and self.algorithm.type != "ppo":
-      raise ConfigError(
-          "`data_parallel` needs algorithm.type=ppo; all machines compute the "
-          "complete updates of other algorithms. Received: "
-          f"{self.algorithm.type}.")
+    _check_values(self)
+    _require(not self.data_parallel or self.algorithm.type == "ppo",
+             "`data_parallel` needs algorithm.type=ppo; all machines compute "
+             "the complete updates of other algorithms. Received: "
+             f"{self.algorithm.type}.")
     self._check_batch()
 
   def _check_batch(self):
     """Raises ConfigError unless the settings of an update fit each other."""
-    algorithm, network = self.algorithm, self.network
+    algorithm, network, size = self.algorithm, self.network, self.num_envs
     length, minibatch_size = algorithm.segment_length, algorithm.minibatch_size
-    if algorithm.update_every and algorithm.update_every < self.num_envs:
-      raise ConfigError(
-          f"`algorithm.update_every` must be at least num_envs = "
-          f"{self.num_envs}, one episode per environment. Raise it or lower "
-          f"num_envs. Received: {algorithm.update_every}.")
-    for name, enabled in (("recurrent", network.recurrent is not None),
-                          ("frame_stack", network.frame_stack > 1)):
-      if enabled and not length:
-        raise ConfigError(
-            f"With `network.{name}`, updates learn from segments: set "
-            "algorithm.segment_length, and algorithm.update_every to null.")
-    if not (length and minibatch_size):
-      return
-    if network.recurrent and minibatch_size % length:
-      raise ConfigError(
-          "With `network.recurrent`, minibatches consist of whole segments, so "
-          "`algorithm.minibatch_size` must be a multiple of segment_length = "
-          f"{length}. Received: {minibatch_size}.")
-    if self.num_envs * length % minibatch_size:
-      raise ConfigError(
-          f"`algorithm.minibatch_size` must divide num_envs * segment_length = "
-          f"{self.num_envs} * {length} = {self.num_envs * length}. Received: "
-          f"{minibatch_size}.")
+    _require(not algorithm.update_every or algorithm.update_every >= size,
+             f"`algorithm.update_every` must be at least num_envs = {size}, "
+             "one episode per environment. Raise it or lower num_envs. "
+             f"Received: {algorithm.update_every}.")
+    name = "recurrent" if network.recurrent else "frame_stack"
+    _require(length or not network.recurrent and network.frame_stack == 1,
+             f"With `network.{name}`, updates learn from segments: set "
+             "algorithm.segment_length, and algorithm.update_every to null.")
+    if length and minibatch_size:
+      _require(not network.recurrent or minibatch_size % length == 0,
+               "With `network.recurrent`, minibatches consist of whole "
+               "segments, so `algorithm.minibatch_size` must be a multiple of "
+               f"segment_length = {length}. Received: {minibatch_size}.")
+      _require(size * length % minibatch_size == 0,
+               "`algorithm.minibatch_size` must divide num_envs * "
+               f"segment_length = {size} * {length} = {size * length}. "
+               f"Received: {minibatch_size}.")
 
   def every(self, name: str) -> int:
     """Returns the steps between two reports, evaluations or checkpoints.
@@ -368,8 +335,14 @@ class Config:
       ConfigError: If a key is unknown or the new values are invalid.
     """
     data = config_parsing.to_data(self)
-    for key, value in without_removed(changes).items():
-      config_parsing.assign(Config, data, key, value)
+    for key, value in changes.items():
+      *parents, leaf = key.split(".")
+      section = data
+      for name in parents:
+        section = section.setdefault(name, {})
+        _require(isinstance(section, dict),
+                 f"{key}: '{name}' has no fields of its own.")
+      section[leaf] = value
     return from_data(data)
 
 
@@ -439,9 +412,7 @@ def load(text: str, source: str) -> Config:
     ConfigError: If the text is not a valid config.
   """
   try:
-    config = from_data(config_parsing.parse(text))
-    config_parsing.to_data(config)
-    return config
+    return from_data(config_parsing.parse(text))
   except ConfigError as error:
     raise ConfigError(f"{source}: {error}") from None
 
@@ -457,9 +428,8 @@ def parse_setting(text: str) -> tuple[str, Any]:
     ConfigError: If the text is not of this form.
   """
   key, equals, value = text.partition("=")
-  if not equals or not key:
-    raise ConfigError(
-        f"--set {text}: expected key=value, such as num_envs=32.")
+  _require(key and equals,
+           f"--set {text}: expected key=value, such as num_envs=32.")
   try:
     return key, config_parsing.parse(value)
   except ConfigError as error:
@@ -474,33 +444,37 @@ def setting(key: str, value: Any) -> str:
   return f"{key}={text.partition(chr(10))[0]}"
 
 
-def _require(config: Any, rule: _Rule, *names: str):
-  """Raises ConfigError unless a rule holds for all of these fields."""
-  text, holds = rule
-  for name in names:
-    value = getattr(config, name)
-    if not holds(value):
-      raise ConfigError(f"`{name}` must {text}. Received: {value!r}.")
+@functools.cache
+def _rules(section: type) -> list[tuple[str, str, Any]]:
+  """Returns the rules of a dataclass: name of the field, text and function."""
+  rules = []
+  for name, hint in typing.get_type_hints(section, include_extras=True).items():
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+      rules.append((name, *args[1:]))
+    elif origin is Literal:
+      choices = ", ".join(filter(None, args))
+      rules.append((name, f"be one of {choices}", args.__contains__))
+  return rules
 
 
-def _require_one_of(config: Any, name: str, *choices: str):
-  _require(config, (
-      f"be one of {', '.join(choices)}", lambda x: x in choices), name)
+def _check_values(section: Any):
+  """Raises ConfigError unless all values follow the rules of their types."""
+  for name, text, holds in _rules(section.__class__):
+    value = getattr(section, name)
+    _require(holds(value), f"`{name}` must {text}. Received: {value!r}.")
 
 
-def _require_class(config: Any, setting: str, *choices: str):
-  """Raises ConfigError unless a field is a choice or names a custom class."""
-  value = getattr(config, setting.rpartition(".")[2])
-  if value not in choices and not all(value.partition(":")):
-    raise ConfigError(
-        f"`{setting}` must be one of {', '.join(choices)}, or name a class of "
-        f"your own as `module:Class`. Received: {value!r}."
-        f"{config_parsing.did_you_mean(value, choices)}")
+def _check_class(setting: str, value: str, choices: tuple[str, ...]):
+  """Raises ConfigError unless a value is a choice or names a custom class."""
+  _require(
+      value in choices or all(value.partition(":")),
+      f"`{setting}` must be one of {', '.join(choices)}, or name a class of "
+      f"your own as `module:Class`. Received: {value!r}."
+      f"{config_parsing.did_you_mean(value, choices)}")
 
 
-def _require_no_kwargs(config: Any, setting: str, builtin: bool):
-  """Raises ConfigError if a built-in class has arguments."""
-  kwargs = getattr(config, setting.rpartition(".")[2])
-  if builtin and kwargs:
-    raise ConfigError(
-        f"`{setting}` needs a class of your own. Received: {kwargs!r}.")
+def _require(condition: Any, text: str):
+  """Raises ConfigError with this text unless a condition is true."""
+  if not condition:
+    raise ConfigError(text)

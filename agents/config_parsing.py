@@ -4,9 +4,9 @@ Errors state the dotted key of an unknown or invalid setting, and suggest the
 most similar known name.
 """
 
+import contextlib
 import dataclasses
 import difflib
-import math
 import types
 import typing
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ def parse(text: str) -> Any:
     ConfigError: If the text is invalid YAML or contains any other data.
   """
   try:
-    return yaml.load(text, _Loader)
+    return to_data(yaml.load(text, _Loader))
   except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError,
           yaml.YAMLError) as error:
     raise ConfigError(str(error) or "The YAML is invalid.") from None
@@ -77,32 +77,6 @@ def to_data(value: Any) -> Any:
                     f"dicts. Received: {value!r}.")
 
 
-def assign(dataclass: type, data: dict[str, Any], key: str, value: Any):
-  """Sets one value in the plain data of a dataclass.
-
-  Args:
-    dataclass: Type of the data.
-    data: Nested dicts, which change in place.
-    key: Dotted key of the value, such as "env.id".
-    value: Plain data.
-  Raises:
-    ConfigError: If the dataclass has no such field.
-  """
-  *parents, leaf = key.split(".")
-  target: Any = data
-  target_type: Any = dataclass
-  for name in parents:
-    if dataclasses.is_dataclass(target_type):
-      _check_field(target_type, name, key)
-      target_type = typing.get_type_hints(target_type)[name]
-    target = target.setdefault(name, {})
-    if not isinstance(target, dict):
-      raise ConfigError(f"{key}: '{name}' has no fields of its own.")
-  if dataclasses.is_dataclass(target_type):
-    _check_field(target_type, leaf, key)
-  target[leaf] = value
-
-
 def convert(expected: Any, value: Any, key: str) -> Any:
   """Converts plain data to a type if the conversion loses no information.
 
@@ -121,6 +95,8 @@ def convert(expected: Any, value: Any, key: str) -> Any:
   if expected is Any:
     return value
   origin, args = typing.get_origin(expected), typing.get_args(expected)
+  if origin is typing.Literal:  # The dataclass checks its choices.
+    return value if value in args else convert(type(args[0]), value, key)
   if origin in (types.UnionType, typing.Union):
     return None if value is None else convert(args[0], value, key)
   if origin in (tuple, list) and isinstance(value, (list, tuple)):
@@ -130,9 +106,7 @@ def convert(expected: Any, value: Any, key: str) -> Any:
             for item_key, item in value.items()}
   if expected in (int, float):
     value = _convert_number(expected, value)
-  is_bool = isinstance(value, bool)
-  if (isinstance(expected, type) and isinstance(value, expected)
-      and is_bool == (expected is bool)):
+  if type(value) is expected:  # A bool is no int.
     return value
   type_name = getattr(origin or expected, "__name__", str(expected))
   raise ConfigError(
@@ -146,10 +120,14 @@ def _convert_fields(dataclass: type, data: Any, key: str) -> Any:
     raise ConfigError(f"{name}: expected fields. Received: {data!r}.")
   hints = typing.get_type_hints(dataclass)
   values = {}
-  for field_name, value in data.items():
-    field_key = f"{key}.{field_name}" if key else str(field_name)
-    _check_field(dataclass, str(field_name), field_key)
-    values[field_name] = convert(hints[field_name], value, field_key)
+  for field, value in data.items():
+    field_key = f"{key}.{field}" if key else str(field)
+    if field not in hints:
+      hint = (did_you_mean(str(field), hints)
+              or f" It has: {', '.join(hints)}.")
+      raise ConfigError(f"{field_key}: {dataclass.__name__} has no field "
+                        f"'{field}'.{hint}")
+    values[field] = convert(hints[field], value, field_key)
   required = [field.name for field in dataclasses.fields(dataclass) if (
       field.default is field.default_factory is dataclasses.MISSING)]
   if missing := [each for each in required if each not in values]:
@@ -160,27 +138,14 @@ def _convert_fields(dataclass: type, data: Any, key: str) -> Any:
 def _convert_number(number_type: type, value: Any) -> Any:
   """Converts a text or number exactly; returns it unchanged if impossible."""
   if isinstance(value, str):
-    # YAML reads 3e-4 as text and 3.0e-4 as a number.
-    for parsed_type in (int, float):
-      try:
-        value = parsed_type(value)
-        break
-      except ValueError:
-        pass
+    with contextlib.suppress(ValueError):
+      # YAML reads 3e-4 as text and 3.0e-4 as a number.
+      value = int(value) if value.isdecimal() else float(value)
   if isinstance(value, bool) or not isinstance(value, (int, float)):
     return value
   if number_type is float:
     return float(value)
-  return int(value) if math.isfinite(value) and value == int(value) else value
-
-
-def _check_field(dataclass: Any, name: str, key: str):
-  """Raises ConfigError unless a dataclass has a field of this name."""
-  names = [field.name for field in dataclasses.fields(dataclass)]
-  if name not in names:
-    hint = did_you_mean(name, names) or f" It has: {', '.join(names)}."
-    raise ConfigError(
-        f"{key}: {dataclass.__name__} has no field '{name}'.{hint}")
+  return int(value) if value % 1 == 0 else value
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

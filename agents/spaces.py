@@ -98,16 +98,23 @@ def check(observation: gymnasium.Space, action: gymnasium.Space):
   dtype(action, acting=True)
 
 
-def leaves(space: gymnasium.Space, acting: bool = False) -> list[Leaf]:
+def leaves(space: gymnasium.Space, acting: bool = False,
+           path: tuple[str, ...] = (), offset: int = 0) -> list[Leaf]:
   """Return all simple spaces of a space, in the order of their bytes.
 
   Args:
     space: Observation or action space.
     acting: See `dtype`.
+    path: Path of the space within a composite space.
+    offset: Position of its first byte within an element.
   Raises:
     TypeError: If no array can hold values of the space.
   """
-  return list(_leaves(space, acting, (), 0))
+  kind, shape = dtype(space, acting)
+  if kind.fields is None:
+    return [Leaf(path, space, kind, shape, offset)]
+  return [leaf for key, part in _parts(space) for leaf in leaves(
+      part, acting, (*path, key), offset + kind.fields[key][1])]
 
 
 def as_bytes(array: np.ndarray) -> np.ndarray:
@@ -178,12 +185,7 @@ def values(space: gymnasium.Space, value: Any) -> list[Any]:
   Raises:
     ValueError: If a part is missing or its shape differs from its space.
   """
-  parts = []
-  for leaf in leaves(space):
-    parts.append(_part(space, leaf, value))
-    if np.shape(parts[-1]) != leaf.shape:
-      raise _shape_error(leaf, parts[-1])
-  return parts
+  return [_part(space, leaf, value) for leaf in leaves(space)]
 
 
 def writer(space: gymnasium.Space, array: np.ndarray) -> RowWriter:
@@ -196,42 +198,33 @@ def writer(space: gymnasium.Space, array: np.ndarray) -> RowWriter:
     Function of row and value. It raises ValueError if a part is missing, if a
     shape differs from its space, or if integers would change.
   """
-  space_leaves = leaves(space)
-  writers = [_leaf_writer(leaf, column) for leaf, column in zip(
-      space_leaves, columns(array), strict=True)]
-  if not composite(space):
+  writers = [_leaf_writer(space, leaf, column) for leaf, column in zip(
+      leaves(space), columns(array), strict=True)]
+  if len(writers) == 1:
     return writers[0]
   def write(row: int, value: Any):
-    for leaf, write_leaf in zip(space_leaves, writers, strict=True):
-      write_leaf(row, _part(space, leaf, value))
+    for write_leaf in writers:
+      write_leaf(row, value)
   return write
 
 
-def _leaf_writer(leaf: Leaf, column: np.ndarray) -> RowWriter:
+def _leaf_writer(space: gymnasium.Space, leaf: Leaf, column: np.ndarray
+                 ) -> RowWriter:
   """Return the function that writes values of a leaf to a [N, ...] array."""
   is_float = leaf.dtype == np.float32
   def write(row: int, value: Any):
-    if np.shape(value) != leaf.shape:  # NumPy might broadcast it.
-      raise _shape_error(leaf, value)
-    if is_float:
-      column[row] = value
-      return
-    value = np.asarray(value)
-    column[row] = value
-    if value.dtype != leaf.dtype and (column[row] != value).any():
+    part = _part(space, leaf, value)
+    column[row] = part = part if is_float else np.asarray(part)
+    if not is_float and part.dtype != leaf.dtype and (
+        column[row] != part).any():
       raise ValueError(
-          f"The observation{leaf} contains {value!r}, which the type of its "
+          f"The observation{leaf} contains {part!r}, which the type of its "
           f"space, {leaf.dtype}, can't represent.")
   return write
 
 
-def _shape_error(leaf: Leaf, value: Any) -> ValueError:
-  return ValueError(f"The observation{leaf} has shape {np.shape(value)}, its "
-                    f"space {leaf.shape}.")
-
-
 def _part(space: gymnasium.Space, leaf: Leaf, value: Any) -> Any:
-  """Return the part of a value that belongs to a leaf."""
+  """Return the part of a value that belongs to a leaf, and check its shape."""
   part = value
   for key in leaf.path:
     try:
@@ -239,30 +232,18 @@ def _part(space: gymnasium.Space, leaf: Leaf, value: Any) -> Any:
     except (KeyError, IndexError, TypeError, ValueError):
       raise ValueError(f"The value {value!r} has no {leaf}, which is a part "
                        f"of its space {space}.") from None
+  if np.shape(part) != leaf.shape:  # NumPy might broadcast it.
+    raise ValueError(f"The observation{leaf} has shape {np.shape(part)}, its "
+                     f"space {leaf.shape}.")
   return part
 
 
 def _parts(space: gymnasium.Space) -> Iterator[tuple[str, gymnasium.Space]]:
   """Yield name and space of each direct part of a Dict or Tuple."""
-  if isinstance(space, gym.Dict):
-    for key, part in space.items():
-      if not isinstance(key, str) or not key:
-        raise TypeError(f"Space {space} is not supported: the keys of a Dict "
-                        f"must be names. Received: {key!r}.")
-      yield key, part
-  else:
-    assert isinstance(space, gym.Tuple)
-    for index, part in enumerate(space.spaces):
-      yield str(index), part
-
-
-def _leaves(space: gymnasium.Space, acting: bool, path: tuple[str, ...],
-            offset: int) -> Iterator[Leaf]:
-  leaf_dtype, shape = dtype(space, acting)
-  if leaf_dtype.names is None:
-    yield Leaf(path, space, leaf_dtype, shape, offset)
-    return
-  assert leaf_dtype.fields
-  for key, part in _parts(space):
-    yield from _leaves(
-        part, acting, (*path, key), offset + leaf_dtype.fields[key][1])
+  is_dict = isinstance(space, gym.Dict)
+  parts: Any = space.spaces  # type: ignore[attr-defined]
+  for key, part in parts.items() if is_dict else enumerate(parts):
+    if is_dict and not (isinstance(key, str) and key):
+      raise TypeError(f"Space {space} is not supported: the keys of a Dict "
+                      f"must be names. Received: {key!r}.")
+    yield str(key), part

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 from agents import config as config_lib
 from agents.commands import cli
-from agents.environments.blocks import custom_backend as custom_backend_lib
-from agents.environments.blocks import envpool_block
+from agents.environments.blocks import custom_backend, envpool_block
 from agents.environments.making import make
 from agents.environments.workers import pool, start_workers
 from agents.training.faults import interrupts as interrupts_lib
@@ -97,8 +96,8 @@ def check(config: config_lib.Config):
     notes += envpool_block.check(config)
   elif config.env.backend != "gymnasium":
     with quiet_imports.quiet_imports():
-      custom_backend = custom_backend_lib.find(config.env.backend)
-    notes += custom_backend_lib.check(config, custom_backend)
+      backend_class = custom_backend.find(config.env.backend)
+    notes += custom_backend.check(config, backend_class)
   if config.algorithm.update_every:
     make.max_length(config.env)  # Whole episodes need a known time limit.
   for note in notes:
@@ -213,6 +212,7 @@ class TrainingRun:
       ConfigError: If the parts of the run do not fit each other.
       RunError: If training fails for a reason outside of this package.
     """
+    folder = self._folder
     with contextlib.ExitStack() as stack:
       try:
         trainer = stack.enter_context(
@@ -220,11 +220,35 @@ class TrainingRun:
       except Exception:
         if not self._resumes:
           # Commands would take this empty run for the newest of its logdir.
-          self._folder.remove()
+          folder.remove()
         raise
+      from agents.training.monitoring import console_summary
       loop = self.make_loop(trainer)
-      self._run(loop, trainer)
-    return self._report(loop)
+      if self._resumes:
+        loop.resume()
+        folder.extend(self._config)
+      else:
+        loop.start()
+      print(console_summary.beginning(folder, trainer), flush=True)
+      try:
+        loop.run()
+      except Exception:
+        saved = checkpoint.paths(folder.checkpoints)
+        hint = self._resume_hint if saved else "No checkpoint was saved."
+        print(f"Failed after {loop.step:,} steps. {hint}", file=sys.stderr)
+        raise
+    if self.stop() and not loop.complete:
+      print(f"Stopped after {loop.step:,} steps. {self._resume_hint}")
+      exit_code = self._interrupts.exit_code if self._interrupts() else 1
+      return TrainingOutcome(folder.path, loop.step, False, exit_code)
+    print(f"Finished {loop.step:,} steps. {console_summary.end(folder)}")
+    path, logdir = (
+        shlex.quote(str(path)) for path in (folder.path, folder.path.parent))
+    print(f"To extend: {cli.command('train')} --resume {path} "
+          f"--steps {2 * self._config.steps}",
+          f"To watch: {cli.command('visualize')} --logdir {path}",
+          f"To compare: tensorboard --logdir {logdir}", sep="\n")
+    return TrainingOutcome(folder.path, loop.step, True, 0)
 
   def stop(self) -> bool:
     """Returns whether training ends after this epoch."""
@@ -240,36 +264,3 @@ class TrainingRun:
     return loop_lib.Loop(
         trainer, self._folder, self.stop, self._video_variables,
         self._interrupts.save_on_timeout)
-
-  def _run(self, loop: Any, trainer: Any):
-    if self._resumes:
-      loop.resume()
-      self._folder.extend(self._config)
-    else:
-      loop.start()
-    from agents.training.monitoring import console_summary
-    print(console_summary.beginning(self._folder, trainer), flush=True)
-    try:
-      loop.run()
-    except Exception:
-      saved = checkpoint.paths(self._folder.checkpoints)
-      hint = self._resume_hint if saved else "No checkpoint was saved."
-      print(f"Failed after {loop.step:,} steps. {hint}", file=sys.stderr)
-      raise
-
-  def _report(self, loop: Any) -> TrainingOutcome:
-    """Prints the result and the commands that continue from it."""
-    from agents.training.monitoring import console_summary
-    folder = self._folder
-    if self.stop() and not loop.complete:
-      print(f"Stopped after {loop.step:,} steps. {self._resume_hint}")
-      exit_code = self._interrupts.exit_code if self._interrupts() else 1
-      return TrainingOutcome(folder.path, loop.step, False, exit_code)
-    print(f"Finished {loop.step:,} steps. {console_summary.end(folder)}")
-    path, logdir = (
-        shlex.quote(str(path)) for path in (folder.path, folder.path.parent))
-    print(f"To extend: {cli.command('train')} --resume {path} "
-          f"--steps {2 * self._config.steps}",
-          f"To watch: {cli.command('visualize')} --logdir {path}",
-          f"To compare: tensorboard --logdir {logdir}", sep="\n")
-    return TrainingOutcome(folder.path, loop.step, True, 0)

@@ -206,7 +206,7 @@ def test_settings_that_depend_on_each_other_change_together():
 
 @pytest.mark.parametrize("key, message", [
     ("stepps", "Config has no field 'stepps'. Did you mean 'steps'?"),
-    ("enf.id", "enf.id: Config has no field 'enf'. Did you mean 'env'?"),
+    ("enf.id", "enf: Config has no field 'enf'. Did you mean 'env'?"),
     ("algorithm.learning_rat", "algorithm.learning_rat: Algorithm has no "
      "field 'learning_rat'. Did you mean 'learning_rate'?"),
     ("env.max_lenght", "Env has no field 'max_lenght'. Did you mean "

@@ -1,19 +1,18 @@
-"""Command that checks whether an environment is ready for training."""
+"""Check an environment before training: play some steps in this process and in
+worker processes, then train a small run. The exit code is 1 if there are
+problems to fix.
 
-import argparse
+examples:
+  %(prog)s Hopper-v5
+  %(prog)s my_package.robot:Robot --set env.kwargs.legs=6
+  %(prog)s path/to/robot.py
+"""
 
 from agents import config as config_lib
 from agents import configs
 from agents.commands import cli, environment_checker
 from agents.environments.making import make
 from agents.training.monitoring import quiet_imports
-
-_EXAMPLES = """\
-examples:
-  {0} Hopper-v5
-  {0} my_package.robot:Robot --set env.kwargs.legs=6
-  {0} path/to/robot.py
-"""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -24,28 +23,17 @@ def main(argv: list[str] | None = None) -> int:
   Returns:
     Exit code: 1 if there are problems to fix, else 0.
   """
-  name = cli.command("check")
-  parser = argparse.ArgumentParser(
-      prog=name, allow_abbrev=False, epilog=_EXAMPLES.format(name),
-      description="Check an environment before training: play some steps in "
-      "this process and in worker processes, then train a small run. The exit "
-      "code is 1 if there are problems to fix.",
-      formatter_class=argparse.RawDescriptionHelpFormatter)
-  parser.add_argument(
-      "name", metavar="ENV_OR_CONFIG", help="Gymnasium id, module:Class, name "
-      "of a config, or path of a config's .py file")
-  parser.add_argument(
-      "--set", metavar="KEY=VALUE", action="append", default=[],
-      help="change a setting of the config, such as env.max_length=500")
-  args = parser.parse_args(argv)
-  cli.import_from_current_folder()
-  with cli.exit_on_error(parser):
+  parser = cli.make_parser("check", __doc__)
+  cli.option(parser, "name ENV_OR_CONFIG", "Gymnasium id, module:Class, name "
+             "of a config, or path of a config's .py file")
+  cli.option(parser, "--set KEY=VALUE", "change a setting of the config, such "
+             "as env.max_length=500", action="append", default=[])
+  with cli.parsed(parser, argv) as args:
     if args.name in configs.names() or args.name.endswith(".py"):
       config = configs.load(args.name)[1]
     else:
       config = config_lib.Config().override({"env.id": args.name})
-    return check(config.override(
-        dict(config_lib.parse_setting(text) for text in args.set)))
+    return check(config.override(cli.settings(args)))
 
 
 def check(config: config_lib.Config) -> int:
@@ -66,11 +54,9 @@ def check(config: config_lib.Config) -> int:
     speed = environment_checker.steps_per_second(constructor)
     print(f"{'':8}{speed:,.0f} steps/s in one process")
   num_harmful = sum(not problem.harmless for problem in problems)
-  if num_harmful:
-    print(f"{num_harmful} problem(s) to fix before training.")
-    return 1
-  print("Ready for training.")
-  return 0
+  print(f"{num_harmful} problem(s) to fix before training." if num_harmful
+        else "Ready for training.")
+  return int(num_harmful > 0)
 
 
 def _smoke_test(config: config_lib.Config
@@ -80,15 +66,13 @@ def _smoke_test(config: config_lib.Config
     from agents.commands import smoke_test
     build.setup(config)
   try:
-    problem = smoke_test.run_smoke_test(config)
+    problem, fix = smoke_test.run_smoke_test(config), "Please report this."
   except config_lib.ConfigError:
     raise
   except Exception as error:
-    return [environment_checker.Problem(
-        f"{type(error).__name__}: {error}",
-        "If the environment did not raise this error, please report it.")]
-  return [environment_checker.Problem(
-      problem, "Please report this.")] if problem else []
+    problem = f"{type(error).__name__}: {error}"
+    fix = "If the environment did not raise this error, please report it."
+  return [environment_checker.Problem(problem, fix)] if problem else []
 
 
 def _report(result: environment_checker.CheckResult

@@ -7,19 +7,18 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Iterator
+from typing import Any
 
 from agents import config as config_lib
 from agents import errors
 
 _SCRIPTS = "train.py", "visualize.py"
-_WIDTH = 80  # Characters per line of a description.
 
 
 def name() -> str:
   """Returns the program that runs commands, such as "batch-ppo"."""
-  if os.path.basename(sys.argv[0]) == "batch-ppo":
-    return "batch-ppo"
-  return "python -m agents"
+  installed = os.path.basename(sys.argv[0]) == "batch-ppo"
+  return "batch-ppo" if installed else "python -m agents"
 
 
 def command(which: str) -> str:
@@ -50,20 +49,64 @@ def end_after_signal(exit_code: int):
     os._exit(exit_code)
 
 
-def make_parser(which: str, description: str, examples: str
-                ) -> argparse.ArgumentParser:
+def make_parser(which: str, text: str) -> argparse.ArgumentParser:
   """Returns the parser of a command, without arguments.
 
   Args:
     which: Name of the command, such as "train".
-    description: Sentences on what the command does.
-    examples: Text below the options, in which {0} stands for the command.
+    text: Docstring of its module: a paragraph on what the command does, and
+      examples, in which %(prog)s stands for the command.
   """
-  prog = command(which)
+  description, _, examples = text.partition("\n\n")
   return argparse.ArgumentParser(
-      prog=prog, description=textwrap.fill(description, _WIDTH),
-      epilog=examples.format(prog), allow_abbrev=False,
+      prog=command(which), description=textwrap.fill(description, 80),
+      epilog=examples, allow_abbrev=False,
       formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def option(parser: argparse._ActionsContainer, usage: str, text: str,
+           **settings: Any):
+  """Adds an option or a positional argument to a parser.
+
+  Args:
+    parser: Parser, or a group of its options.
+    usage: Name of the option, and of its value, such as "--seed N". An option
+      without a value and choices is a flag.
+    text: Help of the option.
+    **settings: Other arguments of `add_argument`.
+  """
+  name, _, value = usage.partition(" ")
+  if value:
+    settings["metavar"] = value
+  elif "choices" not in settings:
+    settings["action"] = "store_true"
+  parser.add_argument(name, help=text, **settings)
+
+
+def check_counts(args: argparse.Namespace, *names: str):
+  """Raises ConfigError unless these options are at least 1, or not given.
+
+  Args:
+    args: Parsed arguments.
+    *names: Names of options.
+  """
+  for name in names:
+    if getattr(args, name) is not None and getattr(args, name) < 1:
+      raise config_lib.ConfigError(f"--{name} must be at least 1.")
+
+
+def settings(args: argparse.Namespace, *names: str) -> dict[str, Any]:
+  """Returns the values of `--set`, and of settings with their own options.
+
+  Args:
+    args: Parsed arguments.
+    *names: Settings that have options of their own, if they are given.
+  Raises:
+    ConfigError: If a value of `--set` is not of the form `key=value`.
+  """
+  return dict(map(config_lib.parse_setting, args.set)) | {
+      name: getattr(args, name) for name in names
+      if getattr(args, name) not in (None, False)}
 
 
 def import_from_current_folder():
@@ -72,14 +115,22 @@ def import_from_current_folder():
 
 
 @contextlib.contextmanager
-def exit_on_error(parser: argparse.ArgumentParser) -> Iterator[None]:
+def parsed(parser: argparse.ArgumentParser, argv: list[str] | None
+           ) -> Iterator[argparse.Namespace]:
   """Context that turns expected errors into one line and an exit code.
+
+  Modules in the current folder, such as environments, become importable.
 
   Args:
     parser: Parser of the command.
+    argv: Arguments; None takes those of the process.
+  Yields:
+    The parsed arguments.
   """
+  args = parser.parse_args(argv)
+  import_from_current_folder()
   try:
-    yield
+    yield args
   except config_lib.ConfigError as error:
     parser.exit(2, f"{parser.prog}: error: {error}\n")
   except KeyboardInterrupt:

@@ -20,10 +20,9 @@ def table() -> str:
     rows.append((name, config.env.id, f"{config.steps:,}", score, minutes))
     descriptions.append("\n    " + text.removeprefix(f"{config.env.id}: "))
   widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-  lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths))
-           for row in rows]
-  return "\n".join([*(
-      line.rstrip() + description
-      for line, description in zip(lines, descriptions, strict=True)), (
-          "\nScores are final returns with the mean action. Minutes were "
-          "measured on at most two CPU cores.")])
+  lines = [
+      "  ".join(map(str.ljust, row, widths)).rstrip() + description
+      for row, description in zip(rows, descriptions, strict=True)]
+  return "\n".join([
+      *lines, "\nScores are final returns with the mean action. Minutes were "
+      "measured on at most two CPU cores."])

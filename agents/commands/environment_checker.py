@@ -4,6 +4,8 @@ Each check plays some steps and reports problems together with their fixes.
 """
 
 import contextlib
+import itertools
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -46,10 +48,9 @@ class _Step(NamedTuple):
   reward: Any = 0.0
   terminated: Any = False
   truncated: Any = False
-  is_reset: bool = False
 
 
-Check = Callable[[make.MakeEnv, int], Iterator[Problem]]
+Problems = Iterator[Problem]
 
 
 def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
@@ -61,7 +62,7 @@ def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
     Result of each check. The first failure is the last result if the
     environment can't be built, or if its spaces are not supported.
   """
-  title = "can be built and has supported spaces"
+  result = CheckResult("can be built and has supported spaces", [])
   try:
     with contextlib.closing(constructor()) as env:
       spaces.check(env.observation_space, env.action_space)
@@ -69,10 +70,11 @@ def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
       num_played = len(_play(env, 0, 10))
       seconds = (time.perf_counter() - start) / num_played
   except Exception as error:
-    yield CheckResult(title, [Problem(
-        _text(error), "Fix this first; the other checks need it.")])
+    result.problems.append(Problem(
+        _text(error), "Fix this first; the other checks need it."))
+  yield result
+  if result.problems:
     return
-  yield CheckResult(title, [])
   num_steps = int(np.clip(_MAX_SECONDS / seconds, 5, _MAX_STEPS))
   for title, check in _CHECKS.items():
     try:
@@ -95,7 +97,7 @@ def steps_per_second(constructor: make.MakeEnv) -> float:
     return steps / (time.perf_counter() - start)
 
 
-def _check_pickling(constructor: make.MakeEnv, _: int) -> Iterator[Problem]:
+def _check_pickling(constructor: make.MakeEnv, _: int) -> Problems:
   try:
     cloudpickle.loads(cloudpickle.dumps(constructor))().close()
   except Exception as error:
@@ -103,8 +105,7 @@ def _check_pickling(constructor: make.MakeEnv, _: int) -> Iterator[Problem]:
                   "open files, locks and connections in __init__, not outside.")
 
 
-def _check_with_gymnasium(constructor: make.MakeEnv, _: int
-                          ) -> Iterator[Problem]:
+def _check_with_gymnasium(constructor: make.MakeEnv, _: int) -> Problems:
   with contextlib.closing(constructor()) as env, warnings.catch_warnings(
       record=True) as caught:
     warnings.simplefilter("always")
@@ -119,8 +120,7 @@ def _check_with_gymnasium(constructor: make.MakeEnv, _: int
       yield Problem(_plain(text), "Gymnasium recommends this.", harmless=True)
 
 
-def _check_observations(constructor: make.MakeEnv, num_steps: int
-                        ) -> Iterator[Problem]:
+def _check_observations(constructor: make.MakeEnv, num_steps: int) -> Problems:
   with contextlib.closing(constructor()) as env:
     space = env.observation_space
     for step in _play(env, 0, num_steps):
@@ -133,11 +133,9 @@ def _check_observations(constructor: make.MakeEnv, num_steps: int
 def _violation(observ: np.ndarray, space: gymnasium.Space) -> str:
   """Return how an observation violates its space, "" if it does not."""
   if spaces.composite(space):
-    for leaf, part in zip(
-        spaces.leaves(space), spaces.columns(observ), strict=True):
-      if violation := _violation(part[0], leaf.space):
-        return f"In {leaf}: {violation}"
-    return ""
+    return next((f"In {leaf}: {violation}" for leaf, part in zip(
+        spaces.leaves(space), spaces.columns(observ), strict=True)
+                 if (violation := _violation(part[0], leaf.space))), "")
   if not isinstance(space, gymnasium.spaces.Box):
     return "" if space.contains(observ[()]) else f"{observ} is not contained."
   if observ.shape != space.shape:
@@ -155,15 +153,13 @@ def _violation(observ: np.ndarray, space: gymnasium.Space) -> str:
   return ""
 
 
-def _check_rewards_and_ends(constructor: make.MakeEnv, num_steps: int
-                            ) -> Iterator[Problem]:
+def _check_results(constructor: make.MakeEnv, num_steps: int) -> Problems:
   problems = set()
   with contextlib.closing(constructor()) as env:
     for step in _play(env, 0, num_steps):
-      try:
-        finite = bool(np.isfinite(float(step.reward)))
-      except (TypeError, ValueError):
-        finite = False
+      finite = False
+      with contextlib.suppress(TypeError, ValueError):
+        finite = math.isfinite(step.reward)
       if not finite:
         problems.add(Problem(f"A reward is {step.reward!r}.",
                              "Return one finite number."))
@@ -174,39 +170,43 @@ def _check_rewards_and_ends(constructor: make.MakeEnv, num_steps: int
   yield from sorted(problems)
 
 
-def _check_time_limit(constructor: make.MakeEnv, _: int) -> Iterator[Problem]:
+def _check_time_limit(constructor: make.MakeEnv, _: int) -> Problems:
   for note in make.check(constructor.config):
     yield Problem(note, "Set env.max_length, unless all episodes end.",
                   harmless=True)
 
 
-def _check_seeds(constructor: make.MakeEnv, num_steps: int
-                 ) -> Iterator[Problem]:
+def _check_seeds(constructor: make.MakeEnv, num_steps: int) -> Problems:
   with contextlib.closing(constructor()) as env, contextlib.closing(
       constructor()) as other:
     expected = _play(env, 3, num_steps)
     _play(env, 4, 3)  # Changes any state that reset() does not restore.
     for name, steps in (("another environment", _play(other, 3, num_steps)),
                         ("the same environment", _play(env, 3, num_steps))):
-      number = _first_difference(expected, steps)
-      if number is not None:
-        yield Problem(
-            f"With reset(seed=3) and the same actions, {name} returned "
-            f"different values at step {number}.",
-            "Draw all random numbers from self.np_random, which "
-            "super().reset(seed=seed) seeds, and restore all state in reset(). "
-            "Otherwise a run can't be resumed.")
-        return
+      for number, (one, two) in enumerate(
+          itertools.zip_longest(_values(expected), _values(steps))):
+        if one != two:
+          yield Problem(
+              f"With reset(seed=3) and the same actions, {name} returned "
+              f"different values at step {number}.",
+              "Draw all random numbers from self.np_random, which "
+              "super().reset(seed=seed) seeds, and restore all state in "
+              "reset(). Otherwise a run can't be resumed.")
+          return
 
 
-def _check_reused_arrays(constructor: make.MakeEnv, num_steps: int
-                         ) -> Iterator[Problem]:
+def _values(steps: list[_Step]) -> Iterator[tuple]:
+  """Yield the returned values of each step in a form that can be compared."""
+  return ((step.copy.tobytes(), *step[2:]) for step in steps)
+
+
+def _check_copies(constructor: make.MakeEnv, num_steps: int) -> Problems:
   with contextlib.closing(constructor()) as env:
     steps = _play(env, 0, num_steps)
     space = env.observation_space
   for number, step in enumerate(steps):
     if _copied(space, step.observ).tobytes() != step.copy.tobytes():
-      is_last = number + 1 < len(steps) and steps[number + 1].is_reset
+      is_last = step.terminated or step.truncated
       kind = "last observation of an episode" if is_last else "observation"
       yield Problem(
           f"The {kind} that step {number} returned has changed since.",
@@ -215,8 +215,7 @@ def _check_reused_arrays(constructor: make.MakeEnv, num_steps: int
       return
 
 
-def _check_workers(constructor: make.MakeEnv, num_steps: int
-                   ) -> Iterator[Problem]:
+def _check_workers(constructor: make.MakeEnv, num_steps: int) -> Problems:
   results = []
   with pool.WorkerPool(2) as worker_pool:
     for workers in (None, worker_pool):
@@ -235,15 +234,14 @@ def _check_workers(constructor: make.MakeEnv, num_steps: int
         "random numbers, time, and state that environments share.")
 
 
-_CHECKS: dict[str, Check] = {
+_CHECKS: dict[str, Callable[[make.MakeEnv, int], Problems]] = {
     "constructor can be pickled": _check_pickling,
     "passes Gymnasium's checker": _check_with_gymnasium,
     "observations lie in the observation space": _check_observations,
-    "rewards are finite, terminated and truncated are bools":
-        _check_rewards_and_ends,
+    "rewards are finite, terminated and truncated are bools": _check_results,
     "episodes end": _check_time_limit,
     "the same seed repeats an episode": _check_seeds,
-    "returned observations do not change later": _check_reused_arrays,
+    "returned observations do not change later": _check_copies,
     "worker processes give the same results and can replay episodes":
         _check_workers,
 }
@@ -251,19 +249,17 @@ _CHECKS: dict[str, Check] = {
 
 def _play(env: gymnasium.Env, seed: int, num_steps: int) -> list[_Step]:
   """Take random actions; return every reset and step."""
-  def reset(seed: int) -> _Step:
-    observ, _ = env.reset(seed=seed)
-    return _Step(observ, _copied(space, observ), is_reset=True)
   space = env.observation_space
   convert = action_scaling.action_converter(env.action_space)
-  steps = [reset(seed)]
+  steps, terminated, truncated = [], True, False
   for number, action in enumerate(_actions(
       env.action_space, seed, (num_steps, 1))):
+    if terminated or truncated:
+      observ, _ = env.reset(seed=seed + number)
+      steps.append(_Step(observ, _copied(space, observ)))
     observ, reward, terminated, truncated, _ = env.step(convert(action)[0])
     steps.append(_Step(
         observ, _copied(space, observ), reward, terminated, truncated))
-    if terminated or truncated:
-      steps.append(reset(seed + number + 1))
   return steps
 
 
@@ -287,24 +283,10 @@ def _actions(space: gymnasium.Space, seed: int, shape: tuple[int, ...]
     if isinstance(leaf.space, gymnasium.spaces.Box):
       part[...] = random.uniform(-1, 1, part.shape)
     else:
-      part[...] = random.integers(_num_choices(leaf.space), size=part.shape)
+      is_binary = isinstance(leaf.space, gymnasium.spaces.MultiBinary)
+      part[...] = random.integers(2 if is_binary else getattr(
+          leaf.space, "nvec", getattr(leaf.space, "n", 0)), size=part.shape)
   return actions
-
-
-def _num_choices(space: gymnasium.Space) -> Any:
-  """Return the number of choices for each integer of an action."""
-  if isinstance(space, gymnasium.spaces.MultiDiscrete):
-    return space.nvec
-  return int(space.n) if isinstance(space, gymnasium.spaces.Discrete) else 2
-
-
-def _first_difference(steps: list[_Step], others: list[_Step]) -> int | None:
-  """Return the number of the first step that differs, None if none does."""
-  for number, (one, other) in enumerate(zip(steps, others, strict=False)):
-    if (one.copy.tobytes(), one[2:]) != (other.copy.tobytes(), other[2:]):
-      return number
-  shorter, longer = sorted((len(steps), len(others)))
-  return shorter if shorter < longer else None
 
 
 def _text(error: Exception) -> str:

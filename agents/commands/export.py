@@ -1,6 +1,12 @@
-"""Exports a learned policy; see --help."""
+"""Write a learned policy as one function that runs without this package. It
+maps raw observations to the environment's own actions, and is compared with the
+policy in training.
 
-import argparse
+examples:
+  %(prog)s ~/logdir --format savedmodel --out ~/policy
+  %(prog)s ~/logdir --format npz onnx --actions sampled --out ~/policy
+"""
+
 import pathlib
 from collections.abc import Sequence
 
@@ -11,11 +17,6 @@ from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import checkpoint, run_folder
 
 _FORMATS = "savedmodel", "tflite", "onnx", "npz"
-_EXAMPLES = """\
-examples:
-  {0} ~/logdir --format savedmodel --out ~/policy
-  {0} ~/logdir --format npz onnx --actions sampled --out ~/policy
-"""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -26,10 +27,18 @@ def main(argv: list[str] | None = None) -> int:
   Returns:
     Exit code.
   """
-  parser = _parser()
-  args = parser.parse_args(argv)
-  cli.import_from_current_folder()
-  with cli.exit_on_error(parser):
+  parser = cli.make_parser("export", __doc__)
+  cli.option(parser, "run RUN_DIR", "run folder; a folder of runs stands for "
+             "its newest run with a checkpoint")
+  cli.option(parser, "--format", "formats to write (default: savedmodel)",
+             nargs="+", choices=_FORMATS, default=["savedmodel"])
+  cli.option(parser, "--actions", "take the mean action, or sample with noise "
+             "that is an input (default: mean)", choices=("mean", "sampled"))
+  cli.option(parser, "--checkpoint NAME", "file name or step of a checkpoint "
+             "(default: the newest checkpoint)")
+  cli.option(parser, "--out DIR", "new folder for the exported files (no "
+             "default)", type=pathlib.Path, required=True)
+  with cli.parsed(parser, argv) as args:
     export(run_folder.find(args.run), args.out, args.format, args.checkpoint,
            args.actions == "sampled")
   return 0
@@ -56,35 +65,9 @@ def export(folder: run_folder.RunFolder, out: pathlib.Path,
         f"--out {out} is {'not empty' if out.is_dir() else 'a file'}; name a "
         "new folder.")
   make.check(folder.config.env)
-  path = (checkpoint.find(folder.checkpoints, checkpoint_name)
-          if checkpoint_name
-          else checkpoint.newest_readable(folder.checkpoints))
+  path = checkpoint.find(folder.checkpoints, checkpoint_name)
   with quiet_imports.quiet_imports():
     from agents import build
     from agents.export import write
     build.setup(folder.config.override({"device": "cpu"}))
   write.write(folder, path, list(dict.fromkeys(formats)), sampled, out)
-
-
-def _parser() -> argparse.ArgumentParser:
-  parser = cli.make_parser(
-      "export", "Write a learned policy as one function that runs without this "
-      "package. It maps raw observations to the environment's own actions, and "
-      "is compared with the policy in training.", _EXAMPLES)
-  parser.add_argument(
-      "run", metavar="RUN_DIR", help="run folder; a folder of runs stands for "
-      "its newest run with a checkpoint")
-  parser.add_argument(
-      "--format", nargs="+", choices=_FORMATS, default=["savedmodel"],
-      help="formats to write (default: savedmodel)")
-  parser.add_argument(
-      "--actions", choices=("mean", "sampled"), default="mean",
-      help="take the mean action, or sample with noise that is an input "
-      "(default: mean)")
-  parser.add_argument(
-      "--checkpoint", metavar="NAME", help="file name or step of a checkpoint "
-      "(default: the newest checkpoint)")
-  parser.add_argument(
-      "--out", metavar="DIR", type=pathlib.Path, required=True,
-      help="new folder for the exported files (no default)")
-  return parser

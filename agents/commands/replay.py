@@ -1,6 +1,13 @@
-"""Repeats the episodes in which an environment failed; see --help."""
+"""Repeat the failed episodes in this process, with the same seeds and actions.
+The command raises the environment's own error, so that a debugger can stop
+there.
 
-import argparse
+examples:
+  %(prog)s ~/logdir/20260101T120000-ant/crashes/000000012288-1
+  %(prog)s ~/logdir/20260101T120000-ant/crashes/000000012288-1 --film crash.mp4
+  python -m pdb -m agents replay ~/logdir/20260101T120000-ant/crashes/*-1
+"""
+
 import faulthandler
 import pathlib
 import sys
@@ -11,17 +18,10 @@ from agents import config as config_lib
 from agents import errors
 from agents.commands import cli
 from agents.environments import batch_env
-from agents.environments.data import episodes, failure_budget
+from agents.environments.data import episodes
 from agents.environments.making import make
 from agents.training.faults import crash_folder
 from agents.videos import video, write_videos
-
-_EXAMPLES = """\
-examples:
-  {0} ~/logdir/20260101T120000-robot/crashes/000000012288-1
-  {0} ~/logdir/20260101T120000-robot/crashes/000000012288-1 --film crash.mp4
-  python -m pdb -m agents replay ~/logdir/20260101T120000-robot/crashes/*-1
-"""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -34,7 +34,11 @@ def main(argv: list[str] | None = None) -> int:
   Raises:
     Exception: Error of the environment, so that a debugger stops there.
   """
-  parser = _parser()
+  parser = cli.make_parser("replay", __doc__)
+  cli.option(parser, "crash CRASH_DIR", "a folder in RUN_DIR/crashes/",
+             type=pathlib.Path)
+  cli.option(parser, "--film FILE.mp4", "render the episodes without their "
+             "last, failing step (default: no video)", type=pathlib.Path)
   args = parser.parse_args(argv)
   if args.film and args.film.suffix != ".mp4":
     parser.error(f"--film must end in .mp4. Received: {args.film}.")
@@ -61,20 +65,6 @@ def main(argv: list[str] | None = None) -> int:
   return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-  parser = cli.make_parser(
-      "replay", "Repeat the failed episodes in this process, with the same "
-      "seeds and actions. The command raises the environment's own error, so "
-      "that a debugger can stop there.", _EXAMPLES)
-  parser.add_argument(
-      "crash", metavar="CRASH_DIR", type=pathlib.Path,
-      help="a folder in RUN_DIR/crashes/")
-  parser.add_argument(
-      "--film", metavar="FILE.mp4", type=pathlib.Path, help="render the "
-      "episodes without their last, failing step (default: no video)")
-  return parser
-
-
 def repeat(crash: crash_folder.Crash):
   """Repeats all steps of the failed episodes.
 
@@ -86,7 +76,7 @@ def repeat(crash: crash_folder.Crash):
   for failed in crash.failure.episodes:
     print(f"Environment {failed.environment}, seed {failed.seed}: "
           f"{len(failed.action)} steps", flush=True)
-    _play(crash.config, failed)
+    _play(crash.config, failed.seed, failed.action)
   print("All steps were repeated without a failure. The original failure does "
         "not depend on seeds and actions alone.")
 
@@ -100,23 +90,19 @@ def render(crash: crash_folder.Crash, path: pathlib.Path):
   Raises:
     RenderingFailed: If the environment cannot be rendered.
   """
-  tiles = []
-  for failed in crash.failure.episodes:
-    before = failed._replace(action=failed.action[:-1])
-    tiles.append(video.Tile(
-        episodes.Episode(failed.seed, before.action,
-                         _play(crash.config, before), {}),
-        f"environment {failed.environment}"))
+  tiles = tuple(video.Tile(episodes.Episode(
+      failed.seed, failed.action[:-1],
+      _play(crash.config, failed.seed, failed.action[:-1]), {}),
+      f"environment {failed.environment}") for failed in crash.failure.episodes)
   path.parent.mkdir(parents=True, exist_ok=True)
-  write_videos.record([video.Video(str(path), tuple(tiles))], crash.config.env)
+  write_videos.record([video.Video(str(path), tiles)], crash.config.env)
 
 
-def _play(config: config_lib.Config, failed: failure_budget.FailedEpisode
-          ) -> float:
+def _play(config: config_lib.Config, seed: int, actions: np.ndarray) -> float:
   """Repeats the actions of an episode and returns the sum of its rewards."""
   score = np.float32(0)
   with batch_env.BatchEnv([make.MakeEnv(config.env)]) as batch:
-    batch.reset([failed.seed])
-    for action in failed.action:
+    batch.reset([seed])
+    for action in actions:
       score += batch.step(action[None]).reward[0]
   return float(score)

@@ -1,6 +1,12 @@
-"""Reports on runs as one HTML file; see --help."""
+"""Report on runs: return over steps and over hours with seeds as bands,
+published results, speed, and settings. Writes one self-contained HTML file, and
+the plotted points as CSV.
 
-import argparse
+examples:
+  %(prog)s ~/logdir
+  %(prog)s ~/logdir/*-cheetah ~/logdir/*-hopper --out both.html
+"""
+
 import pathlib
 import sys
 from collections.abc import Iterable
@@ -8,12 +14,6 @@ from collections.abc import Iterable
 from agents import config as config_lib
 from agents.commands import cli
 from agents.reports import results
-
-_EXAMPLES = """\
-examples:
-  {0} ~/logdir
-  {0} ~/logdir/*-cheetah ~/logdir/*-hopper --out both.html
-"""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -24,29 +24,18 @@ def main(argv: list[str] | None = None) -> int:
   Returns:
     Exit code.
   """
-  parser = _parser()
-  args = parser.parse_args(argv)
-  out = pathlib.Path(args.out).expanduser()
-  if out.suffix == ".csv":
-    parser.error(f"--out {out}: name the HTML file; the CSV file is written "
-                 "to the same folder.")
-  with cli.exit_on_error(parser):
+  parser = cli.make_parser("report", __doc__)
+  cli.option(parser, "runs RUN_DIR", "run folder, or a folder that contains "
+             "run folders at any depth", nargs="+")
+  cli.option(parser, "--out PATH", "HTML file to write, next to the CSV file "
+             "(default: report.html)", default="report.html")
+  with cli.parsed(parser, argv) as args:
+    out = pathlib.Path(args.out).expanduser()
+    if out.suffix == ".csv":
+      parser.error(f"--out {out}: name the HTML file; the CSV file is written "
+                   "to the same folder.")
     report(results.find(args.runs), out)
   return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-  parser = cli.make_parser(
-      "report", "Report on runs: return over steps and over hours with seeds "
-      "as bands, published results, speed, and settings. Writes one "
-      "self-contained HTML file, and the plotted points as CSV.", _EXAMPLES)
-  parser.add_argument(
-      "runs", metavar="RUN_DIR", nargs="+", help="run folder, or a folder that "
-      "contains run folders at any depth")
-  parser.add_argument(
-      "--out", metavar="PATH", default="report.html", help="HTML file to "
-      "write, next to the CSV file (default: report.html)")
-  return parser
 
 
 def report(paths: Iterable[pathlib.Path], out: pathlib.Path):
@@ -62,13 +51,11 @@ def report(paths: Iterable[pathlib.Path], out: pathlib.Path):
   for path in paths:
     try:
       run = results.read(path)
+      if not (run.phase("eval") or run.phase("train")):
+        raise config_lib.ConfigError(f"{path} has no scores yet.")
+      runs.append(run)
     except config_lib.ConfigError as error:
       print(f"Note: left out: {error}", file=sys.stderr)
-      continue
-    if run.phase("eval") or run.phase("train"):
-      runs.append(run)
-    else:
-      print(f"Note: left out: {path} has no scores yet.", file=sys.stderr)
   if not runs:
     raise config_lib.ConfigError("no run has any scores yet.")
   from agents.reports import page  # Takes a second to import.

@@ -1,6 +1,5 @@
 """Plays episodes with policies of a run, given only its folder."""
 
-import contextlib
 import pathlib
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -53,11 +52,9 @@ def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
   seed = random.stream(config.seed, "eval")
   order = {episodes_lib.episode_seed(seed, index, number): (number, index)
            for number in range(num_episodes) for index in range(num_envs)}
-  with contextlib.ExitStack() as stack:
-    workers = stack.enter_context(pool.WorkerPool(
-        min(num_envs, pool.num_cores())))
-    env = stack.enter_context(batch_env.BatchEnv(
-        [make.MakeEnv(config.env)] * num_envs, workers, seed))
+  with (pool.WorkerPool(min(num_envs, pool.num_cores())) as workers,
+        batch_env.BatchEnv([make.MakeEnv(config.env)] * num_envs, workers, seed)
+        as env):
     algorithm = build.algorithm(
         config, env.observation_space, env.action_space)
     player = evaluator.Evaluator(

@@ -7,9 +7,6 @@ from agents import config as config_lib
 from agents import configs
 from agents.configs import presets
 
-# A source of settings, and the config after that source was applied.
-_Layer = tuple[str, config_lib.Config]
-
 
 class Settings(NamedTuple):
   """A config, and the source of each of its values."""
@@ -77,9 +74,14 @@ def of_old_run(name: str, config: config_lib.Config,
   return Settings(name, changed, _origins(layers, changes))
 
 
-def _origins(layers: list[_Layer], changes: Mapping[str, Any]
-             ) -> dict[str, str]:
-  """Returns the last layer that changed or explicitly set each value."""
+def _origins(layers: list[tuple[str, config_lib.Config]],
+             changes: Mapping[str, Any]) -> dict[str, str]:
+  """Returns the last source that changed or explicitly set each value.
+
+  Args:
+    layers: Sources of settings, and the config after each of them.
+    changes: Values from the command line by dotted keys.
+  """
   origins: dict[str, str] = {}
   before: dict[str, Any] = {}
   for source, config in layers:
@@ -88,10 +90,6 @@ def _origins(layers: list[_Layer], changes: Mapping[str, Any]
     origins |= {key: source for key, value in values.items()
                 if key not in before or value != before[key]}
     before = values
-  source = layers[-1][0]
-  return {key: source if _is_set(key, changes) else origins[key]
+  return {key: source if any(f"{key}.".startswith(f"{name}.")
+                             for name in changes) else origins[key]
           for key in before}
-
-
-def _is_set(key: str, changes: Mapping[str, Any]) -> bool:
-  return any(key == name or key.startswith(f"{name}.") for name in changes)

@@ -1,5 +1,6 @@
 """A small run that tests training, saving and loading before a long run."""
 
+import contextlib
 import pathlib
 import tempfile
 
@@ -28,21 +29,18 @@ def run_smoke_test(config: config_lib.Config) -> str:
       "algorithm.segment_length": _SEGMENT_LENGTH,
       "algorithm.update_every": None, "algorithm.minibatch_size": None,
       "algorithm.update_epochs": 2})
-  trainer = build.trainer(config, None)
-  with tempfile.TemporaryDirectory() as name:
+  with (contextlib.closing(build.trainer(config, None)) as trainer,
+        tempfile.TemporaryDirectory() as name):
     folder = pathlib.Path(name)
-    try:
-      trainer.start()
-      trainer.epoch(0.0)
-      checkpoint.save(folder, 1, trainer.state(), {})
-      trainer.epoch(0.5)
-      expected = trainer.state()
-      arrays, _ = checkpoint.load(checkpoint.newest(folder))
-      trainer.load(arrays)
-      trainer.epoch(0.5)
-      resumed = trainer.state()
-    finally:
-      trainer.close()
+    trainer.start()
+    trainer.epoch(0.0)
+    checkpoint.save(folder, 1, trainer.state(), {})
+    trainer.epoch(0.5)
+    expected = trainer.state()
+    arrays, _ = checkpoint.load(checkpoint.newest(folder))
+    trainer.load(arrays)
+    trainer.epoch(0.5)
+    resumed = trainer.state()
   differing = [name for name, array in expected.items()
                if array.tobytes() != resumed[name].tobytes()]
   if differing:

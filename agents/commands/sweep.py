@@ -1,6 +1,21 @@
-"""Searches for settings with many runs; see --help."""
+"""Search for the settings with which a config learns best. The results of
+completed runs suggest the settings of the next ones, and runs that fall behind
+stop early. The same command resumes a sweep, and joins it from other machines
+that share its storage.
+
+example of a space, in YAML:
+  algorithm.learning_rate: {low: 1e-5, high: 1e-3, log: true}
+  algorithm.update_epochs: {low: 3, high: 20}
+  network.policy_layers: [[64, 64], [128, 128]]
+
+examples:
+  %(prog)s --config cheetah --space space.yaml --trials 50 --steps 3e5
+  %(prog)s --config cheetah --space space.yaml --trials 50 --steps 3e5 \\
+      --storage postgresql://host/sweeps
+"""
 
 import argparse
+import functools
 import importlib.util
 import pathlib
 import shlex
@@ -13,65 +28,6 @@ from agents.environments.making import make
 from agents.environments.workers import pool
 from agents.training.faults import interrupts as interrupts_lib
 
-_EXAMPLES = """\
-example of a space, in YAML:
-  algorithm.learning_rate: {{low: 1e-5, high: 1e-3, log: true}}
-  algorithm.update_epochs: {{low: 3, high: 20}}
-  network.policy_layers: [[64, 64], [128, 128]]
-
-examples:
-  {0} --config cheetah --space space.yaml --trials 50 --steps 3e5
-  {0} --config cheetah --space space.yaml --trials 50 --steps 3e5 \\
-      --storage postgresql://host/sweeps
-"""
-
-
-class TrialSettings:
-  """Builds the settings of trials from those that all trials share.
-
-  Args:
-    name: Name of a config, or path of a Python file with a `CONFIG`.
-    preset: Name of a preset, or None.
-    changes: Values of all trials by dotted keys.
-  Raises:
-    ConfigError: If a name is unknown or a value is invalid.
-  """
-
-  def __init__(self, name: str, preset: str | None, changes: dict[str, Any]):
-    self._name = name
-    self._preset = preset
-    self.shared = run_settings.of_new_run(name, preset, changes)
-    # Options are text. The config contains the converted values, such as the
-    # number 1e-5.
-    typed = config_lib.flat(self.shared.config)
-    self._changes = {
-        key: typed.get(key, value) if isinstance(value, str) else value
-        for key, value in changes.items()}
-
-  def config(self, suggestions: dict[str, Any]) -> config_lib.Config:
-    """Returns the config of a trial.
-
-    Args:
-      suggestions: Values of this trial by dotted keys.
-    Raises:
-      ConfigError: If the values do not fit each other.
-    """
-    return run_settings.of_new_run(
-        self._name, self._preset, {**self._changes, **suggestions}).config
-
-  def arguments(self, suggestions: dict[str, Any]) -> list[str]:
-    """Returns the arguments with which `train` runs a trial.
-
-    Args:
-      suggestions: Values of this trial by dotted keys.
-    """
-    arguments = ["--config", self._name]
-    if self._preset:
-      arguments += ["--preset", self._preset]
-    for key, value in {**self._changes, **suggestions}.items():
-      arguments += ["--set", config_lib.setting(key, value)]
-    return arguments
-
 
 def main(argv: list[str] | None = None) -> int:
   """Runs the command.
@@ -81,59 +37,36 @@ def main(argv: list[str] | None = None) -> int:
   Returns:
     Exit code.
   """
-  parser = _parser()
-  args = parser.parse_args(argv)
-  cli.import_from_current_folder()
-  with cli.exit_on_error(parser):
+  parser = cli.make_parser("sweep", __doc__)
+  option = functools.partial(cli.option, parser)
+  option("--config NAME", "named config, or path of your own .py file",
+         required=True)
+  option("--preset NAME", "algorithm that replaces the config's")
+  option("--space FILE", "YAML file with the settings to vary, and their "
+         "values", required=True, type=pathlib.Path)
+  option("--trials N", "number of runs in the study (default: 50)", type=int,
+         default=50)
+  option("--storage URL", "database of the study (default: SQLite in the "
+         "study's folder)")
+  option("--study NAME", "(default: the config's name)")
+  option("--logdir DIR", "parent folder of the study's folder with all runs "
+         "(default: ~/logdir/sweeps)", type=pathlib.Path,
+         default="~/logdir/sweeps")
+  option("--at_once N", "number of simultaneous runs, each on a CPU core of "
+         "its own; 1 uses all cores (default: the number of cores)", type=int,
+         default=pool.num_cores())
+  option("--steps N", "budget of a run (default: the config's)")
+  option("--seed N", "seed of the first run; each further run adds 1 (default: "
+         "0)")
+  option("--set KEY=VALUE", "change a setting of all runs", action="append",
+         default=[])
+  with cli.parsed(parser, argv) as args:
     if not importlib.util.find_spec("optuna"):
       raise config_lib.ConfigError(
           "a sweep needs optuna: pip install 'batch-ppo[sweep]'.")
-    for option in ("trials", "at_once"):
-      if getattr(args, option) < 1:
-        raise config_lib.ConfigError(f"--{option} must be at least 1.")
+    cli.check_counts(args, "trials", "at_once")
     with interrupts_lib.Interrupts() as interrupts:
       return _sweep(args, interrupts)
-
-
-def _parser() -> argparse.ArgumentParser:
-  parser = cli.make_parser(
-      "sweep", "Search for the settings with which a config learns best. The "
-      "results of completed runs suggest the settings of the next ones, and "
-      "runs that fall behind stop early. The same command resumes a sweep, and "
-      "joins it from other machines that share its storage.", _EXAMPLES)
-  parser.add_argument(
-      "--config", metavar="NAME", required=True, help="named config, or path "
-      "of your own .py file")
-  parser.add_argument(
-      "--preset", metavar="NAME", help="algorithm that replaces the config's")
-  parser.add_argument(
-      "--space", metavar="FILE", required=True, type=pathlib.Path,
-      help="YAML file with the settings to vary, and their values")
-  parser.add_argument(
-      "--trials", metavar="N", type=int, default=50, help="number of runs in "
-      "the study (default: 50)")
-  parser.add_argument(
-      "--storage", metavar="URL", help="database of the study (default: SQLite "
-      "in the study's folder)")
-  parser.add_argument(
-      "--study", metavar="NAME", help="(default: the config's name)")
-  parser.add_argument(
-      "--logdir", metavar="DIR", type=pathlib.Path, default="~/logdir/sweeps",
-      help="parent folder of the study's folder with all runs (default: "
-      "~/logdir/sweeps)")
-  parser.add_argument(
-      "--at_once", metavar="N", type=int, default=pool.num_cores(),
-      help="number of simultaneous runs, each on a CPU core of its own; 1 uses "
-      "all cores (default: the number of cores)")
-  parser.add_argument(
-      "--steps", metavar="N", help="budget of a run (default: the config's)")
-  parser.add_argument(
-      "--seed", metavar="N", help="seed of the first run; each further run "
-      "adds 1 (default: 0)")
-  parser.add_argument(
-      "--set", metavar="KEY=VALUE", action="append", default=[],
-      help="change a setting of all runs")
-  return parser
 
 
 def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
@@ -144,15 +77,26 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
   from agents.sweeps import search_space, trial_runner
   from agents.sweeps import study as study_lib
   optuna.logging.set_verbosity(optuna.logging.CRITICAL)
-  settings = _trial_settings(args)
-  shared = settings.shared
-  space = search_space.SearchSpace(_read_space(args.space), str(args.space))
-  space.check(settings.config)
+  source = args.config, args.preset
+  changes = cli.settings(args, "steps", "seed")
+  shared = run_settings.of_new_run(*source, changes)
+  # Options are text. The config contains the converted values, such as 1e-5.
+  typed = config_lib.flat(shared.config)
+  changes = {key: typed.get(key, value) if isinstance(value, str) else value
+             for key, value in changes.items()}
+  def config(suggestions: dict[str, Any]) -> config_lib.Config:
+    return run_settings.of_new_run(*source, changes | suggestions).config
+  try:
+    text = args.space.expanduser().read_text()
+  except (OSError, UnicodeDecodeError) as error:
+    raise config_lib.ConfigError(f"--space {args.space}: {error}") from None
+  space = search_space.SearchSpace(text, str(args.space))
+  space.check(config)
   name = args.study or shared.name
   folder = args.logdir.expanduser() / name
   trials = trial_runner.TrialRunner(
-      settings.config, settings.arguments, space, folder, args.at_once,
-      interrupts)
+      config, functools.partial(_arguments, *source, changes), space, folder,
+      args.at_once, interrupts)
   for note in make.check(shared.config.env):
     print(f"Note: {note}", file=sys.stderr)
   folder.mkdir(parents=True, exist_ok=True)
@@ -176,18 +120,13 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
   return 0
 
 
-def _trial_settings(args: argparse.Namespace) -> TrialSettings:
-  changes = dict(config_lib.parse_setting(text) for text in args.set)
-  changes |= {option: getattr(args, option) for option in ("steps", "seed")
-              if getattr(args, option) is not None}
-  return TrialSettings(args.config, args.preset, changes)
-
-
-def _read_space(path: pathlib.Path) -> str:
-  try:
-    return path.expanduser().read_text()
-  except (OSError, UnicodeDecodeError) as error:
-    raise config_lib.ConfigError(f"--space {path}: {error}") from None
+def _arguments(name: str, preset: str | None, changes: dict[str, Any],
+               suggestions: dict[str, Any]) -> list[str]:
+  """Returns the arguments with which `train` runs a trial."""
+  arguments = ["--config", name, *(["--preset", preset] if preset else ())]
+  for key, value in (changes | suggestions).items():
+    arguments += ["--set", config_lib.setting(key, value)]
+  return arguments
 
 
 def _print_trial(trial: Any):

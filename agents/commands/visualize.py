@@ -1,6 +1,15 @@
-"""Renders videos of a learned policy; see --help."""
+"""Render the policy of a run as MP4 videos, with one frame per environment
+step.
+
+examples:
+  %(prog)s --logdir ~/logdir --num_episodes 1
+  %(prog)s --logdir ~/logdir --num_episodes 4 --num_agents 4 --grid
+  %(prog)s --logdir ~/logdir --checkpoint all
+  %(prog)s --logdir ~/logdir --episode -1
+"""
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -13,14 +22,6 @@ from agents.environments.making import make
 from agents.training.monitoring import episode_recorder, quiet_imports
 from agents.training.run_folder import checkpoint, run_folder
 from agents.videos import video, write_videos
-
-_EXAMPLES = """\
-examples:
-  {0} --logdir ~/logdir --num_episodes 1
-  {0} --logdir ~/logdir --num_episodes 4 --num_agents 4 --grid
-  {0} --logdir ~/logdir --checkpoint all
-  {0} --logdir ~/logdir --episode -1
-"""
 
 
 class Rollouts(NamedTuple):
@@ -46,11 +47,8 @@ def main(argv: list[str] | None = None) -> int:
   Returns:
     Exit code.
   """
-  parser = _parser()
-  args = parser.parse_args(argv)
-  _check_arguments(args, parser)
-  cli.import_from_current_folder()
-  with cli.exit_on_error(parser):
+  with cli.parsed(_parser(), argv) as args:
+    _check_arguments(args)
     folder = run_folder.find(args.logdir)
     outdir = pathlib.Path(args.outdir or folder.path / "videos").expanduser()
     rollouts = Rollouts(
@@ -64,55 +62,48 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-  parser = cli.make_parser(
-      "visualize", "Render the policy of a run as MP4 videos, with one frame "
-      "per environment step.", _EXAMPLES)
-  files = parser.add_argument_group("input and output")
-  files.add_argument(
-      "--logdir", metavar="RUN_DIR", required=True, help="run folder; a folder "
-      "of runs stands for its newest run with a checkpoint (no default)")
-  files.add_argument(
-      "--outdir", metavar="DIR", help="folder for the videos and episodes.json "
-      "(default: RUN_DIR/videos)")
-  files.add_argument(
-      "--size", metavar="PIXELS", type=int, help="height of an episode's "
-      f"frames (default: {write_videos.LARGEST_TILE} with MuJoCo, and the "
-      "environment's own height otherwise; in a grid, at most "
-      f"{write_videos.WIDTH_OF_GRID} divided by its columns)")
-  policy = parser.add_argument_group("episodes of a learned policy")
-  policy.add_argument(
-      "--num_episodes", metavar="N", type=int, help="number of episodes "
-      "(default: 5, or 1 with --checkpoint all)")
-  policy.add_argument(
-      "--num_agents", metavar="N", type=int, help="number of environments that "
-      "step together (default: 1)")
-  policy.add_argument(
-      "--policy", choices=("mean", "sampled"), help="take the mean action, or "
-      "sample actions as in training (default: mean)")
-  policy.add_argument(
-      "--checkpoint", metavar="NAME", help="file name or step of a checkpoint; "
-      "`all` shows the policies of all checkpoints side by side, the first "
-      "one first (default: the newest checkpoint)")
-  policy.add_argument(
-      "--grid", action="store_true", help="show all episodes side by side in "
-      "one video (default: one video per episode)")
-  training = parser.add_argument_group("an episode of training")
-  training.add_argument(
-      "--episode", metavar="N", type=int, help="repeat this episode of "
-      "training; negative numbers count from the last one (no default)")
+  parser = cli.make_parser("visualize", __doc__)
+  files = functools.partial(
+      cli.option, parser.add_argument_group("input and output"))
+  files("--logdir RUN_DIR", "run folder; a folder of runs stands for its "
+        "newest run with a checkpoint (no default)", required=True)
+  files("--outdir DIR", "folder for the videos and episodes.json (default: "
+        "RUN_DIR/videos)")
+  files("--size PIXELS", "height of an episode's frames (default: "
+        f"{write_videos.LARGEST_TILE} with MuJoCo, and the environment's own "
+        "height otherwise; in a grid, at most "
+        f"{write_videos.WIDTH_OF_GRID} divided by its columns)", type=int)
+  policy = functools.partial(
+      cli.option, parser.add_argument_group("episodes of a learned policy"))
+  policy("--num_episodes N", "number of episodes (default: 5, or 1 with "
+         "--checkpoint all)", type=int)
+  policy("--num_agents N", "number of environments that step together "
+         "(default: 1)", type=int)
+  policy("--policy", "take the mean action, or sample actions as in training "
+         "(default: mean)", choices=("mean", "sampled"))
+  policy("--checkpoint NAME", "file name or step of a checkpoint; `all` shows "
+         "the policies of all checkpoints side by side, the first one first "
+         "(default: the newest checkpoint)")
+  policy("--grid", "show all episodes side by side in one video (default: one "
+         "video per episode)")
+  cli.option(
+      parser.add_argument_group("an episode of training"), "--episode N",
+      "repeat this episode of training; negative numbers count from the last "
+      "one (no default)", type=int)
   return parser
 
 
-def _check_arguments(args: argparse.Namespace, parser: argparse.ArgumentParser):
-  for option in ("num_episodes", "num_agents", "size"):
-    if getattr(args, option) is not None and getattr(args, option) < 1:
-      parser.error(f"--{option} must be at least 1.")
+def _check_arguments(args: argparse.Namespace):
+  """Raises ConfigError if arguments are too small or contradict each other."""
+  cli.check_counts(args, "num_episodes", "num_agents", "size")
   for option in ("num_episodes", "num_agents", "policy", "checkpoint", "grid"):
     if args.episode is not None and getattr(args, option):
-      parser.error("--episode repeats one episode of training; "
-                   f"--{option} can't change that.")
+      raise config_lib.ConfigError(
+          "--episode repeats one episode of training; "
+          f"--{option} can't change that.")
   if args.checkpoint == "all" and args.grid:
-    parser.error("--checkpoint all shows a grid, without --grid.")
+    raise config_lib.ConfigError(
+        "--checkpoint all shows a grid, without --grid.")
 
 
 def render_policy(folder: run_folder.RunFolder, outdir: pathlib.Path,
@@ -129,7 +120,6 @@ def render_policy(folder: run_folder.RunFolder, outdir: pathlib.Path,
     RenderingFailed: If the environment cannot be rendered.
   """
   make.check(folder.config.env, filmed=True)
-  outdir.mkdir(parents=True, exist_ok=True)
   _record(folder, _roll_out(folder, outdir, rollouts), size, outdir)
 
 
@@ -153,7 +143,6 @@ def render_training_episode(folder: run_folder.RunFolder, outdir: pathlib.Path,
         "--episode: episodes of training can't be repeated, as env.backend is "
         f"{env.backend}. --num_episodes renders the policy.")
   make.check(env, filmed=True)
-  outdir.mkdir(parents=True, exist_ok=True)
   episode = episode_recorder.find(folder.checkpoints, number)
   _record(folder, [episode_recorder.make_video(episode, outdir)], size, outdir)
 
@@ -165,10 +154,8 @@ def _roll_out(folder: run_folder.RunFolder, outdir: pathlib.Path,
   if timeline:
     paths = checkpoint.paths(folder.checkpoints) or [
         checkpoint.newest(folder.checkpoints)]  # Raises the error.
-  elif rollouts.checkpoint:
-    paths = [checkpoint.find(folder.checkpoints, rollouts.checkpoint)]
   else:
-    paths = [checkpoint.newest_readable(folder.checkpoints)]
+    paths = [checkpoint.find(folder.checkpoints, rollouts.checkpoint)]
   with quiet_imports.quiet_imports():
     from agents import build
     from agents.commands import rollout_policy
@@ -179,20 +166,18 @@ def _roll_out(folder: run_folder.RunFolder, outdir: pathlib.Path,
       folder, paths, num_episodes, rollouts.num_agents, rollouts.sampled)
   rows = [[video.Tile(episode, f"after {result.step:,} steps")
            for episode in result.episodes] for result in results]
-  suffix = "-sampled" if rollouts.sampled else ""
-  if timeline:
-    prefix, grids = f"timeline{suffix}", zip(*rows, strict=True)
-  else:
-    prefix, grids = f"step-{results[0].step}{suffix}", zip(rows[0])
+  prefix = "timeline" if timeline else f"step-{results[0].step}"
+  prefix += "-sampled" if rollouts.sampled else ""
   if rollouts.grid:
     return [video.Video(str(outdir / f"{prefix}-grid.mp4"), tuple(rows[0]))]
   return [video.Video(str(outdir / f"{prefix}-episode-{number}.mp4"), tiles)
-          for number, tiles in enumerate(grids)]
+          for number, tiles in enumerate(zip(*rows, strict=True))]
 
 
 def _record(folder: run_folder.RunFolder, videos: Sequence[video.Video],
             size: int | None, outdir: pathlib.Path):
   """Renders the videos, prints their episodes, and writes episodes.json."""
+  outdir.mkdir(parents=True, exist_ok=True)
   path = outdir / "episodes.json"
   files = {os.path.basename(each.path) for each in videos}
   try:
