@@ -71,10 +71,8 @@ class BlockBase:
     self._envs: list[gymnasium.Env] = []
     mujoco_warnings.capture()
     try:
-      for offset, constructor in enumerate(constructors):
-        with self._explained(offset, "its constructor"):
-          self._envs.append(constructor())
-          self._check_env(offset)
+      for offset in range(len(constructors)):
+        self._build(offset)
         if self.heartbeat:
           self.heartbeat()
     except BaseException:
@@ -133,34 +131,30 @@ class BlockBase:
     envs, self._envs = self._envs, []
     with contextlib.ExitStack() as stack:
       for offset, env in enumerate(envs):
-        stack.callback(self._close, offset, env)
+        stack.enter_context(self._explained(offset, "close()"))
+        stack.callback(env.close)
 
   def _selected(self, selected: Sequence[bool]
                 ) -> list[tuple[int, gymnasium.Env]]:
     return [(offset, env) for offset, env in enumerate(self._envs)
             if selected[offset]]
 
-  def _check_env(self, offset: int):
-    env, spaces = self._envs[offset], self._spaces
-    self._names[offset] = (
-        env.spec.id if env.spec else type(env.unwrapped).__name__)
-    if (env.observation_space, env.action_space) != spaces:
-      raise ValueError(
-          f"Its spaces are {env.observation_space} and {env.action_space}, but "
-          f"those of environment 0 are {spaces[0]} and {spaces[1]}. All "
-          "environments of a batch must have equal spaces.")
-
-  def _close(self, offset: int, env: gymnasium.Env):
-    with self._explained(offset, "close()"):
-      env.close()
-
-  def _replace(self, offset: int):
-    """Builds a new environment in place of a failed one."""
-    with contextlib.suppress(Exception):
-      self._envs[offset].close()
+  def _build(self, offset: int):
+    """Builds an environment; replaces the failed one, if there is any."""
+    for failed in self._envs[offset:offset + 1]:
+      with contextlib.suppress(Exception):
+        failed.close()
     with self._explained(offset, "its constructor"):
-      self._envs[offset] = self._constructors[offset]()
-      self._check_env(offset)
+      env = self._constructors[offset]()
+      self._envs[offset:offset + 1] = [env]
+      self._names[offset] = (
+          env.spec.id if env.spec else type(env.unwrapped).__name__)
+      if (env.observation_space, env.action_space) != self._spaces:
+        raise ValueError(
+            f"Its spaces are {env.observation_space} and {env.action_space}, "
+            f"but those of environment 0 are {self._spaces[0]} and "
+            f"{self._spaces[1]}. All environments of a batch must have equal "
+            "spaces.")
 
   @contextlib.contextmanager
   def _explained(self, offset: int, where: str):
@@ -171,7 +165,7 @@ class BlockBase:
 
   def _fail(self, error: BaseException, offset: int, where: str) -> NoReturn:
     """Raises the error, with an EnvironmentFailure as its cause."""
-    if isinstance(error.__cause__, EnvironmentFailure):
+    if EnvironmentFailure in (type(error), type(error.__cause__)):
       raise error
     failure = self._failure(error, offset, where)
     # SystemExit of an environment must not end the trainer without a message.

@@ -65,10 +65,8 @@ class GymnasiumBlock(base.BlockBase):
     Returns:
       An empty dict per environment.
     """
-    for offset, seed in enumerate(seeds):
-      self._episodes[offset] = 0
-      self._begin(offset, int(seed))
-    return [{} for _ in seeds]
+    self._episodes = [-1] * len(seeds)
+    return self.begin_next(seeds)
 
   def begin_next(self, seeds: Sequence[int | None]) -> list[dict[str, Any]]:
     """Begins the next episode of some environments.
@@ -161,7 +159,7 @@ class GymnasiumBlock(base.BlockBase):
     if isinstance(outcome, str):
       for name in ("valid", "reward", "terminated", "truncated"):
         arrays[name][offset] = 0
-      self._replace(offset)
+      self._build(offset)
     else:
       arrays["final_observ"][offset] = arrays["observ"][offset]
     return base.StepReport(outcome, tuple(self._begin_next(offset)))
@@ -201,16 +199,15 @@ class GymnasiumBlock(base.BlockBase):
             or not isinstance(failure, base.EnvironmentFailure)):
           raise
         yield str(failure)
-        self._replace(offset)
+        self._build(offset)
 
   def _check_finite(self, outcomes: Outcomes):
     """Records a failure of each environment with a NaN or infinite number."""
-    if all(np.isfinite(column).all() for column in self._float_columns):
-      return
     arrays = self._arrays
-    for offset in sorted({
-        offset for column in self._float_columns
-        for offset in np.argwhere(~np.isfinite(column))[:, 0].tolist()}):
+    finite = np.all([
+        np.isfinite(column).all(tuple(range(1, column.ndim)))
+        for column in self._float_columns], axis=0)
+    for offset in np.flatnonzero(~finite).tolist():
       if not isinstance(outcomes.get(offset), str):
         self._lengths[offset] -= 1  # The message names the step that failed.
         outcomes[offset] = self._describe_failure(ValueError(
