@@ -10,6 +10,7 @@ from typing import Any
 import gymnasium
 
 from agents.environments.blocks import base
+from agents.environments.making import wrappers
 
 
 class SB3InfoWrapper(gymnasium.Wrapper):
@@ -33,12 +34,8 @@ class SB3InfoWrapper(gymnasium.Wrapper):
     self.env.set_wrapper_attr(name, value)
 
   def _is_wrapped(self, wrapper_class: type[gymnasium.Wrapper]) -> bool:
-    env = self.env
-    while isinstance(env, gymnasium.Wrapper):
-      if isinstance(env, wrapper_class):
-        return True
-      env = env.env
-    return False
+    return any(isinstance(wrapper, wrapper_class)
+               for wrapper in wrappers.chain(self.env))
 
 
 def wrap(constructor: base.Constructor) -> Callable[[], SB3InfoWrapper]:

@@ -77,8 +77,8 @@ class SB3VecEnv(base_vec_env.VecEnv):
                  ) -> list[Any]:
     order = list(self._get_indices(indices))
     selected = [index in order for index in range(self.num_envs)]
-    results = dict(zip(sorted(set(order)), self._envs.call_selected(
-        selected, method_name, *method_args, **method_kwargs), strict=True))
+    results = dict(zip(sorted(set(order)), self._envs.block.call(
+        method_name, method_args, method_kwargs, selected), strict=True))
     return [results[index] for index in order]
 
   def env_is_wrapped(self, wrapper_class: type[gymnasium.Wrapper],

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 
 from agents import errors
-from agents.environments.data import mujoco_warnings
+from agents.environments.data import buffer_layout, mujoco_warnings
 
 Constructor = Callable[[], gymnasium.Env]
 
@@ -53,8 +53,8 @@ class BlockBase:
     spaces: Observation and action space that all environments must have.
   """
 
-  # Returns the fields of a buffer, given its bytes, the batch size and spaces.
-  views: Callable[..., dict[str, np.ndarray]]
+  # Returns the layout of the arrays, given the batch size and spaces.
+  layout: Callable[..., buffer_layout.Layout]
   # Called after each environment is built or reset and after each replayed
   # step. Worker processes tell the trainer that they are alive.
   heartbeat: Callable[[], None] | None = None
@@ -92,11 +92,9 @@ class BlockBase:
     Returns:
       The results of the selected environments.
     """
-    results = []
-    for offset, env in self._selected(selected):
-      with self._explained(offset, f"{name}()"):
-        results.append(env.get_wrapper_attr(name)(*args, **kwargs))
-    return results
+    return self._access(
+        selected, f"{name}()",
+        lambda _, env: env.get_wrapper_attr(name)(*args, **kwargs))
 
   def get(self, name: str, selected: Sequence[bool]) -> list[Any]:
     """Returns an attribute of every selected environment.
@@ -108,11 +106,8 @@ class BlockBase:
     Returns:
       The values of the selected environments.
     """
-    results = []
-    for offset, env in self._selected(selected):
-      with self._explained(offset, f"attribute '{name}'"):
-        results.append(env.get_wrapper_attr(name))
-    return results
+    return self._access(selected, f"attribute '{name}'",
+                        lambda _, env: env.get_wrapper_attr(name))
 
   def set(self, name: str, values: Sequence[Any], selected: Sequence[bool]):
     """Sets an attribute of every selected environment.
@@ -122,9 +117,9 @@ class BlockBase:
       values: Value for each environment of the block.
       selected: For each environment of the block, whether it is selected.
     """
-    for offset, env in self._selected(selected):
-      with self._explained(offset, f"attribute '{name}'"):
-        env.set_wrapper_attr(name, values[offset])
+    self._access(
+        selected, f"attribute '{name}'",
+        lambda offset, env: env.set_wrapper_attr(name, values[offset]))
 
   def close(self):
     """Closes every environment, even if one of them raises."""
@@ -134,10 +129,14 @@ class BlockBase:
         stack.enter_context(self._explained(offset, "close()"))
         stack.callback(env.close)
 
-  def _selected(self, selected: Sequence[bool]
-                ) -> list[tuple[int, gymnasium.Env]]:
-    return [(offset, env) for offset, env in enumerate(self._envs)
-            if selected[offset]]
+  def _access(self, selected: Sequence[bool], where: str,
+              access: Callable[[int, gymnasium.Env], Any]) -> list[Any]:
+    """Returns the results of a function of offset and environment."""
+    results = []
+    for offset in np.flatnonzero(selected).tolist():
+      with self._explained(offset, where):
+        results.append(access(offset, self._envs[offset]))
+    return results
 
   def _build(self, offset: int):
     """Builds an environment; replaces the failed one, if there is any."""

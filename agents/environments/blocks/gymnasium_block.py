@@ -36,7 +36,7 @@ class GymnasiumBlock(base.BlockBase):
       raising: a new environment is built and begins the next episode.
   """
 
-  views = staticmethod(buffer_layout.batch_views)
+  layout = staticmethod(buffer_layout.batch_layout)
   deterministic = True  # Seed and actions suffice to rebuild an episode.
 
   def __init__(

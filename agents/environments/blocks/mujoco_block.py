@@ -111,8 +111,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     if self._task:
       self._task.replace(offset, self._envs[offset].unwrapped)
 
-  def _selected(self, selected: Sequence[bool]
-                ) -> list[tuple[int, gymnasium.Env]]:
+  def _access(self, *args) -> list[Any]:
     if self._task:
       for offset, env in enumerate(self._envs):
         for limit in _time_limits(env):  # They have not counted the steps.
@@ -121,7 +120,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
       self._task = None
       self._write_observ = spaces_lib.writer(
           self._spaces[0], self._arrays["observ"])
-    return super()._selected(selected)
+    return super()._access(*args)
 
 
 def _vectorize(envs: Sequence[gymnasium.Env]
