@@ -1,6 +1,5 @@
 """Gymnasium's `VectorEnv` interface over a few worker processes."""
 
-import collections
 import contextlib
 import copy
 import os
@@ -116,8 +115,9 @@ class VectorEnv(vector.VectorEnv):
           f"({self.num_envs},) with a true element. Received: {mask!r}.")
     arguments = [{"seed": seed, "options": options} if selected else None
                  for seed, selected in zip(seeds, mask, strict=True)]
-    columns = dict(collections.ChainMap(*self.block.reset(arguments)))
-    return copy.deepcopy(self._observs), self._batch_infos(columns)
+    infos = infos_lib.batch(
+        self.block.reset(arguments), self.num_envs, self._add_info)
+    return copy.deepcopy(self._observs), infos
 
   def step(self, actions: Any) -> StepResult:
     """Step all environments; the autoreset mode decides about resets.
@@ -146,11 +146,12 @@ class VectorEnv(vector.VectorEnv):
 
   def step_wait(self) -> StepResult:
     """Wait for the step that `step_async` began and return its results."""
-    columns = self.block.step_wait()
+    columns = self.block.step_wait()  # In the order of the environments.
     reward, terminated, truncated = (self._arrays[name].copy() for name in (
         "reward", "terminated", "truncated"))
     return (copy.deepcopy(self._observs), reward, terminated, truncated,
-            self._batch_infos(columns))
+            infos_lib.batch(
+                list(columns.values()), self.num_envs, self._add_info))
 
   def render(self) -> tuple[Any, ...]:
     """Return the rendered frame of each environment."""
@@ -216,11 +217,6 @@ class VectorEnv(vector.VectorEnv):
       raise gymnasium.error.ClosedEnvironmentError(
           "The environments are closed.")
     return self._block
-
-  def _batch_infos(self, columns: gymnasium_vector_block.Columns
-                   ) -> dict[str, Any]:
-    return infos_lib.batch([columns[first] for first in sorted(columns)],
-                           self.num_envs, self._add_info)
 
   def _check_length(self, name: str, values: Sequence[Any]):
     if len(values) != self.num_envs:

@@ -57,7 +57,7 @@ class BlockBase:
   layout: Callable[..., buffer_layout.Layout]
   # Called after each environment is built or reset and after each replayed
   # step. Worker processes tell the trainer that they are alive.
-  heartbeat: Callable[[], None] | None = None
+  heartbeat: Callable[[], None] = staticmethod(lambda: None)
 
   def __init__(self, constructors: Sequence[Constructor], first: int,
                spaces: tuple[gymnasium.Space, gymnasium.Space]):
@@ -70,14 +70,12 @@ class BlockBase:
     self._lengths = [0] * len(constructors)
     self._envs: list[gymnasium.Env] = []
     mujoco_warnings.capture()
-    try:
+    with contextlib.ExitStack() as stack:
+      stack.callback(self.close)
       for offset in range(len(constructors)):
         self._build(offset)
-        if self.heartbeat:
-          self.heartbeat()
-    except BaseException:
-      self.close()
-      raise
+        self.heartbeat()
+      stack.pop_all()
 
   def call(self, name: str, args: tuple, kwargs: dict,
            selected: Sequence[bool]) -> list[Any]:

@@ -72,29 +72,26 @@ class EnvPoolBlock(custom_backend.Backend):
         self._limits[index] = min(constructor.short[1], self._time_limit)
     return [{} for _ in seeds]
 
-  def step_async(self):
-    """Begin a step of the active environments."""
-    self._start = time.perf_counter()
-    actions = np.asarray(
-        self.to_env(self.arrays["action"]), self._pool.action_space.dtype)
-    active = np.flatnonzero(self.arrays["active"]).astype(np.int32)
-    if len(active):
-      self._pool.send(actions[active], active)
-
   def step_wait(self) -> dict[int, base.StepReport]:
-    """End the step; see `Backend.step_wait`.
+    """Step the active environments; see `Backend.step_wait`.
 
     Raises:
       EnvironmentFailure: If an observation or reward is not finite, unless
         failures are tolerated.
     """
+    start = time.perf_counter()
     arrays = self.arrays
     arrays["valid"][:] = arrays["active"]
     for name in ("reward", "terminated", "truncated"):
       arrays[name][:] = 0
-    reports = self._receive() if arrays["active"].any() else {}
-    arrays["seconds"][:] = (
-        time.perf_counter() - self._start) / len(arrays["seconds"])
+    actions = np.asarray(
+        self.to_env(arrays["action"]), self._pool.action_space.dtype)
+    active = np.flatnonzero(arrays["active"]).astype(np.int32)
+    reports = {}
+    if len(active):
+      self._pool.send(actions[active], active)
+      reports = self._receive()
+    arrays["seconds"][:] = (time.perf_counter() - start) / len(actions)
     return reports
 
   def close(self):

@@ -105,9 +105,16 @@ class GymnasiumBlock(base.BlockBase):
     offsets = np.flatnonzero(arrays["active"]).tolist()
     outcomes = self._step_active(offsets, self._scale_action(arrays["action"]))
     self._check_finite(outcomes)
-    reports = {
-        self._first + offset: self._end_episode(offset, outcome)
-        for offset, outcome in outcomes.items()}
+    reports = {}
+    for offset, outcome in outcomes.items():
+      if isinstance(outcome, str):
+        for name in ("valid", "reward", "terminated", "truncated"):
+          arrays[name][offset] = 0
+        self._build(offset)
+      else:
+        arrays["final_observ"][offset] = arrays["observ"][offset]
+      reports[self._first + offset] = base.StepReport(
+          outcome, tuple(self._begin_next(offset)))
     arrays["seconds"][:] = (time.perf_counter() - start) / len(self._envs)
     return reports
 
@@ -128,8 +135,7 @@ class GymnasiumBlock(base.BlockBase):
           observ, _, _, _, info = env.step(action)
           self._count_step(offset, info)
           self._write_observ(offset, observ)
-          if self.heartbeat:
-            self.heartbeat()
+          self.heartbeat()
 
   def _step_active(self, offsets: list[int], actions: Any) -> Outcomes:
     """Steps one environment after the other; returns the episodes that ended.
@@ -152,34 +158,19 @@ class GymnasiumBlock(base.BlockBase):
         outcomes[offset] = self._describe_failure(error, offset)
     return outcomes
 
-  def _end_episode(self, offset: int, outcome: dict[str, Any] | str
-                   ) -> base.StepReport:
-    """Begins the next episode; returns the report of the one that ended."""
-    arrays = self._arrays
-    if isinstance(outcome, str):
-      for name in ("valid", "reward", "terminated", "truncated"):
-        arrays[name][offset] = 0
-      self._build(offset)
-    else:
-      arrays["final_observ"][offset] = arrays["observ"][offset]
-    return base.StepReport(outcome, tuple(self._begin_next(offset)))
-
   def _begin(self, offset: int, seed: int):
     """Resets an environment."""
     self._seeds[offset] = seed
     self._lengths[offset] = 0
     self._reward_parts[offset] = {}
-    try:
+    with self._explained(offset, "reset()"):
       observ, info = self._envs[offset].reset(seed=seed)
       self._write_observ(offset, observ)
       if not all(np.isfinite(column[offset]).all()
                  for column in self._observ_columns):
         raise ValueError(f"The observation {observ!r} is not finite.")
-    except BaseException as error:
-      self._fail(error, offset, "reset()")
     self._record_reset(offset, info)
-    if self.heartbeat:
-      self.heartbeat()
+    self.heartbeat()
 
   def _record_reset(self, offset: int, info: dict[str, Any]):
     """Called after every reset; subclasses extend it."""

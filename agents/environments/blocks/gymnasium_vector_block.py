@@ -18,8 +18,6 @@ from agents.environments.blocks import base
 from agents.environments.data import buffer_layout
 from agents.environments.data import infos as infos_lib
 
-Columns = dict[int, infos_lib.Columns]  # By the first index of each block.
-
 
 def vector_layout(size: int, observation: gymnasium.Space,
                   action: gymnasium.Space) -> buffer_layout.Layout:
@@ -75,7 +73,8 @@ class VectorBlock(base.BlockBase):
     self._observs: list[Any] = [None] * len(constructors)
     super().__init__(constructors, first, spaces)
 
-  def reset(self, arguments: Sequence[dict[str, Any] | None]) -> list[Columns]:
+  def reset(self, arguments: Sequence[dict[str, Any] | None]
+            ) -> list[infos_lib.Columns]:
     """Begin episodes of some environments.
 
     Args:
@@ -87,13 +86,13 @@ class VectorBlock(base.BlockBase):
     infos = {self._first + offset: self._begin(offset, **kwargs)
              for offset, kwargs in enumerate(arguments) if kwargs is not None}
     self._write_observs()
-    return [{self._first: infos_lib.gather(infos)}]
+    return [infos_lib.gather(infos)]
 
-  def step(self) -> Columns:
+  def step(self) -> dict[int, infos_lib.Columns]:
     """Step by the action arrays and write the other arrays.
 
     Returns:
-      The infos of this block; empty if there are none.
+      The infos of this block by its first index; empty if there are none.
     Raises:
       RuntimeError: If an episode has ended and autoreset is disabled.
     """
@@ -161,8 +160,7 @@ class VectorBlock(base.BlockBase):
       self._observs[offset], info = self._envs[offset].reset(**kwargs)
     for name in ("terminated", "truncated"):
       self._arrays[name][offset] = False
-    if self.heartbeat:
-      self.heartbeat()
+    self.heartbeat()
     return info
 
   def _write_observs(self):

@@ -49,7 +49,9 @@ class MakeEnv:
       _use_tracking_camera(env)
     for wrapper in config.wrappers:
       for name, arguments in wrapper.items():
-        env = _find_wrapper(name)(env, **_as_tuples(arguments))
+        env = _find_wrapper(name)(env, **{  # YAML has no tuples, only lists.
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in arguments.items()})
     if config.action_repeat > 1:
       env = wrappers.ActionRepeat(env, config.action_repeat)
     if config.random_start:
@@ -109,9 +111,12 @@ def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
     if isinstance(error, config_lib.ConfigError) or not _is_config_mistake(
         error):
       raise
+    advice = ""
+    if "opencv" in str(error):  # Wrappers of images need it.
+      advice = f" Or {third_party.advice('pixels')}."
     raise config_lib.ConfigError(
         f"env.id={config.id}, env.kwargs={config.kwargs}: "
-        f"{type(error).__name__}: {error}{_install_advice(error)}") from error
+        f"{type(error).__name__}: {error}{advice}") from error
   modes = env.metadata.get("render_modes") or ()
   if filmed and "rgb_array" not in modes:
     raise config_lib.ConfigError(
@@ -202,14 +207,6 @@ def _notes(env_id: str, env: gymnasium.Env) -> list[str]:
   return notes
 
 
-def _install_advice(error: Exception) -> str:
-  """Return how to install a package that Gymnasium misses, if known."""
-  if (isinstance(error, gymnasium.error.DependencyNotInstalled)
-      and "opencv" in str(error)):
-    return f" Or {third_party.advice('pixels')}."
-  return ""
-
-
 def _is_config_mistake(error: Exception) -> bool:
   """Whether the config caused an error.
 
@@ -217,20 +214,18 @@ def _is_config_mistake(error: Exception) -> bool:
   """
   if isinstance(error, (gymnasium.error.Error, ImportError)):
     return True
-  library = (os.path.join(os.path.dirname(__file__), ""), spaces.__file__,
-             os.path.join(os.path.dirname(gymnasium.__file__), ""))
-  raised_in = traceback.extract_tb(error.__traceback__)[-1].filename
-  return raised_in.startswith(library) and isinstance(
+  *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+  return frame.f_globals.get("__name__", "").startswith(
+      ("agents.environments.making.", "agents.spaces", "gymnasium.")
+      ) and isinstance(
       error, (AssertionError, AttributeError, TypeError, ValueError, OSError))
 
 
 def _has_time_limit(env: gymnasium.Env) -> bool:
   """Whether the task has a time limit; `DefaultTimeLimit` does not count."""
-  while isinstance(env, gymnasium.Wrapper):
-    if isinstance(env, gymnasium.wrappers.TimeLimit):
-      return not isinstance(env, wrappers.DefaultTimeLimit)
-    env = env.env
-  return False
+  return any(isinstance(wrapper, gymnasium.wrappers.TimeLimit)
+             and not isinstance(wrapper, wrappers.DefaultTimeLimit)
+             for wrapper in wrappers.chain(env))
 
 
 def _use_tracking_camera(env: gymnasium.Env):
@@ -246,27 +241,22 @@ def _use_tracking_camera(env: gymnasium.Env):
 
 
 def _find_constructor(env_id: str) -> Callable[..., gymnasium.Env] | None:
-  """Return the class or function `module:name`, None for Gymnasium ids."""
+  """Return the class or function `module:name`, None for Gymnasium ids.
+
+  Callables whose type or annotation is no environment class are refused for the
+  reason in `agents.class_loader`.
+  """
   module_name, colon, name = env_id.partition(":")
   if not colon:
     return None
   constructor = class_loader.find(env_id)
-  if constructor is not None:
-    return _checked_constructor(constructor, env_id)
-  without_version = (key.rpartition("-v")[0] for key in gymnasium.registry)
-  if name not in gymnasium.registry and name not in without_version:
-    raise AttributeError(
-        f"{module_name} has no '{name}' and registers no environment of this "
-        "name.")
-  return None
-
-
-def _checked_constructor(constructor: Any, env_id: str
-                         ) -> Callable[..., gymnasium.Env]:
-  """Return a constructor if its type or annotation is an environment class.
-
-  Other callables are refused for the reason in `agents.class_loader`.
-  """
+  if constructor is None:
+    without_version = (key.rpartition("-v")[0] for key in gymnasium.registry)
+    if name not in gymnasium.registry and name not in without_version:
+      raise AttributeError(
+          f"{module_name} has no '{name}' and registers no environment of this "
+          "name.")
+    return None
   try:
     env_class = typing.get_type_hints(constructor)["return"]
   except (AttributeError, NameError, KeyError, TypeError):
@@ -286,9 +276,3 @@ def _find_wrapper(name: str) -> type[gymnasium.Wrapper]:
     return wrapper
   raise TypeError(f"env.wrappers: {name} is not a gymnasium.Wrapper."
                   f"{class_loader.hint(full_name)}")
-
-
-def _as_tuples(arguments: dict[str, Any]) -> dict[str, Any]:
-  """Convert lists to the tuples that wrappers need; YAML has only lists."""
-  return {name: tuple(value) if isinstance(value, list) else value
-          for name, value in arguments.items()}
