@@ -169,12 +169,14 @@ def columns(array: np.ndarray) -> list[np.ndarray]:
           for column in columns(array[name])]
 
 
-def values(space: gymnasium.Space, value: Any) -> list[Any]:
+def values(space: gymnasium.Space, value: Any, name: str = "observation"
+           ) -> list[Any]:
   """Return the part of a value that belongs to each leaf of a space.
 
   Args:
     space: Space of the value.
     value: Value as an environment returns it.
+    name: What the value is, for errors.
   Raises:
     ValueError: If a part is missing or its shape differs from its space.
   """
@@ -182,7 +184,7 @@ def values(space: gymnasium.Space, value: Any) -> list[Any]:
   for leaf in leaves(space):
     parts.append(_part(space, leaf, value))
     if np.shape(parts[-1]) != leaf.shape:
-      raise _shape_error(leaf, parts[-1])
+      raise _shape_error(leaf, parts[-1], name)
   return parts
 
 
@@ -225,8 +227,9 @@ def _leaf_writer(leaf: Leaf, column: np.ndarray) -> RowWriter:
   return write
 
 
-def _shape_error(leaf: Leaf, value: Any) -> ValueError:
-  return ValueError(f"The observation{leaf} has shape {np.shape(value)}, its "
+def _shape_error(leaf: Leaf, value: Any, name: str = "observation"
+                 ) -> ValueError:
+  return ValueError(f"The {name}{leaf} has shape {np.shape(value)}, its "
                     f"space {leaf.shape}.")
 
 

@@ -83,9 +83,8 @@ class VectorEnv(vector.VectorEnv):
       stack.callback(self._block.close)
       # Also closes when the object is deleted or the interpreter exits.
       self._end = weakref.finalize(self, stack.pop_all().close)
-    self._observs, self._actions = (
-        gymnasium_vector_block.nested(name, space, self._arrays)
-        for name, space in zip(("observ", "action"), spaces, strict=True))
+    self._observs = gymnasium_vector_block.nested(
+        "observ", spaces[0], self._arrays)
 
   def reset(self, *, seed: int | Sequence[int | None] | None = None,
             options: dict[str, Any] | None = None
@@ -141,7 +140,9 @@ class VectorEnv(vector.VectorEnv):
       ValueError: If the shape of the actions is wrong.
     """
     block = self.block
-    _assign(self._actions, actions)
+    values = spaces_lib.values(self.action_space, actions, "action")
+    for index, value in enumerate(values):
+      np.copyto(self._arrays[f"action/{index}"], value, casting="same_kind")
     block.step_async()
 
   def step_wait(self) -> StepResult:
@@ -222,17 +223,3 @@ class VectorEnv(vector.VectorEnv):
     if len(values) != self.num_envs:
       raise ValueError(f"`{name}` must hold {self.num_envs}, one for each "
                        f"environment. Received: {len(values)}.")
-
-
-def _assign(arrays: Any, values: Any):
-  """Copy nested actions into arrays of the same shapes."""
-  if isinstance(arrays, tuple):
-    arrays, values = dict(enumerate(arrays)), dict(enumerate(values))
-  if isinstance(arrays, dict):
-    for key, array in arrays.items():
-      _assign(array, values[key])
-  else:
-    if np.shape(values) != arrays.shape:  # NumPy might broadcast them.
-      raise ValueError(f"Actions must have shape {arrays.shape}. "
-                       f"Received: {np.shape(values)}.")
-    np.copyto(arrays, values, casting="same_kind")

@@ -40,11 +40,11 @@ class EnvPoolBlock(custom_backend.Backend):
 
   def __init__(self, *args, threads: int = 1):
     super().__init__(*args)
-    config = self.constructors[0].config
-    _check_spaces(config, self.spaces)
-    self._config = config
+    self._config = self.constructors[0].config
+    _check_spaces(self._config, self.spaces)
     self._threads = threads
-    self._time_limit = make.stated_length(config) or make.DEFAULT_MAX_LENGTH
+    self._time_limit = (
+        make.stated_length(self._config) or make.DEFAULT_MAX_LENGTH)
     self._pool: Any = None
 
   def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:

@@ -169,16 +169,14 @@ def _same_results(task_class: type[mujoco_tasks.VectorizedMujocoTask],
       (_TRIAL_STEPS, *robot.action_space.shape)).astype(
           robot.action_space.dtype)
   robot.reset(seed=0)
-  expected = [robot.step(action) for action in actions]
+  expected = [(observ.tolist(), reward, terminated, episodes.numbers(info))
+              for observ, reward, terminated, _, info in map(
+                  robot.step, actions)]
   robot.reset(seed=0)
-  task = task_class([robot])
-  for action, (observ, reward, terminated, _, info) in zip(
-      actions, expected, strict=True):
+  task, results = task_class([robot]), []
+  for action in actions:
     task.simulate(0, action)
-    result = task.compute_step([0], action[None])
-    if not (np.array_equal(result.observ[0], observ)
-            and result.reward[0] == reward
-            and result.terminated[0] == terminated
-            and episodes.numbers(result.info(0)) == episodes.numbers(info)):
-      return False
-  return True
+    step = task.compute_step([0], action[None])
+    results.append((step.observ[0].tolist(), step.reward[0],
+                    step.terminated[0], episodes.numbers(step.info(0))))
+  return results == expected

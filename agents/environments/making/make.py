@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import os
 import sys
 import traceback
@@ -44,12 +45,22 @@ class MakeEnv:
     config, kwargs = self.config, dict(self.config.kwargs)
     if self.render_mode:
       kwargs["render_mode"] = self.render_mode
-    env = _make(config, kwargs)
+    if "render_mode" in kwargs:  # Pygame looks for a display in every mode.
+      os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    mujoco_warnings.capture()
+    third_party.register(config.id)
+    env = _find_constructor(config)(**kwargs)
+    if not isinstance(env, gymnasium.Env):
+      raise TypeError(
+          f"{config.id} returned {type(env).__name__}, not a gymnasium.Env.")
     if self.render_mode and not any("camera" in key for key in kwargs):
       _use_tracking_camera(env)
     for wrapper in config.wrappers:
       for name, arguments in wrapper.items():
-        env = _find_wrapper(name)(env, **{  # YAML has no tuples, only lists.
+        wrapper_class = class_loader.find_class(
+            "env.wrappers", name if ":" in name else
+            f"gymnasium.wrappers:{name}", gymnasium.Wrapper)
+        env = wrapper_class(env, **{  # YAML has no tuples, only lists.
             key: tuple(value) if isinstance(value, list) else value
             for key, value in arguments.items()})
     if config.action_repeat > 1:
@@ -171,25 +182,6 @@ def fps(config: config_lib.Env) -> float:
   return (env.metadata.get("render_fps") or _DEFAULT_FPS) / config.action_repeat
 
 
-def _make(config: config_lib.Env, kwargs: dict[str, Any]) -> gymnasium.Env:
-  """Build the environment that a config names, without its wrappers."""
-  if "render_mode" in kwargs:  # Pygame looks for a display in every mode.
-    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-  mujoco_warnings.capture()
-  third_party.register(config.id)
-  constructor = _find_constructor(config.id)
-  if not constructor:
-    # The checker inspects every step, which costs a tenth of the speed.
-    return gymnasium.make(
-        config.id, max_episode_steps=-1 if config.max_length else None,
-        disable_env_checker=True, **kwargs)
-  env = constructor(**kwargs)
-  if not isinstance(env, gymnasium.Env):
-    raise TypeError(
-        f"{config.id} returned {type(env).__name__}, not a gymnasium.Env.")
-  return env
-
-
 def _notes(env_id: str, env: gymnasium.Env) -> list[str]:
   """Return notes on observations that look like images, and on time limits."""
   notes = [
@@ -240,23 +232,27 @@ def _use_tracking_camera(env: gymnasium.Env):
         renderer.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
 
 
-def _find_constructor(env_id: str) -> Callable[..., gymnasium.Env] | None:
-  """Return the class or function `module:name`, None for Gymnasium ids.
+def _find_constructor(config: config_lib.Env) -> Callable[..., Any]:
+  """Return the class or function `module:name`, or Gymnasium's for an id.
 
   Callables whose type or annotation is no environment class are refused for the
   reason in `agents.class_loader`.
   """
-  module_name, colon, name = env_id.partition(":")
+  # The checker inspects every step, which costs a tenth of the speed.
+  make = functools.partial(
+      gymnasium.make, config.id, disable_env_checker=True,
+      max_episode_steps=-1 if config.max_length else None)
+  module_name, colon, name = config.id.partition(":")
   if not colon:
-    return None
-  constructor = class_loader.find(env_id)
+    return make
+  constructor = class_loader.find(config.id)
   if constructor is None:
     without_version = (key.rpartition("-v")[0] for key in gymnasium.registry)
     if name not in gymnasium.registry and name not in without_version:
       raise AttributeError(
           f"{module_name} has no '{name}' and registers no environment of this "
           "name.")
-    return None
+    return make
   try:
     env_class = typing.get_type_hints(constructor)["return"]
   except (AttributeError, NameError, KeyError, TypeError):
@@ -264,15 +260,5 @@ def _find_constructor(env_id: str) -> Callable[..., gymnasium.Env] | None:
   if isinstance(env_class, type) and issubclass(env_class, gymnasium.Env):
     return constructor
   raise TypeError(
-      f"{env_id} must be an environment class, or a function with the return "
-      "annotation `-> gymnasium.Env`.")
-
-
-def _find_wrapper(name: str) -> type[gymnasium.Wrapper]:
-  """Return a wrapper class of Gymnasium by name, or `module:Class`."""
-  full_name = name if ":" in name else f"gymnasium.wrappers:{name}"
-  wrapper = class_loader.find(full_name)
-  if isinstance(wrapper, type) and issubclass(wrapper, gymnasium.Wrapper):
-    return wrapper
-  raise TypeError(f"env.wrappers: {name} is not a gymnasium.Wrapper."
-                  f"{class_loader.hint(full_name)}")
+      f"{config.id} must be an environment class, or a function with the "
+      "return annotation `-> gymnasium.Env`.")

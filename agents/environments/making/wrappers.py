@@ -130,11 +130,10 @@ class FrameDelta(gymnasium.ObservationWrapper):
           f"frame_delta needs a Box of floating-point type, not {space}.")
     self.observation_space = gymnasium.spaces.Box(
         -np.inf, np.inf, space.shape, np.float32)
-    self._last: Any = None
 
   def reset(self, *, seed: int | None = None, options: dict | None = None
             ) -> tuple[Any, dict]:
-    self._last = None
+    self._last: Any = None
     return super().reset(seed=seed, options=options)
 
   def observation(self, observation):
