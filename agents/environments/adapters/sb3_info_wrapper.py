@@ -5,7 +5,6 @@ import PyTorch.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import gymnasium
 
@@ -29,9 +28,6 @@ class SB3InfoWrapper(gymnasium.Wrapper):
   def step(self, action):
     *result, info = self.env.step(action)
     return *result, {"info": [info]}
-
-  def _set(self, name: str, value: Any):
-    self.env.set_wrapper_attr(name, value)
 
   def _is_wrapped(self, wrapper_class: type[gymnasium.Wrapper]) -> bool:
     return any(isinstance(wrapper, wrapper_class)

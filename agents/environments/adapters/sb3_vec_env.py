@@ -70,7 +70,7 @@ class SB3VecEnv(base_vec_env.VecEnv):
 
   def set_attr(self, attr_name: str, value: Any,
                indices: base_vec_env.VecEnvIndices = None):
-    self.env_method("_set", attr_name, value, indices=indices)
+    self.env_method("set_wrapper_attr", attr_name, value, indices=indices)
 
   def env_method(self, method_name: str, *method_args,
                  indices: base_vec_env.VecEnvIndices = None, **method_kwargs

@@ -60,15 +60,12 @@ class VectorEnv(vector.VectorEnv):
     self.single_observation_space, self.single_action_space = spaces
     self.observation_space, self.action_space = (
         utils.batch_space(space, self.num_envs) for space in spaces)
-    for space in spaces:
-      spaces_lib.dtype(space)
     layout = gymnasium_vector_block.vector_layout(self.num_envs, *spaces)
     with contextlib.ExitStack() as stack:
       descriptor = shared_memory.create(layout.num_bytes)
       stack.callback(os.close, descriptor)
       self._arrays = layout.views(shared_memory.attach(os.dup(descriptor)))
-      if workers is None:
-        workers = pool.num_cores()
+      workers = pool.num_cores() if workers is None else workers
       if isinstance(workers, int) and workers:
         workers = stack.enter_context(
             pool.WorkerPool(min(self.num_envs, workers)))

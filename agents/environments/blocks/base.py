@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 
 from agents import errors
-from agents.environments.data import buffer_layout, mujoco_warnings
+from agents.environments.data import buffer_layout
 
 Constructor = Callable[[], gymnasium.Env]
 
@@ -69,7 +69,6 @@ class BlockBase:
     self._seeds: list[int | None] = [None] * len(constructors)
     self._lengths = [0] * len(constructors)
     self._envs: list[gymnasium.Env] = []
-    mujoco_warnings.capture()
     with contextlib.ExitStack() as stack:
       stack.callback(self.close)
       for offset in range(len(constructors)):

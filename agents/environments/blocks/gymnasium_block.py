@@ -47,11 +47,9 @@ class GymnasiumBlock(base.BlockBase):
     self._arrays = arrays
     self._run_seed = run_seed
     self._scale_action = action_scaling.action_converter(spaces[1])
-    self._observ_columns = spaces_lib.columns(arrays["observ"])
     self._write_observ = spaces_lib.writer(spaces[0], arrays["observ"])
-    self._float_columns = [
-        column for column in (*self._observ_columns, arrays["reward"])
-        if column.dtype == np.float32]
+    self._float_columns = [column for column in spaces_lib.columns(
+        arrays["observ"]) if column.dtype == np.float32]
     self._episodes = [0] * len(constructors)
     self._reward_parts: list[dict[str, float]] = [{} for _ in constructors]
     super().__init__(constructors, first, spaces)
@@ -167,7 +165,7 @@ class GymnasiumBlock(base.BlockBase):
       observ, info = self._envs[offset].reset(seed=seed)
       self._write_observ(offset, observ)
       if not all(np.isfinite(column[offset]).all()
-                 for column in self._observ_columns):
+                 for column in self._float_columns):
         raise ValueError(f"The observation {observ!r} is not finite.")
     self._record_reset(offset, info)
     self.heartbeat()
@@ -197,7 +195,7 @@ class GymnasiumBlock(base.BlockBase):
     arrays = self._arrays
     finite = np.all([
         np.isfinite(column).all(tuple(range(1, column.ndim)))
-        for column in self._float_columns], axis=0)
+        for column in (*self._float_columns, arrays["reward"])], axis=0)
     for offset in np.flatnonzero(~finite).tolist():
       if not isinstance(outcomes.get(offset), str):
         self._lengths[offset] -= 1  # The message names the step that failed.

@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium import vector
 from gymnasium.vector import utils
 
+from agents import spaces as spaces_lib
 from agents.environments.blocks import base
 from agents.environments.data import buffer_layout
 from agents.environments.data import infos as infos_lib
@@ -27,9 +28,14 @@ def vector_layout(size: int, observation: gymnasium.Space,
     size: Number of environments.
     observation: Observation space of one environment.
     action: Action space of one environment.
+  Raises:
+    TypeError: If no array can hold values of a space.
   """
   return buffer_layout.Layout([
-      *_specs("action", size, action), *_specs("observ", size, observation),
+      *((f"{name}/{index}", leaf.space.dtype, leaf.shape)
+        for name, space in (("action", action), ("observ", observation))
+        for index, leaf in enumerate(spaces_lib.leaves(
+            utils.batch_space(space, size)))),
       ("reward", np.float64, (size,)),
       ("terminated", np.bool_, (size,)),
       ("truncated", np.bool_, (size,))])
@@ -174,12 +180,3 @@ class VectorBlock(base.BlockBase):
           array: Any = utils.create_empty_array(space)
           utils.concatenate(space, [observ], array)
       raise
-
-
-def _specs(name: str, size: int, space: gymnasium.Space
-           ) -> list[buffer_layout.ArraySpec]:
-  """Return one entry for each array in which Gymnasium stores a space."""
-  specs: list[buffer_layout.ArraySpec] = []
-  utils.create_empty_array(space, size, fn=lambda shape, dtype: specs.append(
-      (f"{name}/{len(specs)}", dtype, shape)))
-  return specs

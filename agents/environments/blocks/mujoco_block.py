@@ -12,7 +12,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from agents import spaces as spaces_lib
 from agents.environments.blocks import gymnasium_block, mujoco_tasks
 from agents.environments.data import episodes
 from agents.environments.making import wrappers
@@ -52,8 +51,6 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     self._task: mujoco_tasks.VectorizedMujocoTask | None = None
     super().__init__(*args, **kwargs)
     self._task = _vectorize(self._envs)
-    if self._task:  # Its observations have the shape of their space.
-      self._write_observ = self._arrays["observ"].__setitem__
     # Steps to the time limit of each episode, and whether it is staggered.
     self._limits = [(sys.maxsize, False)] * len(self._envs)
 
@@ -118,8 +115,6 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
           limit._elapsed_steps = self._lengths[offset]
         self._reward_parts[offset] = self._task.reward_sums(offset)
       self._task = None
-      self._write_observ = spaces_lib.writer(
-          self._spaces[0], self._arrays["observ"])
     return super()._access(*args)
 
 

@@ -53,8 +53,13 @@ class MakeEnv:
     if not isinstance(env, gymnasium.Env):
       raise TypeError(
           f"{config.id} returned {type(env).__name__}, not a gymnasium.Env.")
-    if self.render_mode and not any("camera" in key for key in kwargs):
-      _use_tracking_camera(env)
+    renderer = getattr(env.unwrapped, "mujoco_renderer", None)
+    if self.render_mode and renderer and not any(
+        "camera" in key for key in kwargs):
+      # Gymnasium's camera stands still, and a cheetah runs out of its view.
+      mujoco = sys.modules["mujoco"]
+      renderer.camera_id = mujoco.mj_name2id(
+          renderer.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
     for wrapper in config.wrappers:
       for name, arguments in wrapper.items():
         wrapper_class = class_loader.find_class(
@@ -119,8 +124,7 @@ def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
     with contextlib.closing(MakeEnv(config)()) as env:
       spaces.check(env.observation_space, env.action_space)
   except Exception as error:
-    if isinstance(error, config_lib.ConfigError) or not _is_config_mistake(
-        error):
+    if not _is_config_mistake(error):
       raise
     advice = ""
     if "opencv" in str(error):  # Wrappers of images need it.
@@ -133,7 +137,19 @@ def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
     raise config_lib.ConfigError(
         f"{config.id} can't be rendered: it has no render mode 'rgb_array'. It "
         f"has: {modes}.")
-  return _notes(config.id, env)
+  notes = [
+      f"{config.id} observes{leaf} {leaf.shape} of {leaf.dtype}, which "
+      "networks treat as a vector. Images must be of uint8, [H, W], [H, W, C] "
+      "or [C, H, W], and at least 36 x 36."
+      for leaf in spaces.leaves(env.observation_space)
+      if not leaf.is_image
+      and sorted((0, 0, *leaf.shape))[-2] >= _IMAGE_LIKE_SIDE]
+  if not _has_time_limit(env):
+    notes.append(
+        f"{config.id} declares no time limit; episodes that don't end by "
+        f"themselves are truncated after {DEFAULT_MAX_LENGTH:,} steps, or "
+        "after env.max_length.")
+  return notes
 
 
 def max_length(config: config_lib.Env) -> int:
@@ -182,28 +198,13 @@ def fps(config: config_lib.Env) -> float:
   return (env.metadata.get("render_fps") or _DEFAULT_FPS) / config.action_repeat
 
 
-def _notes(env_id: str, env: gymnasium.Env) -> list[str]:
-  """Return notes on observations that look like images, and on time limits."""
-  notes = [
-      f"{env_id} observes{leaf} {leaf.shape} of {leaf.dtype}, which networks "
-      "treat as a vector. Images must be of uint8, [H, W], [H, W, C] or "
-      "[C, H, W], and at least 36 x 36."
-      for leaf in spaces.leaves(env.observation_space)
-      if not leaf.is_image
-      and sorted((0, 0, *leaf.shape))[-2] >= _IMAGE_LIKE_SIDE]
-  if not _has_time_limit(env):
-    notes.append(
-        f"{env_id} declares no time limit; episodes that don't end by "
-        f"themselves are truncated after {DEFAULT_MAX_LENGTH:,} steps, or "
-        "after env.max_length.")
-  return notes
-
-
 def _is_config_mistake(error: Exception) -> bool:
   """Whether the config caused an error.
 
   Other errors come from the user's own environment and need their traceback.
   """
+  if isinstance(error, config_lib.ConfigError):
+    return False  # Its message is complete.
   if isinstance(error, (gymnasium.error.Error, ImportError)):
     return True
   *_, (frame, _) = traceback.walk_tb(error.__traceback__)
@@ -220,39 +221,18 @@ def _has_time_limit(env: gymnasium.Env) -> bool:
              for wrapper in wrappers.chain(env))
 
 
-def _use_tracking_camera(env: gymnasium.Env):
-  """Render through the MuJoCo model's camera, which moves with the robot.
-
-  Gymnasium's default camera stands still, and a cheetah runs out of its view.
-  """
-  renderer = getattr(env.unwrapped, "mujoco_renderer", None)
-  if renderer is not None:
-    mujoco = sys.modules["mujoco"]
-    renderer.camera_id = mujoco.mj_name2id(
-        renderer.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
-
-
 def _find_constructor(config: config_lib.Env) -> Callable[..., Any]:
-  """Return the class or function `module:name`, or Gymnasium's for an id.
+  """Return the class or function `module:name`, or what builds a Gymnasium id.
 
   Callables whose type or annotation is no environment class are refused for the
   reason in `agents.class_loader`.
   """
-  # The checker inspects every step, which costs a tenth of the speed.
-  make = functools.partial(
-      gymnasium.make, config.id, disable_env_checker=True,
-      max_episode_steps=-1 if config.max_length else None)
-  module_name, colon, name = config.id.partition(":")
-  if not colon:
-    return make
-  constructor = class_loader.find(config.id)
+  constructor = class_loader.find(config.id) if ":" in config.id else None
   if constructor is None:
-    without_version = (key.rpartition("-v")[0] for key in gymnasium.registry)
-    if name not in gymnasium.registry and name not in without_version:
-      raise AttributeError(
-          f"{module_name} has no '{name}' and registers no environment of this "
-          "name.")
-    return make
+    # The checker inspects every step, which costs a tenth of the speed.
+    return functools.partial(
+        gymnasium.make, config.id, disable_env_checker=True,
+        max_episode_steps=-1 if config.max_length else None)
   try:
     env_class = typing.get_type_hints(constructor)["return"]
   except (AttributeError, NameError, KeyError, TypeError):
