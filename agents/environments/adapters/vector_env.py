@@ -144,12 +144,11 @@ class VectorEnv(vector.VectorEnv):
 
   def step_wait(self) -> StepResult:
     """Wait for the step that `step_async` began and return its results."""
-    columns = self.block.step_wait()  # In the order of the environments.
+    infos = infos_lib.batch(  # In the order of the environments.
+        [*self.block.step_wait().values()], self.num_envs, self._add_info)
     reward, terminated, truncated = (self._arrays[name].copy() for name in (
         "reward", "terminated", "truncated"))
-    return (copy.deepcopy(self._observs), reward, terminated, truncated,
-            infos_lib.batch(
-                list(columns.values()), self.num_envs, self._add_info))
+    return copy.deepcopy(self._observs), reward, terminated, truncated, infos
 
   def render(self) -> tuple[Any, ...]:
     """Return the rendered frame of each environment."""

@@ -192,17 +192,16 @@ class GymnasiumBlock(base.BlockBase):
 
   def _check_finite(self, outcomes: Outcomes):
     """Records a failure of each environment with a NaN or infinite number."""
-    arrays = self._arrays
     finite = np.all([
         np.isfinite(column).all(tuple(range(1, column.ndim)))
-        for column in (*self._float_columns, arrays["reward"])], axis=0)
+        for column in (*self._float_columns, self._arrays["reward"])], axis=0)
     for offset in np.flatnonzero(~finite).tolist():
       if not isinstance(outcomes.get(offset), str):
         self._lengths[offset] -= 1  # The message names the step that failed.
         outcomes[offset] = self._describe_failure(ValueError(
-            f"The observation {arrays['observ'][offset]!r} or the reward "
-            f"{arrays['reward'][offset]!r} is not finite. Did the simulation "
-            "become unstable?"), offset)
+            f"The observation {self._arrays['observ'][offset]!r} or the reward "
+            f"{self._arrays['reward'][offset]!r} is not finite. Did the "
+            "simulation become unstable?"), offset)
 
   def _describe_failure(self, error: BaseException, offset: int) -> str:
     """Returns the text of a failed step, or raises if it is not tolerated."""

@@ -50,8 +50,7 @@ def nested(name: str, space: gymnasium.Space, arrays: dict[str, np.ndarray]
     space: Space of one environment.
     arrays: Fields of `vector_layout`, of all environments or of some.
   """
-  parts = iter([array for key, array in arrays.items()
-                if key.partition("/")[0] == name])
+  parts = iter([arrays[key] for key in arrays if key.startswith(f"{name}/")])
   return utils.create_empty_array(space, fn=lambda *_, **__: next(parts))
 
 
@@ -145,15 +144,14 @@ class VectorBlock(base.BlockBase):
       return self._begin(offset)
     self._lengths[offset] += 1
     try:  # Faster than `_explained` in every step.
-      observ, arrays["reward"][offset], terminated, truncated, info = (
-          self._envs[offset].step(action))
+      (self._observs[offset], arrays["reward"][offset], terminated, truncated,
+       info) = self._envs[offset].step(action)
     except BaseException as error:
       self._fail(error, offset, "step()")
-    self._observs[offset] = observ
     if (terminated or truncated) and self._mode == same_step:
       # Copies, because environments may reuse their array and info.
-      final = {"final_obs": copy.deepcopy(observ), "final_info": dict(info)}
-      info = {**final, **self._begin(offset)}
+      info = {"final_obs": copy.deepcopy(self._observs[offset]),
+              "final_info": dict(info), **self._begin(offset)}
     arrays["terminated"][offset] = terminated
     arrays["truncated"][offset] = truncated
     return info

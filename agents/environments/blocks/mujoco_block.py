@@ -129,9 +129,9 @@ def _vectorize(envs: Sequence[gymnasium.Env]
   if not (task and all(map(supports, envs))):
     return None
   settings = [_settings(robot) for robot in robots]
-  if settings.count(settings[0]) < len(envs):
-    return None
-  return task(robots) if _same_results(task, robots[0]) else None
+  same = settings.count(settings[0]) == len(envs) and _same_results(
+      task, robots[0])
+  return task(robots) if same else None
 
 
 def _task_class(env: gymnasium.Env
@@ -159,10 +159,9 @@ def _settings(robot: Any) -> dict[str, Any]:
 def _same_results(task_class: type[mujoco_tasks.VectorizedMujocoTask],
                   robot: Any) -> bool:
   """Returns whether vectorized and original steps agree for random actions."""
+  space = robot.action_space
   actions = np.random.default_rng(0).uniform(
-      robot.action_space.low, robot.action_space.high,
-      (_TRIAL_STEPS, *robot.action_space.shape)).astype(
-          robot.action_space.dtype)
+      space.low, space.high, (_TRIAL_STEPS, *space.shape)).astype(space.dtype)
   robot.reset(seed=0)
   expected = [(observ.tolist(), reward, terminated, episodes.numbers(info))
               for observ, reward, terminated, _, info in map(

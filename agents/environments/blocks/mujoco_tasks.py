@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Info = dict[str, Any]
-
 
 class TaskStep(NamedTuple):
   """Results of one step of N environments."""
@@ -22,7 +20,7 @@ class TaskStep(NamedTuple):
   observ: np.ndarray  # [N, ...]
   reward: np.ndarray  # [N]
   terminated: np.ndarray  # [N]
-  info: Callable[[int], Info]  # From a row, the numbers of its info.
+  info: Callable[[int], dict[str, Any]]  # From a row, the numbers of its info.
 
 
 class VectorizedMujocoTask:
@@ -154,7 +152,8 @@ class VectorizedMujocoTask:
     """Return contact forces, [N, ...], and their cost, [N], if they count."""
     return None
 
-  def _more_info(self, qpos: np.ndarray, velocity: np.ndarray) -> Info:
+  def _more_info(self, qpos: np.ndarray, velocity: np.ndarray
+                 ) -> dict[str, Any]:
     """Return the rest of the info of one environment."""
     return {}
 

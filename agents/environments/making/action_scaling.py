@@ -6,10 +6,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-ActionConverter = Callable[[np.ndarray], Any]
 
-
-def action_converter(space: gymnasium.Space) -> ActionConverter:
+def action_converter(space: gymnasium.Space) -> Callable[[np.ndarray], Any]:
   """Return a function that converts a batch of the agent's actions.
 
   Bounded dimensions of a Box are scaled from [-1, 1] to the bounds; actions

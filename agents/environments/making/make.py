@@ -126,9 +126,8 @@ def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
   except Exception as error:
     if not _is_config_mistake(error):
       raise
-    advice = ""
-    if "opencv" in str(error):  # Wrappers of images need it.
-      advice = f" Or {third_party.advice('pixels')}."
+    advice = (f" Or {third_party.advice('pixels')}."
+              if "opencv" in str(error) else "")
     raise config_lib.ConfigError(
         f"env.id={config.id}, env.kwargs={config.kwargs}: "
         f"{type(error).__name__}: {error}{advice}") from error
