@@ -176,16 +176,18 @@ def columns(array: np.ndarray) -> list[np.ndarray]:
           for column in columns(array[name])]
 
 
-def values(space: gymnasium.Space, value: Any) -> list[Any]:
+def values(space: gymnasium.Space, value: Any, name: str = "observation"
+           ) -> list[Any]:
   """Return the part of a value that belongs to each leaf of a space.
 
   Args:
     space: Space of the value.
     value: Value as an environment returns it.
+    name: What the value is, for errors.
   Raises:
     ValueError: If a part is missing or its shape differs from its space.
   """
-  return [_part(space, leaf, value) for leaf in leaves(space)]
+  return [_part(space, leaf, value, name) for leaf in leaves(space)]
 
 
 def writer(space: gymnasium.Space, array: np.ndarray) -> RowWriter:
@@ -223,7 +225,8 @@ def _leaf_writer(space: gymnasium.Space, leaf: Leaf, column: np.ndarray
   return write
 
 
-def _part(space: gymnasium.Space, leaf: Leaf, value: Any) -> Any:
+def _part(space: gymnasium.Space, leaf: Leaf, value: Any,
+          name: str = "observation") -> Any:
   """Return the part of a value that belongs to a leaf, and check its shape."""
   part = value
   for key in leaf.path:
@@ -233,8 +236,8 @@ def _part(space: gymnasium.Space, leaf: Leaf, value: Any) -> Any:
       raise ValueError(f"The value {value!r} has no {leaf}, which is a part "
                        f"of its space {space}.") from None
   if np.shape(part) != leaf.shape:  # NumPy might broadcast it.
-    raise ValueError(f"The observation{leaf} has shape {np.shape(part)}, its "
-                     f"space {leaf.shape}.")
+    raise ValueError(f"The {name}{leaf} has shape {np.shape(part)}, its space "
+                     f"{leaf.shape}.")
   return part
 
 

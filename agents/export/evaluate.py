@@ -50,7 +50,7 @@ def training_function(policy: policy_lib.ExportablePolicy
         name: tf.constant(inputs[name]) for name in policy.states})
     noise = tf.constant(inputs["noise"]) if policy.sampled else None
     action, state = act(observ, state, noise)
-    rows = [spaces.values(policy.action_space, row) for row in to_env(
+    rows = [spaces.values(policy.action_space, row, "action") for row in to_env(
         spaces.from_bytes(action.numpy(), action_dtype))]
     actions = map(np.array, zip(*rows, strict=True))
     return {**dict(zip(policy.actions, actions, strict=True)), **{

@@ -5,11 +5,11 @@ import PyTorch.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import gymnasium
 
 from agents.environments.blocks import base
+from agents.environments.making import wrappers
 
 
 class SB3InfoWrapper(gymnasium.Wrapper):
@@ -29,16 +29,9 @@ class SB3InfoWrapper(gymnasium.Wrapper):
     *result, info = self.env.step(action)
     return *result, {"info": [info]}
 
-  def _set(self, name: str, value: Any):
-    self.env.set_wrapper_attr(name, value)
-
   def _is_wrapped(self, wrapper_class: type[gymnasium.Wrapper]) -> bool:
-    env = self.env
-    while isinstance(env, gymnasium.Wrapper):
-      if isinstance(env, wrapper_class):
-        return True
-      env = env.env
-    return False
+    return any(isinstance(wrapper, wrapper_class)
+               for wrapper in wrappers.chain(self.env))
 
 
 def wrap(constructor: base.Constructor) -> Callable[[], SB3InfoWrapper]:

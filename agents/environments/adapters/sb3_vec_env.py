@@ -70,15 +70,15 @@ class SB3VecEnv(base_vec_env.VecEnv):
 
   def set_attr(self, attr_name: str, value: Any,
                indices: base_vec_env.VecEnvIndices = None):
-    self.env_method("_set", attr_name, value, indices=indices)
+    self.env_method("set_wrapper_attr", attr_name, value, indices=indices)
 
   def env_method(self, method_name: str, *method_args,
                  indices: base_vec_env.VecEnvIndices = None, **method_kwargs
                  ) -> list[Any]:
     order = list(self._get_indices(indices))
     selected = [index in order for index in range(self.num_envs)]
-    results = dict(zip(sorted(set(order)), self._envs.call_selected(
-        selected, method_name, *method_args, **method_kwargs), strict=True))
+    results = dict(zip(sorted(set(order)), self._envs.block.call(
+        method_name, method_args, method_kwargs, selected), strict=True))
     return [results[index] for index in order]
 
   def env_is_wrapped(self, wrapper_class: type[gymnasium.Wrapper],

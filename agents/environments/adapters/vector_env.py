@@ -20,6 +20,7 @@ from agents.environments.workers import pool, shared_memory
 
 # Observations, rewards, terminated, truncated, infos.
 StepResult = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
+Block = gymnasium_vector_block.VectorBlock | pool.RemoteBlock
 
 
 class VectorEnv(vector.VectorEnv):
@@ -59,17 +60,28 @@ class VectorEnv(vector.VectorEnv):
     self.single_observation_space, self.single_action_space = spaces
     self.observation_space, self.action_space = (
         utils.batch_space(space, self.num_envs) for space in spaces)
-    for space in spaces:
-      spaces_lib.dtype(space)
+    layout = gymnasium_vector_block.vector_layout(self.num_envs, *spaces)
     with contextlib.ExitStack() as stack:
-      self._arrays, self._block = self._open(
-          stack, constructors, workers, spaces)
+      descriptor = shared_memory.create(layout.num_bytes)
+      stack.callback(os.close, descriptor)
+      self._arrays = layout.views(shared_memory.attach(os.dup(descriptor)))
+      workers = pool.num_cores() if workers is None else workers
+      if isinstance(workers, int) and workers:
+        workers = stack.enter_context(
+            pool.WorkerPool(min(self.num_envs, workers)))
+      self._block: Block
+      if isinstance(workers, pool.WorkerPool):
+        self._block = workers.open(
+            gymnasium_vector_block.VectorBlock, constructors, 0, spaces,
+            descriptor, None, self.autoreset_mode)
+      else:
+        self._block = gymnasium_vector_block.VectorBlock(
+            constructors, 0, spaces, self._arrays, self.autoreset_mode)
+      stack.callback(self._block.close)
       # Also closes when the object is deleted or the interpreter exits.
       self._end = weakref.finalize(self, stack.pop_all().close)
     self._observs = gymnasium_vector_block.nested(
         "observ", spaces[0], self._arrays)
-    self._actions = gymnasium_vector_block.nested(
-        "action", spaces[1], self._arrays)
 
   def reset(self, *, seed: int | Sequence[int | None] | None = None,
             options: dict[str, Any] | None = None
@@ -90,21 +102,18 @@ class VectorEnv(vector.VectorEnv):
       seed = [int(seed) + index for index in range(self.num_envs)]
     seeds = [None] * self.num_envs if seed is None else list(seed)
     self._check_length("seed", seeds)
-    mask = np.ones(self.num_envs, np.bool_)
-    if options is not None and "reset_mask" in options:
-      options = dict(options)
-      mask = options.pop("reset_mask")
-      if (not isinstance(mask, np.ndarray) or mask.dtype != np.bool_
-          or mask.shape != (self.num_envs,) or not mask.any()):
-        raise ValueError(
-            "`options['reset_mask']` must be an array of type bool and shape "
-            f"({self.num_envs},) with a true element. Received: {mask!r}.")
+    options = options and dict(options)
+    mask = (options or {}).pop("reset_mask", np.ones(self.num_envs, np.bool_))
+    if (not isinstance(mask, np.ndarray) or mask.dtype != np.bool_
+        or mask.shape != (self.num_envs,) or not mask.any()):
+      raise ValueError(
+          "`options['reset_mask']` must be an array of type bool and shape "
+          f"({self.num_envs},) with a true element. Received: {mask!r}.")
     arguments = [{"seed": seed, "options": options} if selected else None
                  for seed, selected in zip(seeds, mask, strict=True)]
-    columns: gymnasium_vector_block.Columns = {}
-    for block_columns in self._open_block.reset(arguments):
-      columns.update(block_columns)
-    return copy.deepcopy(self._observs), self._batch_infos(columns)
+    infos = infos_lib.batch(
+        self.block.reset(arguments), self.num_envs, self._add_info)
+    return copy.deepcopy(self._observs), infos
 
   def step(self, actions: Any) -> StepResult:
     """Step all environments; the autoreset mode decides about resets.
@@ -127,17 +136,19 @@ class VectorEnv(vector.VectorEnv):
     Raises:
       ValueError: If the shape of the actions is wrong.
     """
-    block = self._open_block
-    _assign(self._actions, actions)
+    block = self.block
+    values = spaces_lib.values(self.action_space, actions, "action")
+    for index, value in enumerate(values):
+      np.copyto(self._arrays[f"action/{index}"], value, casting="same_kind")
     block.step_async()
 
   def step_wait(self) -> StepResult:
     """Wait for the step that `step_async` began and return its results."""
-    columns = self._open_block.step_wait()
+    infos = infos_lib.batch(  # In the order of the environments.
+        [*self.block.step_wait().values()], self.num_envs, self._add_info)
     reward, terminated, truncated = (self._arrays[name].copy() for name in (
         "reward", "terminated", "truncated"))
-    return (copy.deepcopy(self._observs), reward, terminated, truncated,
-            self._batch_infos(columns))
+    return copy.deepcopy(self._observs), reward, terminated, truncated, infos
 
   def render(self) -> tuple[Any, ...]:
     """Return the rendered frame of each environment."""
@@ -153,21 +164,7 @@ class VectorEnv(vector.VectorEnv):
     Returns:
       Result of each environment.
     """
-    return self.call_selected([True] * self.num_envs, name, *args, **kwargs)
-
-  def call_selected(self, selected: Sequence[bool], name: str, /, *args,
-                    **kwargs) -> tuple[Any, ...]:
-    """Call a method of some environments, or return an attribute.
-
-    Args:
-      selected: For each environment, whether to call the method.
-      name: Name of the method or attribute.
-      *args: Positional arguments of the method.
-      **kwargs: Keyword arguments of the method.
-    Returns:
-      Result of each selected environment.
-    """
-    return tuple(self._open_block.call(name, args, kwargs, selected))
+    return tuple(self.block.call(name, args, kwargs, [True] * self.num_envs))
 
   def get_attr(self, name: str) -> tuple[Any, ...]:
     """Return an attribute of every environment.
@@ -189,7 +186,7 @@ class VectorEnv(vector.VectorEnv):
     if not isinstance(values, (list, tuple)):
       values = [values] * self.num_envs
     self._check_length("values", values)
-    self._open_block.set(name, values, [True] * self.num_envs)
+    self.block.set(name, values, [True] * self.num_envs)
 
   # SyncVectorEnv returns tuples, too; the base class declares single values.
   @property  # type: ignore
@@ -207,62 +204,18 @@ class VectorEnv(vector.VectorEnv):
     self._end()
 
   @property
-  def _open_block(
-      self) -> gymnasium_vector_block.VectorBlock | pool.RemoteBlock:
+  def block(self) -> Block:
+    """Steps all environments, and accesses some or all of them.
+
+    Raises:
+      ClosedEnvironmentError: If the environments are closed.
+    """
     if not self._end.alive:
       raise gymnasium.error.ClosedEnvironmentError(
           "The environments are closed.")
     return self._block
 
-  def _open(self, stack: contextlib.ExitStack,
-            constructors: Sequence[base.Constructor],
-            workers: pool.WorkerPool | int | None,
-            spaces: tuple[gymnasium.Space, gymnasium.Space]) -> tuple[
-                dict[str, np.ndarray],
-                gymnasium_vector_block.VectorBlock | pool.RemoteBlock]:
-    """Return shared arrays and the block; `stack` closes them."""
-    layout = gymnasium_vector_block.vector_layout(self.num_envs, *spaces)
-    descriptor = shared_memory.create(layout.num_bytes)
-    stack.callback(os.close, descriptor)
-    arrays = layout.views(shared_memory.attach(os.dup(descriptor)))
-    if workers is None:
-      workers = pool.num_cores()
-    if isinstance(workers, int) and workers:
-      workers = stack.enter_context(
-          pool.WorkerPool(min(self.num_envs, workers)))
-    block: gymnasium_vector_block.VectorBlock | pool.RemoteBlock
-    if isinstance(workers, pool.WorkerPool):
-      block = workers.open(
-          gymnasium_vector_block.VectorBlock, constructors, 0, spaces,
-          descriptor, None,
-          self.autoreset_mode)
-    else:
-      block = gymnasium_vector_block.VectorBlock(
-          constructors, 0, spaces, arrays, self.autoreset_mode)
-    stack.callback(block.close)
-    return arrays, block
-
-  def _batch_infos(self, columns: gymnasium_vector_block.Columns
-                   ) -> dict[str, Any]:
-    return infos_lib.batch([columns[first] for first in sorted(columns)],
-                           self.num_envs, self._add_info)
-
   def _check_length(self, name: str, values: Sequence[Any]):
     if len(values) != self.num_envs:
       raise ValueError(f"`{name}` must hold {self.num_envs}, one for each "
                        f"environment. Received: {len(values)}.")
-
-
-def _assign(arrays: Any, values: Any):
-  """Copy nested actions into arrays of the same shapes."""
-  if isinstance(arrays, dict):
-    for key, array in arrays.items():
-      _assign(array, values[key])
-  elif isinstance(arrays, tuple):
-    for array, value in zip(arrays, values, strict=True):
-      _assign(array, value)
-  else:
-    if np.shape(values) != arrays.shape:  # NumPy might broadcast them.
-      raise ValueError(f"Actions must have shape {arrays.shape}. "
-                       f"Received: {np.shape(values)}.")
-    np.copyto(arrays, values, casting="same_kind")

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 
 from agents import errors
-from agents.environments.data import mujoco_warnings
+from agents.environments.data import buffer_layout
 
 Constructor = Callable[[], gymnasium.Env]
 
@@ -53,11 +53,11 @@ class BlockBase:
     spaces: Observation and action space that all environments must have.
   """
 
-  # Returns the fields of a buffer, given its bytes, the batch size and spaces.
-  views: Callable[..., dict[str, np.ndarray]]
+  # Returns the layout of the arrays, given the batch size and spaces.
+  layout: Callable[..., buffer_layout.Layout]
   # Called after each environment is built or reset and after each replayed
   # step. Worker processes tell the trainer that they are alive.
-  heartbeat: Callable[[], None] | None = None
+  heartbeat: Callable[[], None] = staticmethod(lambda: None)
 
   def __init__(self, constructors: Sequence[Constructor], first: int,
                spaces: tuple[gymnasium.Space, gymnasium.Space]):
@@ -69,17 +69,12 @@ class BlockBase:
     self._seeds: list[int | None] = [None] * len(constructors)
     self._lengths = [0] * len(constructors)
     self._envs: list[gymnasium.Env] = []
-    mujoco_warnings.capture()
-    try:
-      for offset, constructor in enumerate(constructors):
-        with self._explained(offset, "its constructor"):
-          self._envs.append(constructor())
-          self._check_env(offset)
-        if self.heartbeat:
-          self.heartbeat()
-    except BaseException:
-      self.close()
-      raise
+    with contextlib.ExitStack() as stack:
+      stack.callback(self.close)
+      for offset in range(len(constructors)):
+        self._build(offset)
+        self.heartbeat()
+      stack.pop_all()
 
   def call(self, name: str, args: tuple, kwargs: dict,
            selected: Sequence[bool]) -> list[Any]:
@@ -94,11 +89,9 @@ class BlockBase:
     Returns:
       The results of the selected environments.
     """
-    results = []
-    for offset, env in self._selected(selected):
-      with self._explained(offset, f"{name}()"):
-        results.append(env.get_wrapper_attr(name)(*args, **kwargs))
-    return results
+    return self._access(
+        selected, f"{name}()",
+        lambda _, env: env.get_wrapper_attr(name)(*args, **kwargs))
 
   def get(self, name: str, selected: Sequence[bool]) -> list[Any]:
     """Returns an attribute of every selected environment.
@@ -110,11 +103,8 @@ class BlockBase:
     Returns:
       The values of the selected environments.
     """
-    results = []
-    for offset, env in self._selected(selected):
-      with self._explained(offset, f"attribute '{name}'"):
-        results.append(env.get_wrapper_attr(name))
-    return results
+    return self._access(selected, f"attribute '{name}'",
+                        lambda _, env: env.get_wrapper_attr(name))
 
   def set(self, name: str, values: Sequence[Any], selected: Sequence[bool]):
     """Sets an attribute of every selected environment.
@@ -124,43 +114,43 @@ class BlockBase:
       values: Value for each environment of the block.
       selected: For each environment of the block, whether it is selected.
     """
-    for offset, env in self._selected(selected):
-      with self._explained(offset, f"attribute '{name}'"):
-        env.set_wrapper_attr(name, values[offset])
+    self._access(
+        selected, f"attribute '{name}'",
+        lambda offset, env: env.set_wrapper_attr(name, values[offset]))
 
   def close(self):
     """Closes every environment, even if one of them raises."""
     envs, self._envs = self._envs, []
     with contextlib.ExitStack() as stack:
       for offset, env in enumerate(envs):
-        stack.callback(self._close, offset, env)
+        stack.enter_context(self._explained(offset, "close()"))
+        stack.callback(env.close)
 
-  def _selected(self, selected: Sequence[bool]
-                ) -> list[tuple[int, gymnasium.Env]]:
-    return [(offset, env) for offset, env in enumerate(self._envs)
-            if selected[offset]]
+  def _access(self, selected: Sequence[bool], where: str,
+              access: Callable[[int, gymnasium.Env], Any]) -> list[Any]:
+    """Returns the results of a function of offset and environment."""
+    results = []
+    for offset in np.flatnonzero(selected).tolist():
+      with self._explained(offset, where):
+        results.append(access(offset, self._envs[offset]))
+    return results
 
-  def _check_env(self, offset: int):
-    env, spaces = self._envs[offset], self._spaces
-    self._names[offset] = (
-        env.spec.id if env.spec else type(env.unwrapped).__name__)
-    if (env.observation_space, env.action_space) != spaces:
-      raise ValueError(
-          f"Its spaces are {env.observation_space} and {env.action_space}, but "
-          f"those of environment 0 are {spaces[0]} and {spaces[1]}. All "
-          "environments of a batch must have equal spaces.")
-
-  def _close(self, offset: int, env: gymnasium.Env):
-    with self._explained(offset, "close()"):
-      env.close()
-
-  def _replace(self, offset: int):
-    """Builds a new environment in place of a failed one."""
-    with contextlib.suppress(Exception):
-      self._envs[offset].close()
+  def _build(self, offset: int):
+    """Builds an environment; replaces the failed one, if there is any."""
+    for failed in self._envs[offset:offset + 1]:
+      with contextlib.suppress(Exception):
+        failed.close()
     with self._explained(offset, "its constructor"):
-      self._envs[offset] = self._constructors[offset]()
-      self._check_env(offset)
+      env = self._constructors[offset]()
+      self._envs[offset:offset + 1] = [env]
+      self._names[offset] = (
+          env.spec.id if env.spec else type(env.unwrapped).__name__)
+      if (env.observation_space, env.action_space) != self._spaces:
+        raise ValueError(
+            f"Its spaces are {env.observation_space} and {env.action_space}, "
+            f"but those of environment 0 are {self._spaces[0]} and "
+            f"{self._spaces[1]}. All environments of a batch must have equal "
+            "spaces.")
 
   @contextlib.contextmanager
   def _explained(self, offset: int, where: str):
@@ -171,7 +161,7 @@ class BlockBase:
 
   def _fail(self, error: BaseException, offset: int, where: str) -> NoReturn:
     """Raises the error, with an EnvironmentFailure as its cause."""
-    if isinstance(error.__cause__, EnvironmentFailure):
+    if EnvironmentFailure in (type(error), type(error.__cause__)):
       raise error
     failure = self._failure(error, offset, where)
     # SystemExit of an environment must not end the trainer without a message.

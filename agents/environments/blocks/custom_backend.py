@@ -3,6 +3,7 @@
 docs/extending.md contains an example.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from agents.environments.blocks import base
 from agents.environments.making import action_scaling, make
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class Backend:
   """A block of environments; subclasses implement `reset` and `step_wait`.
 
@@ -36,17 +38,15 @@ class Backend:
   # `short[0]` after `short[1]` steps.
   limits = False
 
-  def __init__(
-      self, constructors: Sequence[make.MakeEnv], first: int,
-      spaces: tuple[gymnasium.Space, gymnasium.Space],
-      arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False):
-    self.constructors = constructors
-    self.first = first
-    self.spaces = spaces
-    self.arrays = arrays
-    self.run_seed = run_seed
-    self.tolerant = tolerant
-    self.to_env = action_scaling.action_converter(spaces[1])
+  constructors: Sequence[make.MakeEnv]
+  first: int
+  spaces: tuple[gymnasium.Space, gymnasium.Space]
+  arrays: dict[str, np.ndarray]
+  run_seed: int
+  tolerant: bool = False
+
+  def __post_init__(self):
+    self.to_env = action_scaling.action_converter(self.spaces[1])
 
   def __init_subclass__(cls, **kwargs):
     super().__init_subclass__(**kwargs)

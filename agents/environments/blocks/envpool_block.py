@@ -1,12 +1,12 @@
 """Block of environments that EnvPool steps in C++ threads."""
 
+import collections
 import contextlib
-import functools
 import importlib
 import importlib.util
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gymnasium
@@ -40,16 +40,11 @@ class EnvPoolBlock(custom_backend.Backend):
 
   def __init__(self, *args, threads: int = 1):
     super().__init__(*args)
-    config = self.constructors[0].config
-    spec = _spec(config)
-    _check_spaces(config.id, spec, self.spaces)
-    self._id = config.id
-    self._make = functools.partial(
-        _without_warnings, _library().make, config.id, env_type="gymnasium",
-        num_envs=len(self.constructors), num_threads=threads,
-        **_kwargs(config))
-    self._action_type = spec.gymnasium_action_space.dtype
-    self._time_limit = make.stated_length(config) or make.DEFAULT_MAX_LENGTH
+    self._config = self.constructors[0].config
+    _check_spaces(self._config, self.spaces)
+    self._threads = threads
+    self._time_limit = (
+        make.stated_length(self._config) or make.DEFAULT_MAX_LENGTH)
     self._pool: Any = None
 
   def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
@@ -60,10 +55,15 @@ class EnvPoolBlock(custom_backend.Backend):
     Returns:
       An empty dict for each environment.
     """
-    self._pool = self._make(seed=[int(seed) for seed in seeds])
+    with _library() as library:
+      self._pool = library.make(
+          self._config.id, env_type="gymnasium", num_envs=len(seeds),
+          num_threads=self._threads, seed=[int(seed) for seed in seeds],
+          **_kwargs(self._config))
     self.arrays["observ"][:] = self._pool.reset()[0]
     self._lengths = np.zeros(len(seeds), np.int64)
-    self._reward_parts: dict[str, np.ndarray] = {}
+    self._reward_parts: dict[str, np.ndarray] = collections.defaultdict(
+        lambda: np.zeros(len(seeds)))
     # Limit of each episode; some of EnvPool's tasks ignore theirs.
     self._limits = np.full(len(seeds), self._time_limit)
     for index, (seed, constructor) in enumerate(
@@ -72,30 +72,26 @@ class EnvPoolBlock(custom_backend.Backend):
         self._limits[index] = min(constructor.short[1], self._time_limit)
     return [{} for _ in seeds]
 
-  def step_async(self):
-    """Begin a step of the active environments."""
-    self._start = time.perf_counter()
-    actions = np.asarray(
-        self.to_env(self.arrays["action"]), self._action_type)
-    active = np.flatnonzero(self.arrays["active"]).astype(np.int32)
-    self._num_stepping = len(active)
-    if self._num_stepping:
-      self._pool.send(actions[active], active)
-
   def step_wait(self) -> dict[int, base.StepReport]:
-    """End the step; see `Backend.step_wait`.
+    """Step the active environments; see `Backend.step_wait`.
 
     Raises:
       EnvironmentFailure: If an observation or reward is not finite, unless
         failures are tolerated.
     """
+    start = time.perf_counter()
     arrays = self.arrays
     arrays["valid"][:] = arrays["active"]
     for name in ("reward", "terminated", "truncated"):
       arrays[name][:] = 0
-    reports = self._receive() if self._num_stepping else {}
-    arrays["seconds"][:] = (
-        time.perf_counter() - self._start) / len(arrays["seconds"])
+    actions = np.asarray(
+        self.to_env(arrays["action"]), self._pool.action_space.dtype)
+    active = np.flatnonzero(arrays["active"]).astype(np.int32)
+    reports = {}
+    if len(active):
+      self._pool.send(actions[active], active)
+      reports = self._receive()
+    arrays["seconds"][:] = (time.perf_counter() - start) / len(actions)
     return reports
 
   def close(self):
@@ -113,27 +109,35 @@ class EnvPoolBlock(custom_backend.Backend):
     self._lengths[rows] += 1
     for name, values in info.items():
       if name.startswith("reward_"):
-        self._reward_parts.setdefault(
-            name, np.zeros(len(self._lengths)))[rows] += values
+        self._reward_parts[name][rows] += values
     at_limit = (self._lengths == self._limits) & ~(
         arrays["terminated"] | arrays["truncated"])
     arrays["truncated"] |= at_limit
-    failed = self._invalidate_failed()
+    observ = arrays["observ"].reshape(len(self._lengths), -1)
+    failed = ~(np.isfinite(observ).all(1) & np.isfinite(arrays["reward"]))
+    for name in ("valid", "reward", "terminated", "truncated"):
+      arrays[name][failed] = 0
     ended = arrays["terminated"] | arrays["truncated"] | failed
     reports = {}
-    for position, row in enumerate(rows.tolist()):
+    for position in np.flatnonzero(ended[rows]).tolist():
+      row = int(rows[position])
+      outcome: dict[str, Any] | str
       if failed[row]:
-        reports[self.first + row] = base.StepReport(
-            self._describe_failure(row))
-      elif ended[row]:
+        outcome = (
+            f"Environment {self.first + row} ('{self._config.id}' of EnvPool, "
+            f"step {self._lengths[row]} of its episode) returned a number that "
+            "is not finite. Did the simulation become unstable?")
+        if not self.tolerant:
+          raise base.EnvironmentFailure(outcome, self.first + row)
+      else:
         numbers = {name: values[position] for name, values in info.items()
                    if getattr(values, "ndim", None) == 1}
         if at_limit[row] and self._limits[row] < self._time_limit:
           numbers["cut_short"] = True
-        reports[self.first + row] = base.StepReport({
-            **episodes.numbers(numbers), "reward_parts": {
-                name: float(sums[row])
-                for name, sums in self._reward_parts.items()}})
+        outcome = {**episodes.numbers(numbers), "reward_parts": {
+            name: float(sums[row])
+            for name, sums in self._reward_parts.items()}}
+      reports[self.first + row] = base.StepReport(outcome)
     if ended.any():
       self._begin_next(ended)
     return reports
@@ -149,25 +153,6 @@ class EnvPoolBlock(custom_backend.Backend):
     for sums in self._reward_parts.values():
       sums[ended] = 0
 
-  def _invalidate_failed(self) -> np.ndarray:
-    """Invalidate steps with numbers that are not finite; return them, [N]."""
-    arrays = self.arrays
-    observ = arrays["observ"].reshape(len(self._lengths), -1)
-    failed = ~(np.isfinite(observ).all(1) & np.isfinite(arrays["reward"]))
-    for name in ("valid", "reward", "terminated", "truncated"):
-      arrays[name][failed] = 0
-    return failed
-
-  def _describe_failure(self, row: int) -> str:
-    """Return the text of a failed step, or raise if it is not tolerated."""
-    index = self.first + row
-    text = (f"Environment {index} ('{self._id}' of EnvPool, step "
-            f"{self._lengths[row]} of its episode) returned a number that is "
-            "not finite. Did the simulation become unstable?")
-    if not self.tolerant:
-      raise base.EnvironmentFailure(text, index)
-    return text
-
 
 def check(config: config_lib.Config) -> list[str]:
   """Check whether EnvPool supports the settings of a config.
@@ -182,38 +167,20 @@ def check(config: config_lib.Config) -> list[str]:
   notes = custom_backend.check(config, EnvPoolBlock)
   with contextlib.closing(make.MakeEnv(config.env)()) as env:
     spaces = env.observation_space, env.action_space
-  _check_spaces(config.env.id, _spec(config.env), spaces)
+  _check_spaces(config.env, spaces)
   return notes
 
 
-def _spec(config: config_lib.Env) -> Any:
-  """Return EnvPool's specification of an environment without building it."""
-  library = _library()
-  if config.id not in library.list_all_envs():
-    raise config_lib.ConfigError(
-        f"env.backend=envpool: EnvPool has no {config.id}; use "
-        "env.backend=gymnasium.")
-  try:
-    return _without_warnings(library.make_spec, config.id, **_kwargs(config))
-  except TypeError as error:
-    raise config_lib.ConfigError(
-        f"env.backend=envpool: EnvPool's {config.id} does not take these "
-        f"arguments, {config.kwargs}: {error}") from error
-
-
-def _library() -> Any:
+@contextlib.contextmanager
+def _library() -> Iterator[Any]:
+  """Return EnvPool, whose warnings about the precision of bounds are hidden."""
   if not importlib.util.find_spec("envpool"):
     raise config_lib.ConfigError(
         "env.backend=envpool needs envpool, on Linux with Python 3.11 or "
         f"newer: {third_party.advice('envpool')}.")
-  return importlib.import_module("envpool")
-
-
-def _without_warnings(function: Callable[..., Any], *args, **kwargs) -> Any:
-  """Call a function of EnvPool, which warns about the precision of bounds."""
   with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    return function(*args, **kwargs)
+    yield importlib.import_module("envpool")
 
 
 def _kwargs(config: config_lib.Env) -> dict[str, Any]:
@@ -221,9 +188,20 @@ def _kwargs(config: config_lib.Env) -> dict[str, Any]:
   return {**config.kwargs, **limit}
 
 
-def _check_spaces(env_id: str, spec: Any,
+def _check_spaces(config: config_lib.Env,
                   spaces: tuple[gymnasium.Space, gymnasium.Space]):
-  """Raise ConfigError unless EnvPool's spaces equal Gymnasium's."""
+  """Raise ConfigError unless EnvPool has the task, with Gymnasium's spaces."""
+  with _library() as library:
+    if config.id not in library.list_all_envs():
+      raise config_lib.ConfigError(
+          f"env.backend=envpool: EnvPool has no {config.id}; use "
+          "env.backend=gymnasium.")
+    try:
+      spec = library.make_spec(config.id, **_kwargs(config))
+    except TypeError as error:
+      raise config_lib.ConfigError(
+          f"env.backend=envpool: EnvPool's {config.id} does not take these "
+          f"arguments, {config.kwargs}: {error}") from error
   envpool_spaces = spec.gymnasium_observation_space, spec.gymnasium_action_space
   for space, other in zip(spaces, envpool_spaces, strict=True):
     equal = space == other and not spaces_lib.composite(space)
@@ -235,5 +213,5 @@ def _check_spaces(env_id: str, spec: Any,
               [space.low, space.high], [other.low, other.high]))
     if not equal:
       raise config_lib.ConfigError(
-          f"env.backend=envpool: {env_id} has the space {other} in EnvPool, "
+          f"env.backend=envpool: {config.id} has the space {other} in EnvPool, "
           f"but {space} in Gymnasium, where policies are evaluated.")

@@ -36,7 +36,7 @@ class GymnasiumBlock(base.BlockBase):
       raising: a new environment is built and begins the next episode.
   """
 
-  views = staticmethod(buffer_layout.batch_views)
+  layout = staticmethod(buffer_layout.batch_layout)
   deterministic = True  # Seed and actions suffice to rebuild an episode.
 
   def __init__(
@@ -47,11 +47,9 @@ class GymnasiumBlock(base.BlockBase):
     self._arrays = arrays
     self._run_seed = run_seed
     self._scale_action = action_scaling.action_converter(spaces[1])
-    self._observ_columns = spaces_lib.columns(arrays["observ"])
     self._write_observ = spaces_lib.writer(spaces[0], arrays["observ"])
-    self._float_columns = [
-        column for column in (*self._observ_columns, arrays["reward"])
-        if column.dtype == np.float32]
+    self._float_columns = [column for column in spaces_lib.columns(
+        arrays["observ"]) if column.dtype == np.float32]
     self._episodes = [0] * len(constructors)
     self._reward_parts: list[dict[str, float]] = [{} for _ in constructors]
     super().__init__(constructors, first, spaces)
@@ -65,10 +63,8 @@ class GymnasiumBlock(base.BlockBase):
     Returns:
       An empty dict per environment.
     """
-    for offset, seed in enumerate(seeds):
-      self._episodes[offset] = 0
-      self._begin(offset, int(seed))
-    return [{} for _ in seeds]
+    self._episodes = [-1] * len(seeds)
+    return self.begin_next(seeds)
 
   def begin_next(self, seeds: Sequence[int | None]) -> list[dict[str, Any]]:
     """Begins the next episode of some environments.
@@ -107,9 +103,16 @@ class GymnasiumBlock(base.BlockBase):
     offsets = np.flatnonzero(arrays["active"]).tolist()
     outcomes = self._step_active(offsets, self._scale_action(arrays["action"]))
     self._check_finite(outcomes)
-    reports = {
-        self._first + offset: self._end_episode(offset, outcome)
-        for offset, outcome in outcomes.items()}
+    reports = {}
+    for offset, outcome in outcomes.items():
+      if isinstance(outcome, str):
+        for name in ("valid", "reward", "terminated", "truncated"):
+          arrays[name][offset] = 0
+        self._build(offset)
+      else:
+        arrays["final_observ"][offset] = arrays["observ"][offset]
+      reports[self._first + offset] = base.StepReport(
+          outcome, tuple(self._begin_next(offset)))
     arrays["seconds"][:] = (time.perf_counter() - start) / len(self._envs)
     return reports
 
@@ -130,8 +133,7 @@ class GymnasiumBlock(base.BlockBase):
           observ, _, _, _, info = env.step(action)
           self._count_step(offset, info)
           self._write_observ(offset, observ)
-          if self.heartbeat:
-            self.heartbeat()
+          self.heartbeat()
 
   def _step_active(self, offsets: list[int], actions: Any) -> Outcomes:
     """Steps one environment after the other; returns the episodes that ended.
@@ -154,34 +156,19 @@ class GymnasiumBlock(base.BlockBase):
         outcomes[offset] = self._describe_failure(error, offset)
     return outcomes
 
-  def _end_episode(self, offset: int, outcome: dict[str, Any] | str
-                   ) -> base.StepReport:
-    """Begins the next episode; returns the report of the one that ended."""
-    arrays = self._arrays
-    if isinstance(outcome, str):
-      for name in ("valid", "reward", "terminated", "truncated"):
-        arrays[name][offset] = 0
-      self._replace(offset)
-    else:
-      arrays["final_observ"][offset] = arrays["observ"][offset]
-    return base.StepReport(outcome, tuple(self._begin_next(offset)))
-
   def _begin(self, offset: int, seed: int):
     """Resets an environment."""
     self._seeds[offset] = seed
     self._lengths[offset] = 0
     self._reward_parts[offset] = {}
-    try:
+    with self._explained(offset, "reset()"):
       observ, info = self._envs[offset].reset(seed=seed)
       self._write_observ(offset, observ)
       if not all(np.isfinite(column[offset]).all()
-                 for column in self._observ_columns):
+                 for column in self._float_columns):
         raise ValueError(f"The observation {observ!r} is not finite.")
-    except BaseException as error:
-      self._fail(error, offset, "reset()")
     self._record_reset(offset, info)
-    if self.heartbeat:
-      self.heartbeat()
+    self.heartbeat()
 
   def _record_reset(self, offset: int, info: dict[str, Any]):
     """Called after every reset; subclasses extend it."""
@@ -201,22 +188,20 @@ class GymnasiumBlock(base.BlockBase):
             or not isinstance(failure, base.EnvironmentFailure)):
           raise
         yield str(failure)
-        self._replace(offset)
+        self._build(offset)
 
   def _check_finite(self, outcomes: Outcomes):
     """Records a failure of each environment with a NaN or infinite number."""
-    if all(np.isfinite(column).all() for column in self._float_columns):
-      return
-    arrays = self._arrays
-    for offset in sorted({
-        offset for column in self._float_columns
-        for offset in np.argwhere(~np.isfinite(column))[:, 0].tolist()}):
+    finite = np.all([
+        np.isfinite(column).all(tuple(range(1, column.ndim)))
+        for column in (*self._float_columns, self._arrays["reward"])], axis=0)
+    for offset in np.flatnonzero(~finite).tolist():
       if not isinstance(outcomes.get(offset), str):
         self._lengths[offset] -= 1  # The message names the step that failed.
         outcomes[offset] = self._describe_failure(ValueError(
-            f"The observation {arrays['observ'][offset]!r} or the reward "
-            f"{arrays['reward'][offset]!r} is not finite. Did the simulation "
-            "become unstable?"), offset)
+            f"The observation {self._arrays['observ'][offset]!r} or the reward "
+            f"{self._arrays['reward'][offset]!r} is not finite. Did the "
+            "simulation become unstable?"), offset)
 
   def _describe_failure(self, error: BaseException, offset: int) -> str:
     """Returns the text of a failed step, or raises if it is not tolerated."""

@@ -14,11 +14,10 @@ import numpy as np
 from gymnasium import vector
 from gymnasium.vector import utils
 
+from agents import spaces as spaces_lib
 from agents.environments.blocks import base
 from agents.environments.data import buffer_layout
 from agents.environments.data import infos as infos_lib
-
-Columns = dict[int, infos_lib.Columns]  # By the first index of each block.
 
 
 def vector_layout(size: int, observation: gymnasium.Space,
@@ -29,25 +28,17 @@ def vector_layout(size: int, observation: gymnasium.Space,
     size: Number of environments.
     observation: Observation space of one environment.
     action: Action space of one environment.
+  Raises:
+    TypeError: If no array can hold values of a space.
   """
   return buffer_layout.Layout([
-      *_specs("action", size, action), *_specs("observ", size, observation),
+      *((f"{name}/{index}", leaf.space.dtype, leaf.shape)
+        for name, space in (("action", action), ("observ", observation))
+        for index, leaf in enumerate(spaces_lib.leaves(
+            utils.batch_space(space, size)))),
       ("reward", np.float64, (size,)),
       ("terminated", np.bool_, (size,)),
       ("truncated", np.bool_, (size,))])
-
-
-def vector_views(buffer: np.ndarray, size: int, observation: gymnasium.Space,
-                 action: gymnasium.Space) -> dict[str, np.ndarray]:
-  """Return arrays for the fields of `vector_layout`, by name.
-
-  Args:
-    buffer: Array of bytes that the layout describes.
-    size: Number of environments.
-    observation: Observation space of one environment.
-    action: Action space of one environment.
-  """
-  return vector_layout(size, observation, action).views(buffer)
 
 
 def nested(name: str, space: gymnasium.Space, arrays: dict[str, np.ndarray]
@@ -59,8 +50,7 @@ def nested(name: str, space: gymnasium.Space, arrays: dict[str, np.ndarray]
     space: Space of one environment.
     arrays: Fields of `vector_layout`, of all environments or of some.
   """
-  parts = iter([array for key, array in arrays.items()
-                if key.partition("/")[0] == name])
+  parts = iter([arrays[key] for key in arrays if key.startswith(f"{name}/")])
   return utils.create_empty_array(space, fn=lambda *_, **__: next(parts))
 
 
@@ -71,11 +61,11 @@ class VectorBlock(base.BlockBase):
     constructors: Functions without arguments that return environments.
     first: Index of the first environment within the vector.
     spaces: Observation and action space that all environments must have.
-    arrays: Fields of `vector_views` for these environments.
+    arrays: Fields of `vector_layout` for these environments.
     mode: When the next episode begins.
   """
 
-  views = staticmethod(vector_views)
+  layout = staticmethod(vector_layout)
 
   def __init__(self, constructors: Sequence[base.Constructor], first: int,
                spaces: tuple[gymnasium.Space, gymnasium.Space],
@@ -88,7 +78,8 @@ class VectorBlock(base.BlockBase):
     self._observs: list[Any] = [None] * len(constructors)
     super().__init__(constructors, first, spaces)
 
-  def reset(self, arguments: Sequence[dict[str, Any] | None]) -> list[Columns]:
+  def reset(self, arguments: Sequence[dict[str, Any] | None]
+            ) -> list[infos_lib.Columns]:
     """Begin episodes of some environments.
 
     Args:
@@ -100,13 +91,13 @@ class VectorBlock(base.BlockBase):
     infos = {self._first + offset: self._begin(offset, **kwargs)
              for offset, kwargs in enumerate(arguments) if kwargs is not None}
     self._write_observs()
-    return [{self._first: infos_lib.gather(infos)}]
+    return [infos_lib.gather(infos)]
 
-  def step(self) -> Columns:
+  def step(self) -> dict[int, infos_lib.Columns]:
     """Step by the action arrays and write the other arrays.
 
     Returns:
-      The infos of this block; empty if there are none.
+      The infos of this block by its first index; empty if there are none.
     Raises:
       RuntimeError: If an episode has ended and autoreset is disabled.
     """
@@ -135,12 +126,10 @@ class VectorBlock(base.BlockBase):
     Returns:
       Result of each selected environment.
     """
-    results = []
-    for offset, env in self._selected(selected):
-      with self._explained(offset, f"{name}()"):
-        value = env.get_wrapper_attr(name)
-        results.append(value(*args, **kwargs) if callable(value) else value)
-    return results
+    def call(_: int, env: gymnasium.Env) -> Any:
+      value = env.get_wrapper_attr(name)
+      return value(*args, **kwargs) if callable(value) else value
+    return self._access(selected, f"{name}()", call)
 
   def _step(self, offset: int, action: Any) -> dict[str, Any]:
     """Step an environment or begin its next episode; return the info."""
@@ -155,15 +144,14 @@ class VectorBlock(base.BlockBase):
       return self._begin(offset)
     self._lengths[offset] += 1
     try:  # Faster than `_explained` in every step.
-      observ, arrays["reward"][offset], terminated, truncated, info = (
-          self._envs[offset].step(action))
+      (self._observs[offset], arrays["reward"][offset], terminated, truncated,
+       info) = self._envs[offset].step(action)
     except BaseException as error:
       self._fail(error, offset, "step()")
-    self._observs[offset] = observ
     if (terminated or truncated) and self._mode == same_step:
       # Copies, because environments may reuse their array and info.
-      final = {"final_obs": copy.deepcopy(observ), "final_info": dict(info)}
-      info = {**final, **self._begin(offset)}
+      info = {"final_obs": copy.deepcopy(self._observs[offset]),
+              "final_info": dict(info), **self._begin(offset)}
     arrays["terminated"][offset] = terminated
     arrays["truncated"][offset] = truncated
     return info
@@ -176,8 +164,7 @@ class VectorBlock(base.BlockBase):
       self._observs[offset], info = self._envs[offset].reset(**kwargs)
     for name in ("terminated", "truncated"):
       self._arrays[name][offset] = False
-    if self.heartbeat:
-      self.heartbeat()
+    self.heartbeat()
     return info
 
   def _write_observs(self):
@@ -191,12 +178,3 @@ class VectorBlock(base.BlockBase):
           array: Any = utils.create_empty_array(space)
           utils.concatenate(space, [observ], array)
       raise
-
-
-def _specs(name: str, size: int, space: gymnasium.Space
-           ) -> list[buffer_layout.ArraySpec]:
-  """Return one entry for each array in which Gymnasium stores a space."""
-  specs: list[buffer_layout.ArraySpec] = []
-  utils.create_empty_array(space, size, fn=lambda shape, dtype: specs.append(
-      (f"{name}/{len(specs)}", dtype, shape)))
-  return specs

@@ -19,11 +19,6 @@ class InfoBlock(gymnasium_block.GymnasiumBlock):
     self._reset_infos: list[dict[str, Any]] = [{} for _ in constructors]
     super().__init__(constructors, *args)
 
-  def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
-    """See `GymnasiumBlock.reset`; returns the info of each reset."""
-    super().reset(seeds)
-    return list(self._reset_infos)
-
   def begin_next(self, seeds: Sequence[int | None]) -> list[dict[str, Any]]:
     """See `GymnasiumBlock.begin_next`; returns the latest reset infos."""
     super().begin_next(seeds)
@@ -32,17 +27,14 @@ class InfoBlock(gymnasium_block.GymnasiumBlock):
   def step(self) -> dict[int, base.StepReport]:
     """See `GymnasiumBlock.step`; reports every environment that stepped."""
     self._infos = {}
-    reports = super().step()
-    ended = {
+    reports = {
         index: report._replace(
             reset_info=self._reset_infos[index - self._first])
-        for index, report in reports.items()}
-    stepped = {
-        self._first + offset: base.StepReport({})
-        for offset in self._infos}
-    return {
-        index: report._replace(info=self._infos.get(index - self._first))
-        for index, report in {**stepped, **ended}.items()}
+        for index, report in super().step().items()}
+    for offset, info in self._infos.items():
+      report = reports.get(self._first + offset, base.StepReport({}))
+      reports[self._first + offset] = report._replace(info=info)
+    return reports
 
   def _count_step(self, offset: int, info: dict[str, Any]):
     super()._count_step(offset, info)

@@ -6,13 +6,12 @@ bits as Gymnasium's own formulas.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from agents import spaces as spaces_lib
 from agents.environments.blocks import gymnasium_block, mujoco_tasks
 from agents.environments.data import episodes
 from agents.environments.making import wrappers
@@ -30,7 +29,10 @@ def supports(env: gymnasium.Env) -> bool:
   Args:
     env: Environment with its wrappers.
   """
-  return _task_class(env) is not None and _is_plain(env)
+  return (  # Wrappers only count steps, and no window is drawn.
+      _task_class(env) is not None and env.unwrapped.render_mode != "human"
+      and all(type(wrapper) in _COUNTING_WRAPPERS
+              for wrapper in wrappers.chain(env)))
 
 
 class MujocoBlock(gymnasium_block.GymnasiumBlock):
@@ -49,10 +51,8 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     self._task: mujoco_tasks.VectorizedMujocoTask | None = None
     super().__init__(*args, **kwargs)
     self._task = _vectorize(self._envs)
-    if self._task:  # Its observations have the shape of their space.
-      self._write_observ = self._arrays["observ"].__setitem__
-    # Steps to the time limit and to the staggered time limit of each episode.
-    self._limits: list[tuple[int, int | None]] = [(0, None)] * len(self._envs)
+    # Steps to the time limit of each episode, and whether it is staggered.
+    self._limits = [(sys.maxsize, False)] * len(self._envs)
 
   def replay(self, episode: Sequence[int], seeds: Sequence[int],
              actions: Sequence[np.ndarray]):
@@ -83,38 +83,39 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     arrays["terminated"][offsets] = result.terminated
     for row, offset in enumerate(offsets):
       self._lengths[offset] += 1
-      time_limit, staggered_limit = self._limits[offset]
-      ended = result.terminated[row] or self._lengths[offset] >= time_limit
-      cut_short = not ended and self._lengths[offset] == staggered_limit
-      if ended or cut_short:
-        arrays["truncated"][offset] = (
-            cut_short or self._lengths[offset] >= time_limit)
+      limit, staggered = self._limits[offset]
+      truncated = self._lengths[offset] >= limit and not (
+          staggered and result.terminated[row])
+      if truncated or result.terminated[row]:
+        arrays["truncated"][offset] = truncated
         outcomes[offset] = {
-            **result.numbers(row),
-            **({"cut_short": True} if cut_short else {}),
+            **episodes.numbers(result.info(row)),
+            **({"cut_short": True} if staggered and truncated else {}),
             "reward_parts": task.reward_sums(offset)}
     return outcomes
 
   def _record_reset(self, offset: int, info: dict[str, Any]):
     if self._task:
-      self._task.begin_episode(offset)
-      self._limits[offset] = _limits(self._envs[offset])
+      self._task.begin_episode(offset, {})
+      self._limits[offset] = min(
+          ((limit._max_episode_steps, isinstance(
+              limit, wrappers.StaggeredTimeLimit))
+           for limit in _time_limits(self._envs[offset])),
+          default=(sys.maxsize, False))
 
-  def _replace(self, offset: int):
-    super()._replace(offset)
+  def _build(self, offset: int):
+    super()._build(offset)
     if self._task:
       self._task.replace(offset, self._envs[offset].unwrapped)
 
-  def _selected(self, selected: Sequence[bool]
-                ) -> list[tuple[int, gymnasium.Env]]:
+  def _access(self, *args) -> list[Any]:
     if self._task:
       for offset, env in enumerate(self._envs):
-        _set_elapsed_steps(env, self._lengths[offset])
+        for limit in _time_limits(env):  # They have not counted the steps.
+          limit._elapsed_steps = self._lengths[offset]
         self._reward_parts[offset] = self._task.reward_sums(offset)
       self._task = None
-      self._write_observ = spaces_lib.writer(
-          self._spaces[0], self._arrays["observ"])
-    return super()._selected(selected)
+    return super()._access(*args)
 
 
 def _vectorize(envs: Sequence[gymnasium.Env]
@@ -124,15 +125,13 @@ def _vectorize(envs: Sequence[gymnasium.Env]
   Must be called between episodes, because it steps one environment to compare
   the vectorized formulas with Gymnasium's.
   """
-  robots = [env.unwrapped for env in envs]
-  task = _task_class(envs[0])
-  if (not task or any(type(robot) is not type(robots[0]) for robot in robots)
-      or not all(_is_plain(env) for env in envs)):
+  task, robots = _task_class(envs[0]), [env.unwrapped for env in envs]
+  if not (task and all(map(supports, envs))):
     return None
-  settings = _settings(robots[0])
-  if any(_settings(robot) != settings for robot in robots[1:]):
-    return None
-  return task(robots) if _same_results(task, robots[0]) else None
+  settings = [_settings(robot) for robot in robots]
+  same = settings.count(settings[0]) == len(envs) and _same_results(
+      task, robots[0])
+  return task(robots) if same else None
 
 
 def _task_class(env: gymnasium.Env
@@ -142,67 +141,36 @@ def _task_class(env: gymnasium.Env
       f"{robot.__module__}:{robot.__qualname__}")
 
 
-def _limits(env: gymnasium.Env) -> tuple[int, int | None]:
-  """Returns the steps to the time limit and to the staggered time limit."""
-  time_limit = sys.maxsize
-  staggered_limit: int | None = None
-  for wrapper in _wrappers(env):
-    if isinstance(wrapper, gymnasium.wrappers.TimeLimit):
-      time_limit = min(time_limit, wrapper._max_episode_steps)
-    elif isinstance(wrapper, wrappers.StaggeredTimeLimit) and wrapper.left:
-      staggered_limit = wrapper.length
-  return time_limit, staggered_limit
-
-
-def _set_elapsed_steps(env: gymnasium.Env, steps: int):
-  """Tells the wrappers the number of steps that were taken without them."""
-  for wrapper in _wrappers(env):
-    if isinstance(wrapper, gymnasium.wrappers.TimeLimit):
-      wrapper._elapsed_steps = steps  # type: ignore[assignment]
-    elif isinstance(wrapper, wrappers.StaggeredTimeLimit) and wrapper.left:
-      wrapper.left = wrapper.length - steps
-
-
-def _wrappers(env: gymnasium.Env) -> Iterator[Any]:
-  while isinstance(env, gymnasium.Wrapper):
-    yield env
-    env = env.env
-
-
-def _is_plain(env: gymnasium.Env) -> bool:
-  """Returns whether wrappers only count steps and no window is drawn."""
-  return env.unwrapped.render_mode != "human" and all(
-      type(wrapper) in _COUNTING_WRAPPERS for wrapper in _wrappers(env))
+def _time_limits(env: gymnasium.Env) -> list[Any]:
+  return [wrapper for wrapper in wrappers.chain(env)
+          if isinstance(wrapper, gymnasium.wrappers.TimeLimit)]
 
 
 def _settings(robot: Any) -> dict[str, Any]:
-  """Returns the attributes that a step reads, besides model and data."""
+  """Returns class and attributes that a step reads, besides model and data."""
   settings = {
       name: np.asarray(value, dtype=object).tolist()
       for name, value in vars(robot).items()
       if isinstance(value, (bool, int, float, str, tuple, list, np.ndarray))
       and name != "_np_random_seed" and not name.startswith("_ezpickle")}
-  return {**settings, "dt": robot.dt}
+  return {**settings, "class": type(robot), "dt": robot.dt}
 
 
 def _same_results(task_class: type[mujoco_tasks.VectorizedMujocoTask],
                   robot: Any) -> bool:
   """Returns whether vectorized and original steps agree for random actions."""
+  space = robot.action_space
   actions = np.random.default_rng(0).uniform(
-      robot.action_space.low, robot.action_space.high,
-      (_TRIAL_STEPS, *robot.action_space.shape)).astype(
-          robot.action_space.dtype)
+      space.low, space.high, (_TRIAL_STEPS, *space.shape)).astype(space.dtype)
   robot.reset(seed=0)
-  expected = [robot.step(action) for action in actions]
+  expected = [(observ.tolist(), reward, terminated, episodes.numbers(info))
+              for observ, reward, terminated, _, info in map(
+                  robot.step, actions)]
   robot.reset(seed=0)
-  task = task_class([robot])
-  for action, (observ, reward, terminated, _, info) in zip(
-      actions, expected, strict=True):
+  task, results = task_class([robot]), []
+  for action in actions:
     task.simulate(0, action)
-    result = task.compute_step([0], action[None])
-    if not (np.array_equal(result.observ[0], observ)
-            and result.reward[0] == reward
-            and result.terminated[0] == terminated
-            and result.numbers(0) == episodes.numbers(info)):
-      return False
-  return True
+    step = task.compute_step([0], action[None])
+    results.append((step.observ[0].tolist(), step.reward[0],
+                    step.terminated[0], episodes.numbers(step.info(0))))
+  return results == expected

@@ -6,15 +6,12 @@ the time. The formulas are those of Gymnasium's v5 tasks, in the same order of
 operations.
 """
 
+import collections
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from agents.environments.data import episodes
-
-Info = dict[str, Any]
 
 
 class TaskStep(NamedTuple):
@@ -23,21 +20,11 @@ class TaskStep(NamedTuple):
   observ: np.ndarray  # [N, ...]
   reward: np.ndarray  # [N]
   terminated: np.ndarray  # [N]
-  reward_parts: dict[str, np.ndarray]  # By their names in infos, each [N].
-  other_info: Callable[[int], Info]  # From a row, the rest of its info.
-
-  def numbers(self, row: int) -> dict[str, bool | int | float]:
-    """Return the numbers in the info of one environment.
-
-    Args:
-      row: Index in [0, N).
-    """
-    parts = {name: values[row] for name, values in self.reward_parts.items()}
-    return episodes.numbers({**self.other_info(row), **parts})
+  info: Callable[[int], dict[str, Any]]  # From a row, the numbers of its info.
 
 
 class VectorizedMujocoTask:
-  """Steps environments of one task; subclasses contain the task's formulas.
+  """Steps environments of one task; subclasses adapt the formulas to it.
 
   Time limits and other wrappers are not applied.
 
@@ -45,16 +32,22 @@ class VectorizedMujocoTask:
     envs: Environments without wrappers, with equal settings.
   """
 
+  _control_type: Any = np.float32  # In which controls are squared.
+  _max_speed = np.inf  # Observed velocities are clipped to it.
+  # Further observed fields, and the first of their rows that is observed.
+  _more_observed: tuple[tuple[str, int], ...] = ()
+
   def __init__(self, envs: Sequence[Any]):
     import mujoco  # Imported here because other tasks run without MuJoCo.
     self._mj_step = mujoco.mj_step
     self._mj_contact_forces = mujoco.mj_rnePostConstraint
     self._envs = list(envs)
-    self._env = envs[0]  # For settings that are equal in all.
-    self._simulations = [_simulation(env) for env in envs]
-    self._fields: dict[str, list[np.ndarray]] = {}
-    self._position = self._positions(slice(None))
-    self._reward_sums: dict[str, np.ndarray] = {}
+    self._simulations: dict[int, tuple[Any, Any, np.ndarray, int]] = {}
+    for index, env in enumerate(envs):
+      self.replace(index, env)
+    self._position = self._positions(range(len(envs)))
+    self._reward_sums: dict[str, np.ndarray] = collections.defaultdict(
+        lambda: np.zeros(len(envs)))
 
   def replace(self, index: int, env: Any):
     """Replace an environment.
@@ -64,12 +57,11 @@ class VectorizedMujocoTask:
       env: New environment without wrappers.
     """
     self._envs[index] = env
-    self._env = self._envs[0]
-    self._simulations[index] = _simulation(env)
-    self._fields = {}
+    self._simulations[index] = (  # MuJoCo's attributes are slow in each step.
+        env.model, env.data, env.data.ctrl, env.frame_skip)
+    self._fields: dict[str, list[np.ndarray]] = {}
 
-  def begin_episode(self, index: int,
-                    reward_sums: dict[str, float] | None = None):
+  def begin_episode(self, index: int, reward_sums: dict[str, float]):
     """Continue from the present state of an environment's simulation.
 
     Args:
@@ -77,10 +69,8 @@ class VectorizedMujocoTask:
       reward_sums: Sums of the parts of its reward so far, by name.
     """
     self._position[index] = self._positions([index])[0]
-    for values in self._reward_sums.values():
-      values[index] = 0.0
-    for name, value in (reward_sums or {}).items():
-      self._sums_of(name)[index] = value
+    for name in [*self._reward_sums, *reward_sums]:
+      self._reward_sums[name][index] = reward_sums.get(name, 0.0)
 
   def simulate(self, index: int, action: np.ndarray):
     """Advance the simulation of one environment by a step.
@@ -101,14 +91,37 @@ class VectorizedMujocoTask:
       indices: Simulated environments, in increasing order.
       actions: Actions of these environments, [len(indices), A].
     """
-    rows = slice(None) if len(indices) == len(self._envs) else indices
-    position = self._positions(rows)
-    velocity = (position - self._position[rows]) / self._env.dt
-    self._position[rows] = position
-    step = self._compute_step(rows, actions, position, velocity)
-    for name, values in step.reward_parts.items():
-      self._sums_of(name)[rows] += values
-    return step
+    env = self._envs[0]  # For settings, which are equal in all.
+    position = self._positions(indices)
+    velocity = (position - self._position[indices]) / env.dt
+    self._position[indices] = position
+    qpos, qvel = self._gather("qpos", indices), self._gather("qvel", indices)
+    hides = env._exclude_current_positions_from_observation
+    observ = [qpos[:, position.shape[1] if hides else 0:],
+              np.clip(qvel, -self._max_speed, self._max_speed)]
+    reward = env._forward_reward_weight * velocity[:, 0]
+    cost = env._ctrl_cost_weight * _squares(actions.astype(self._control_type))
+    parts = {"reward_forward": reward, "reward_ctrl": -cost}
+    terminated = np.zeros(len(indices), bool)
+    if (healthy := self._healthy(qpos, qvel)) is not None:
+      parts["reward_survive"] = healthy * env._healthy_reward
+      reward = reward + parts["reward_survive"]
+      terminated = ~healthy & env._terminate_when_unhealthy
+    if contact := self._contact(indices):
+      forces, contact_cost = contact
+      parts["reward_contact"] = -contact_cost
+      cost = cost + contact_cost
+      for name, start in self._more_observed:
+        if getattr(env, f"_include_{name}_in_observation"):
+          field = forces if name == "cfrc_ext" else self._gather(name, indices)
+          observ.append(field[:, start:].reshape(len(indices), -1))
+    for name, values in parts.items():
+      self._reward_sums[name][indices] += values
+    return TaskStep(
+        np.concatenate(observ, 1), reward - cost, terminated, lambda row: {
+            "x_position": qpos[row, 0], "x_velocity": velocity[row, 0],
+            **self._more_info(qpos[row], velocity[row]),
+            **{name: values[row] for name, values in parts.items()}})
 
   def reward_sums(self, index: int) -> dict[str, float]:
     """Return the sums of the parts of an environment's reward, by name.
@@ -119,75 +132,47 @@ class VectorizedMujocoTask:
     return {name: float(values[index])
             for name, values in self._reward_sums.items()}
 
-  def _sums_of(self, name: str) -> np.ndarray:
-    return self._reward_sums.setdefault(name, np.zeros(len(self._envs)))
-
-  def _gather(self, name: str, rows: slice | list[int]) -> np.ndarray:
+  def _gather(self, name: str, rows: Sequence[int]) -> np.ndarray:
     """Return a field of the simulations' data, [N, ...]."""
     if name not in self._fields:
       self._fields[name] = [getattr(env.data, name) for env in self._envs]
-    fields = self._fields[name]
-    if not isinstance(rows, slice):
-      fields = [fields[row] for row in rows]
+    fields = [self._fields[name][row] for row in rows]
     return np.concatenate(fields).reshape(len(fields), *fields[0].shape)
 
-  def _positions(self, rows: slice | list[int]) -> np.ndarray:
-    """Return the positions for the velocity of the reward, [N] or [N, 2]."""
-    return self._gather("qpos", rows)[:, 0]
+  def _positions(self, rows: Sequence[int]) -> np.ndarray:
+    """Return the positions for the velocity of the reward, [N, 1 or 2]."""
+    return self._gather("qpos", rows)[:, :1]
 
-  def _compute_step(self, rows: slice | list[int], actions: np.ndarray,
-                    position: np.ndarray, velocity: np.ndarray) -> TaskStep:
-    raise NotImplementedError
+  def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray | None:
+    """Return which robots are healthy, [N]; None in tasks without this."""
+    return None
 
-  def _state(self, rows: slice | list[int], num_hidden: int
-             ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return qpos, its observed part, and qvel."""
-    qpos = self._gather("qpos", rows)
-    hides = self._env._exclude_current_positions_from_observation
-    return (qpos, qpos[:, num_hidden if hides else 0:],
-            self._gather("qvel", rows))
+  def _contact(self, rows: Sequence[int]
+               ) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return contact forces, [N, ...], and their cost, [N], if they count."""
+    return None
 
-  def _terminated(self, healthy: np.ndarray) -> np.ndarray:
-    return ~healthy & self._env._terminate_when_unhealthy
+  def _more_info(self, qpos: np.ndarray, velocity: np.ndarray
+                 ) -> dict[str, Any]:
+    """Return the rest of the info of one environment."""
+    return {}
 
 
 class _HalfCheetah(VectorizedMujocoTask):
   """Rewards speed and never terminates."""
 
-  def _compute_step(self, rows, actions, position, velocity):
-    _, observed, qvel = self._state(rows, 1)
-    forward = self._env._forward_reward_weight * velocity
-    cost = self._env._ctrl_cost_weight * _squares(actions)
-    return TaskStep(
-        np.concatenate((observed, qvel), 1), forward - cost,
-        np.zeros(len(observed), bool),
-        {"reward_forward": forward, "reward_ctrl": -cost},
-        lambda row: {"x_position": position[row], "x_velocity": velocity[row]})
-
 
 class _Walker2d(VectorizedMujocoTask):
   """Terminates if height or angle of the torso is unhealthy."""
 
-  def _compute_step(self, rows, actions, position, velocity):
-    env = self._env
-    qpos, observed, qvel = self._state(rows, 1)
-    healthy = self._healthy(qpos, qvel)
-    forward = env._forward_reward_weight * velocity
-    survive = healthy * env._healthy_reward
-    cost = env._ctrl_cost_weight * _squares(actions)
-    return TaskStep(
-        np.concatenate((observed, np.clip(qvel, -10, 10)), 1),
-        forward + survive - cost, self._terminated(healthy),
-        {"reward_forward": forward, "reward_ctrl": -cost,
-         "reward_survive": survive},
-        lambda row: {
-            "x_position": position[row],
-            "z_distance_from_origin": qpos[row, 1] - env.init_qpos[1],
-            "x_velocity": velocity[row]})
+  _max_speed = 10
 
-  def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
-    return (_between(qpos[:, 1], self._env._healthy_z_range)
-            & _between(qpos[:, 2], self._env._healthy_angle_range))
+  def _healthy(self, qpos, qvel):
+    return (_between(qpos[:, 1], self._envs[0]._healthy_z_range)
+            & _between(qpos[:, 2], self._envs[0]._healthy_angle_range))
+
+  def _more_info(self, qpos, velocity):
+    return {"z_distance_from_origin": qpos[1] - self._envs[0].init_qpos[1]}
 
 
 class _Hopper(_Walker2d):
@@ -196,78 +181,53 @@ class _Hopper(_Walker2d):
   def _healthy(self, qpos, qvel):
     state = np.concatenate((qpos, qvel), 1)[:, 2:]
     return super()._healthy(qpos, qvel) & (
-        _between(state, self._env._healthy_state_range).all(1))
+        _between(state, self._envs[0]._healthy_state_range).all(1))
 
 
 class _Ant(VectorizedMujocoTask):
   """Moves on a plane; contact forces cost reward and are observed."""
 
+  _more_observed: tuple[tuple[str, int], ...] = (("cfrc_ext", 1),)
+
   def _positions(self, rows):
-    main = self._env.data.body(self._env._main_body).id
+    main = self._envs[0].data.body(self._envs[0]._main_body).id
     return self._gather("xpos", rows)[:, main, :2]
 
-  def _compute_step(self, rows, actions, position, velocity):
-    env = self._env
-    qpos, observed, qvel = self._state(rows, 2)
-    low, high = env._healthy_z_range
+  def _healthy(self, qpos, qvel):
+    low, high = self._envs[0]._healthy_z_range
     z = qpos[:, 2]
-    healthy = (np.isfinite(qpos).all(1) & np.isfinite(qvel).all(1)
-               & (low <= z) & (z <= high))
+    return (np.isfinite(qpos).all(1) & np.isfinite(qvel).all(1)
+            & (low <= z) & (z <= high))
+
+  def _contact(self, rows):
+    env = self._envs[0]
     forces = np.clip(self._gather("cfrc_ext", rows), *env._contact_force_range)
-    forward = velocity[:, 0] * env._forward_reward_weight
-    survive = healthy * env._healthy_reward
-    cost = env._ctrl_cost_weight * _squares(actions)
-    contact = env._contact_cost_weight * _squares(forces)
-    observ = [observed, qvel]
-    if env._include_cfrc_ext_in_observation:
-      observ.append(_flat(forces[:, 1:]))
-    return TaskStep(
-        np.concatenate(observ, 1), forward + survive - (cost + contact),
-        self._terminated(healthy),
-        {"reward_forward": forward, "reward_ctrl": -cost,
-         "reward_contact": -contact, "reward_survive": survive},
-        lambda row: _on_plane(qpos[row], velocity[row]))
+    return forces, env._contact_cost_weight * _squares(forces)
+
+  def _more_info(self, qpos, velocity):
+    return {"y_position": qpos[1], "y_velocity": velocity[1],
+            "distance_from_origin": np.linalg.norm(qpos[:2], ord=2)}
 
 
-class _Humanoid(VectorizedMujocoTask):
+class _Humanoid(_Ant):
   """Like Ant, with the center of mass and more observed fields."""
 
+  _control_type = np.float64
+  _more_observed = (
+      ("cinert", 1), ("cvel", 1), ("qfrc_actuator", 6), ("cfrc_ext", 1))
+
   def _positions(self, rows):
-    envs = self._envs[rows] if isinstance(rows, slice) else [
-        self._envs[row] for row in rows]
-    center = sys.modules[type(self._env).__module__].mass_center
-    return np.stack([center(env.model, env.data) for env in envs])
+    center = sys.modules[type(self._envs[0]).__module__].mass_center
+    return np.stack([
+        center(self._envs[row].model, self._envs[row].data) for row in rows])
 
-  def _compute_step(self, rows, actions, position, velocity):
-    env = self._env
-    qpos, observed, qvel = self._state(rows, 2)
-    healthy = _between(qpos[:, 2], env._healthy_z_range)
-    forces = self._gather("cfrc_ext", rows)
-    forward = env._forward_reward_weight * velocity[:, 0]
-    survive = healthy * env._healthy_reward
-    cost = env._ctrl_cost_weight * _squares(self._gather("ctrl", rows))
-    contact = np.clip(
+  def _healthy(self, qpos, qvel):
+    return _between(qpos[:, 2], self._envs[0]._healthy_z_range)
+
+  def _contact(self, rows):
+    env, forces = self._envs[0], self._gather("cfrc_ext", rows)
+    return forces, np.clip(
         env._contact_cost_weight * _squares(forces), *env._contact_cost_range)
-    observ = [observed, qvel]
-    if env._include_cinert_in_observation is True:
-      observ.append(_flat(self._gather("cinert", rows)[:, 1:]))
-    if env._include_cvel_in_observation is True:
-      observ.append(_flat(self._gather("cvel", rows)[:, 1:]))
-    if env._include_qfrc_actuator_in_observation is True:
-      observ.append(self._gather("qfrc_actuator", rows)[:, 6:])
-    if env._include_cfrc_ext_in_observation is True:
-      observ.append(_flat(forces[:, 1:]))
-    return TaskStep(
-        np.concatenate(observ, 1), forward + survive - (cost + contact),
-        self._terminated(healthy),
-        {"reward_survive": survive, "reward_forward": forward,
-         "reward_ctrl": -cost, "reward_contact": -contact},
-        lambda row: _on_plane(qpos[row], velocity[row]))
-
-
-def _simulation(env: Any) -> tuple[Any, Any, np.ndarray, int]:
-  """Return what `simulate` reads; MuJoCo's attributes are slow."""
-  return env.model, env.data, env.data.ctrl, env.frame_skip
 
 
 def _squares(values: np.ndarray) -> np.ndarray:
@@ -275,19 +235,9 @@ def _squares(values: np.ndarray) -> np.ndarray:
   return np.square(values.reshape(len(values), -1)).sum(1)
 
 
-def _flat(values: np.ndarray) -> np.ndarray:
-  return values.reshape(len(values), -1)
-
-
 def _between(values: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
   low, high = bounds
   return (low < values) & (values < high)
-
-
-def _on_plane(qpos: np.ndarray, velocity: np.ndarray) -> Info:
-  return {"x_position": qpos[0], "y_position": qpos[1],
-          "distance_from_origin": np.linalg.norm(qpos[:2], ord=2),
-          "x_velocity": velocity[0], "y_velocity": velocity[1]}
 
 
 # By module and name of Gymnasium's classes.

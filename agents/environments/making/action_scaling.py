@@ -6,10 +6,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-ActionConverter = Callable[[np.ndarray], Any]
 
-
-def action_converter(space: gymnasium.Space) -> ActionConverter:
+def action_converter(space: gymnasium.Space) -> Callable[[np.ndarray], Any]:
   """Return a function that converts a batch of the agent's actions.
 
   Bounded dimensions of a Box are scaled from [-1, 1] to the bounds; actions
@@ -34,15 +32,9 @@ def action_converter(space: gymnasium.Space) -> ActionConverter:
   if isinstance(space, gymnasium.spaces.Discrete):
     start = int(space.start)
     return lambda action: [int(x) + start for x in action]
-  if isinstance(space, gymnasium.spaces.MultiDiscrete):
-    return lambda action: (action + space.start).astype(space.dtype)
-  if isinstance(space, gymnasium.spaces.MultiBinary):
-    return lambda action: action.astype(space.dtype)
-  assert isinstance(space, gymnasium.spaces.Box)
-  return _box_converter(space)
-
-
-def _box_converter(space: gymnasium.spaces.Box) -> ActionConverter:
+  if not isinstance(space, gymnasium.spaces.Box):  # Integers.
+    first = getattr(space, "start", 0)
+    return lambda action: (action + first).astype(space.dtype)
   dtype, low, high = space.dtype, space.low, space.high
   bounded = np.isfinite(low) & np.isfinite(high)
   clip_low = np.where(bounded, -1, low).astype(dtype)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import os
 import sys
 import traceback
@@ -44,12 +45,29 @@ class MakeEnv:
     config, kwargs = self.config, dict(self.config.kwargs)
     if self.render_mode:
       kwargs["render_mode"] = self.render_mode
-    env = _make(config, kwargs)
-    if self.render_mode and not any("camera" in key for key in kwargs):
-      _use_tracking_camera(env)
+    if "render_mode" in kwargs:  # Pygame looks for a display in every mode.
+      os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    mujoco_warnings.capture()
+    third_party.register(config.id)
+    env = _find_constructor(config)(**kwargs)
+    if not isinstance(env, gymnasium.Env):
+      raise TypeError(
+          f"{config.id} returned {type(env).__name__}, not a gymnasium.Env.")
+    renderer = getattr(env.unwrapped, "mujoco_renderer", None)
+    if self.render_mode and renderer and not any(
+        "camera" in key for key in kwargs):
+      # Gymnasium's camera stands still, and a cheetah runs out of its view.
+      mujoco = sys.modules["mujoco"]
+      renderer.camera_id = mujoco.mj_name2id(
+          renderer.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
     for wrapper in config.wrappers:
       for name, arguments in wrapper.items():
-        env = _find_wrapper(name)(env, **_as_tuples(arguments))
+        wrapper_class = class_loader.find_class(
+            "env.wrappers", name if ":" in name else
+            f"gymnasium.wrappers:{name}", gymnasium.Wrapper)
+        env = wrapper_class(env, **{  # YAML has no tuples, only lists.
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in arguments.items()})
     if config.action_repeat > 1:
       env = wrappers.ActionRepeat(env, config.action_repeat)
     if config.random_start:
@@ -106,18 +124,31 @@ def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
     with contextlib.closing(MakeEnv(config)()) as env:
       spaces.check(env.observation_space, env.action_space)
   except Exception as error:
-    if isinstance(error, config_lib.ConfigError) or not _is_config_mistake(
-        error):
+    if not _is_config_mistake(error):
       raise
+    advice = (f" Or {third_party.advice('pixels')}."
+              if "opencv" in str(error) else "")
     raise config_lib.ConfigError(
         f"env.id={config.id}, env.kwargs={config.kwargs}: "
-        f"{type(error).__name__}: {error}{_install_advice(error)}") from error
+        f"{type(error).__name__}: {error}{advice}") from error
   modes = env.metadata.get("render_modes") or ()
   if filmed and "rgb_array" not in modes:
     raise config_lib.ConfigError(
         f"{config.id} can't be rendered: it has no render mode 'rgb_array'. It "
         f"has: {modes}.")
-  return _notes(config.id, env)
+  notes = [
+      f"{config.id} observes{leaf} {leaf.shape} of {leaf.dtype}, which "
+      "networks treat as a vector. Images must be of uint8, [H, W], [H, W, C] "
+      "or [C, H, W], and at least 36 x 36."
+      for leaf in spaces.leaves(env.observation_space)
+      if not leaf.is_image
+      and sorted((0, 0, *leaf.shape))[-2] >= _IMAGE_LIKE_SIDE]
+  if not _has_time_limit(env):
+    notes.append(
+        f"{config.id} declares no time limit; episodes that don't end by "
+        f"themselves are truncated after {DEFAULT_MAX_LENGTH:,} steps, or "
+        "after env.max_length.")
+  return notes
 
 
 def max_length(config: config_lib.Env) -> int:
@@ -166,107 +197,41 @@ def fps(config: config_lib.Env) -> float:
   return (env.metadata.get("render_fps") or _DEFAULT_FPS) / config.action_repeat
 
 
-def _make(config: config_lib.Env, kwargs: dict[str, Any]) -> gymnasium.Env:
-  """Build the environment that a config names, without its wrappers."""
-  if "render_mode" in kwargs:  # Pygame looks for a display in every mode.
-    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-  mujoco_warnings.capture()
-  third_party.register(config.id)
-  constructor = _find_constructor(config.id)
-  if not constructor:
-    # The checker inspects every step, which costs a tenth of the speed.
-    return gymnasium.make(
-        config.id, max_episode_steps=-1 if config.max_length else None,
-        disable_env_checker=True, **kwargs)
-  env = constructor(**kwargs)
-  if not isinstance(env, gymnasium.Env):
-    raise TypeError(
-        f"{config.id} returned {type(env).__name__}, not a gymnasium.Env.")
-  return env
-
-
-def _notes(env_id: str, env: gymnasium.Env) -> list[str]:
-  """Return notes on observations that look like images, and on time limits."""
-  notes = [
-      f"{env_id} observes{leaf} {leaf.shape} of {leaf.dtype}, which networks "
-      "treat as a vector. Images must be of uint8, [H, W], [H, W, C] or "
-      "[C, H, W], and at least 36 x 36."
-      for leaf in spaces.leaves(env.observation_space)
-      if not leaf.is_image
-      and sorted((0, 0, *leaf.shape))[-2] >= _IMAGE_LIKE_SIDE]
-  if not _has_time_limit(env):
-    notes.append(
-        f"{env_id} declares no time limit; episodes that don't end by "
-        f"themselves are truncated after {DEFAULT_MAX_LENGTH:,} steps, or "
-        "after env.max_length.")
-  return notes
-
-
-def _install_advice(error: Exception) -> str:
-  """Return how to install a package that Gymnasium misses, if known."""
-  if (isinstance(error, gymnasium.error.DependencyNotInstalled)
-      and "opencv" in str(error)):
-    return f" Or {third_party.advice('pixels')}."
-  return ""
-
-
 def _is_config_mistake(error: Exception) -> bool:
   """Whether the config caused an error.
 
   Other errors come from the user's own environment and need their traceback.
   """
+  if isinstance(error, config_lib.ConfigError):
+    return False  # Its message is complete.
   if isinstance(error, (gymnasium.error.Error, ImportError)):
     return True
-  library = (os.path.join(os.path.dirname(__file__), ""), spaces.__file__,
-             os.path.join(os.path.dirname(gymnasium.__file__), ""))
-  raised_in = traceback.extract_tb(error.__traceback__)[-1].filename
-  return raised_in.startswith(library) and isinstance(
+  *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+  return frame.f_globals.get("__name__", "").startswith(
+      ("agents.environments.making.", "agents.spaces", "gymnasium.")
+      ) and isinstance(
       error, (AssertionError, AttributeError, TypeError, ValueError, OSError))
 
 
 def _has_time_limit(env: gymnasium.Env) -> bool:
   """Whether the task has a time limit; `DefaultTimeLimit` does not count."""
-  while isinstance(env, gymnasium.Wrapper):
-    if isinstance(env, gymnasium.wrappers.TimeLimit):
-      return not isinstance(env, wrappers.DefaultTimeLimit)
-    env = env.env
-  return False
+  return any(isinstance(wrapper, gymnasium.wrappers.TimeLimit)
+             and not isinstance(wrapper, wrappers.DefaultTimeLimit)
+             for wrapper in wrappers.chain(env))
 
 
-def _use_tracking_camera(env: gymnasium.Env):
-  """Render through the MuJoCo model's camera, which moves with the robot.
+def _find_constructor(config: config_lib.Env) -> Callable[..., Any]:
+  """Return the class or function `module:name`, or what builds a Gymnasium id.
 
-  Gymnasium's default camera stands still, and a cheetah runs out of its view.
+  Callables whose type or annotation is no environment class are refused for the
+  reason in `agents.class_loader`.
   """
-  renderer = getattr(env.unwrapped, "mujoco_renderer", None)
-  if renderer is not None:
-    mujoco = sys.modules["mujoco"]
-    renderer.camera_id = mujoco.mj_name2id(
-        renderer.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
-
-
-def _find_constructor(env_id: str) -> Callable[..., gymnasium.Env] | None:
-  """Return the class or function `module:name`, None for Gymnasium ids."""
-  module_name, colon, name = env_id.partition(":")
-  if not colon:
-    return None
-  constructor = class_loader.find(env_id)
-  if constructor is not None:
-    return _checked_constructor(constructor, env_id)
-  without_version = (key.rpartition("-v")[0] for key in gymnasium.registry)
-  if name not in gymnasium.registry and name not in without_version:
-    raise AttributeError(
-        f"{module_name} has no '{name}' and registers no environment of this "
-        "name.")
-  return None
-
-
-def _checked_constructor(constructor: Any, env_id: str
-                         ) -> Callable[..., gymnasium.Env]:
-  """Return a constructor if its type or annotation is an environment class.
-
-  Other callables are refused for the reason in `agents.class_loader`.
-  """
+  constructor = class_loader.find(config.id) if ":" in config.id else None
+  if constructor is None:
+    # The checker inspects every step, which costs a tenth of the speed.
+    return functools.partial(
+        gymnasium.make, config.id, disable_env_checker=True,
+        max_episode_steps=-1 if config.max_length else None)
   try:
     env_class = typing.get_type_hints(constructor)["return"]
   except (AttributeError, NameError, KeyError, TypeError):
@@ -274,21 +239,5 @@ def _checked_constructor(constructor: Any, env_id: str
   if isinstance(env_class, type) and issubclass(env_class, gymnasium.Env):
     return constructor
   raise TypeError(
-      f"{env_id} must be an environment class, or a function with the return "
-      "annotation `-> gymnasium.Env`.")
-
-
-def _find_wrapper(name: str) -> type[gymnasium.Wrapper]:
-  """Return a wrapper class of Gymnasium by name, or `module:Class`."""
-  full_name = name if ":" in name else f"gymnasium.wrappers:{name}"
-  wrapper = class_loader.find(full_name)
-  if isinstance(wrapper, type) and issubclass(wrapper, gymnasium.Wrapper):
-    return wrapper
-  raise TypeError(f"env.wrappers: {name} is not a gymnasium.Wrapper."
-                  f"{class_loader.hint(full_name)}")
-
-
-def _as_tuples(arguments: dict[str, Any]) -> dict[str, Any]:
-  """Convert lists to the tuples that wrappers need; YAML has only lists."""
-  return {name: tuple(value) if isinstance(value, list) else value
-          for name, value in arguments.items()}
+      f"{config.id} must be an environment class, or a function with the "
+      "return annotation `-> gymnasium.Env`.")

@@ -31,10 +31,8 @@ def find(env_id: str) -> Family | None:
   Args:
     env_id: Id of the environment; `module:name` states its package itself.
   """
-  if ":" in env_id:
-    return None
-  return next((family for family in _FAMILIES if re.match(family.ids, env_id)),
-              None)
+  return next((family for family in _FAMILIES if re.match(family.ids, env_id)
+               and ":" not in env_id), None)
 
 
 def register(env_id: str):

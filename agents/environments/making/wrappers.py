@@ -1,11 +1,24 @@
 """Wrappers that Gymnasium does not have."""
 
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import gymnasium
 import numpy as np
 
 from agents.environments.data import episodes
+
+
+def chain(env: gymnasium.Env) -> Iterator[gymnasium.Wrapper]:
+  """Yield the wrappers of an environment, the outermost first.
+
+  Args:
+    env: Environment with its wrappers.
+  """
+  while isinstance(env, gymnasium.Wrapper):
+    yield env
+    env = env.env
 
 
 class DefaultTimeLimit(gymnasium.wrappers.TimeLimit):
@@ -68,7 +81,7 @@ class RandomStart(gymnasium.Wrapper):
     return observ, info
 
 
-class StaggeredTimeLimit(gymnasium.Wrapper):
+class StaggeredTimeLimit(DefaultTimeLimit):
   """Truncates the one episode that begins with a given seed.
 
   The last info of the truncated episode contains "cut_short".
@@ -80,27 +93,26 @@ class StaggeredTimeLimit(gymnasium.Wrapper):
   """
 
   def __init__(self, env: gymnasium.Env, seed: int, length: int):
-    super().__init__(env)
-    self._seed = seed
-    self.length = length
-    self.left: int | None = None  # Remaining steps; None in other episodes.
+    super().__init__(env, length)
+    self._limits: dict[int | None, int] = {seed: length}
 
   def reset(self, *, seed: int | None = None, options: dict | None = None
             ) -> tuple[Any, dict]:
-    self.left = self.length if seed == self._seed else None
-    return self.env.reset(seed=seed, options=options)
+    self._max_episode_steps = self._limits.get(seed, sys.maxsize)
+    return super().reset(seed=seed, options=options)
 
   def step(self, action):
-    if self.left is None:
+    if self._max_episode_steps == sys.maxsize:
       return self.env.step(action)
     observ, reward, terminated, truncated, info = self.env.step(action)
-    self.left -= 1
-    if not self.left and not (terminated or truncated):
+    self._elapsed_steps += 1  # type: ignore
+    if self._elapsed_steps == self._max_episode_steps and not (
+        terminated or truncated):
       truncated, info = True, {**info, "cut_short": True}
     return observ, reward, terminated, truncated, info
 
 
-class FrameDelta(gymnasium.Wrapper):
+class FrameDelta(gymnasium.ObservationWrapper):
   """Returns the change since the last observation; the first is unchanged.
 
   Args:
@@ -118,15 +130,12 @@ class FrameDelta(gymnasium.Wrapper):
           f"frame_delta needs a Box of floating-point type, not {space}.")
     self.observation_space = gymnasium.spaces.Box(
         -np.inf, np.inf, space.shape, np.float32)
-    self._last: Any = None
 
   def reset(self, *, seed: int | None = None, options: dict | None = None
             ) -> tuple[Any, dict]:
-    observ, info = self.env.reset(seed=seed, options=options)
-    self._last = np.array(observ)
-    return observ, info
+    self._last: Any = None
+    return super().reset(seed=seed, options=options)
 
-  def step(self, action):
-    observ, reward, terminated, truncated, info = self.env.step(action)
-    observ, self._last = observ - self._last, np.array(observ)
-    return observ, reward, terminated, truncated, info
+  def observation(self, observation):
+    last, self._last = self._last, np.array(observation)
+    return observation if last is None else observation - last

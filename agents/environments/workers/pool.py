@@ -111,12 +111,12 @@ class WorkerPool:
     """Builds environments on all workers, with an even share on each.
 
     Args:
-      block_class: Class of the shares; its `views` finds the fields of the
+      block_class: Class of the shares; its `layout` describes the fields of the
         shared memory.
       constructors: One function per environment.
       first: Index of the first environment within its batch.
       spaces: Observation and action space.
-      descriptor: Shared memory of the size that the views need.
+      descriptor: Shared memory of the size that the layout needs.
       source: Running episodes of the environments, for replays; None makes the
         death of a worker an error.
       options: Further arguments of the block class.

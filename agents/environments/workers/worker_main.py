@@ -106,7 +106,7 @@ def _open(descriptor: int, block_class: Any, size: int, start: int, first: int,
   constructors = cloudpickle.loads(pickled)
   rows = slice(start, start + len(constructors))
   arrays = {name: array[rows] for name, array in
-            block_class.views(buffer, size, *spaces).items()}
+            block_class.layout(size, *spaces).views(buffer).items()}
   return block_class(constructors, first + start, spaces, arrays, *options)
 
 

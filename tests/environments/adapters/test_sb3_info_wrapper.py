@@ -16,7 +16,7 @@ def test_infos_stay_whole_and_wrappers_are_accessible():
   assert info == {"info": [{"step": 1, "reward_part": 0.5}]}
   assert env._is_wrapped(gymnasium.wrappers.TimeLimit)
   assert not env._is_wrapped(gymnasium.wrappers.ClipAction)
-  env._set("length", 5)
+  env.set_wrapper_attr("length", 5)
   assert env.unwrapped.length == 5
 
 
