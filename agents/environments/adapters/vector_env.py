@@ -167,7 +167,7 @@ class VectorEnv(vector.VectorEnv):
     Returns:
       Result of each selected environment.
     """
-    return tuple(self._open_block.call(name, args, kwargs, selected))
+    return tuple(self._open_block.call(name, args, kwargs, list(selected)))
 
   def get_attr(self, name: str) -> tuple[Any, ...]:
     """Return an attribute of every environment.
@@ -189,7 +189,7 @@ class VectorEnv(vector.VectorEnv):
     if not isinstance(values, (list, tuple)):
       values = [values] * self.num_envs
     self._check_length("values", values)
-    self._open_block.set(name, values, [True] * self.num_envs)
+    self._open_block.set(name, list(values), [True] * self.num_envs)
 
   # SyncVectorEnv returns tuples, too; the base class declares single values.
   @property  # type: ignore

@@ -59,20 +59,20 @@ def _serve(connection: socket.socket):
         # Reading every byte with `recv_fds` would take twice as long.
         _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
         continue
+      stepping = command != protocol.REQUEST
       try:
-        if command == protocol.REQUEST:
-          result = _handle(protocol.receive(connection), blocks, descriptors)
-          answer = _transportable(
-              protocol.Answer(result, warnings=tuple(warnings)))
-        else:
+        if stepping:
           result = blocks[command[0]].step()
           if not (result or warnings):
             connection.send(protocol.ACK)
             continue
-          answer = _pickled_report(
-              protocol.Answer(result, warnings=tuple(warnings)))
+        else:
+          result = _handle(
+              protocol.receive(connection.recv), blocks, descriptors)
+        answer = _pickled(
+            protocol.Answer(result, warnings=tuple(warnings)), stepping)
       except BaseException as error:
-        answer = _transportable(protocol.Answer(
+        answer = _pickled(protocol.Answer(
             None, error, _failure(error), tuple(warnings)))
       connection.sendall(protocol.encode(protocol.RESULT, answer))
       warnings.clear()
@@ -121,34 +121,36 @@ def _heartbeat(connection: socket.socket) -> Callable[[], None]:
   return beat
 
 
-def _pickled_report(answer: protocol.Answer) -> bytes:
-  """Pickles the answer to a step, which mostly holds numbers and text."""
-  try:
-    return pickle.dumps(answer)
-  except Exception:  # An info holds an object that cannot be pickled.
-    return _transportable(answer)
+def _pickled(answer: protocol.Answer, plain: bool = False) -> bytes:
+  """Pickles an answer; replaces parts that the trainer could not unpickle.
 
+  Args:
+    answer: The answer.
+    plain: Whether it probably holds only numbers and text.
 
-def _transportable(answer: protocol.Answer) -> bytes:
-  """Pickles an answer; replaces parts that the trainer could not unpickle."""
+  Returns:
+    The pickle.
+  """
+  if plain:
+    with contextlib.suppress(Exception):  # An info holds another object.
+      return pickle.dumps(answer)
   try:
     data = cloudpickle.dumps(answer)
     cloudpickle.loads(data)  # Some errors can be pickled but not unpickled.
     return data
   except Exception:
-    error = answer.error
-    if error is not None:
-      error = base.EnvironmentFailure(repr(error))
     return cloudpickle.dumps(answer._replace(
-        result=protocol.picklable(answer.result), error=error))
+        result=protocol.picklable(answer.result),
+        error=answer.failure, failure=None))
 
 
-def _failure(error: BaseException) -> base.EnvironmentFailure:
-  for failure in (error, error.__cause__):
-    if isinstance(failure, base.EnvironmentFailure):
-      return failure
-  return base.EnvironmentFailure(
-      "".join(traceback.format_exception(error)))
+def _failure(error: BaseException) -> base.EnvironmentFailure | None:
+  """Returns what names the place of an error, unless the error does so."""
+  if isinstance(error, base.EnvironmentFailure):
+    return None
+  if isinstance(error.__cause__, base.EnvironmentFailure):
+    return error.__cause__
+  return base.EnvironmentFailure("".join(traceback.format_exception(error)))
 
 
 def _ignore_until_fork(signum: int):
