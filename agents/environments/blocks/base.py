@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import gymnasium
-import numpy as np
 
 from agents import errors
-from agents.environments.data import mujoco_warnings
+from agents.environments.data import buffer_layout, mujoco_warnings
 
 Constructor = Callable[[], gymnasium.Env]
 
@@ -53,8 +52,8 @@ class BlockBase:
     spaces: Observation and action space that all environments must have.
   """
 
-  # Returns the fields of a buffer, given its bytes, the batch size and spaces.
-  views: Callable[..., dict[str, np.ndarray]]
+  # Returns the layout of the shared buffer, given the batch size and spaces.
+  layout: Callable[..., buffer_layout.Layout]
   # Called after each environment is built or reset and after each replayed
   # step. Worker processes tell the trainer that they are alive.
   heartbeat: Callable[[], None] | None = None

@@ -37,19 +37,6 @@ def vector_layout(size: int, observation: gymnasium.Space,
       ("truncated", np.bool_, (size,))])
 
 
-def vector_views(buffer: np.ndarray, size: int, observation: gymnasium.Space,
-                 action: gymnasium.Space) -> dict[str, np.ndarray]:
-  """Return arrays for the fields of `vector_layout`, by name.
-
-  Args:
-    buffer: Array of bytes that the layout describes.
-    size: Number of environments.
-    observation: Observation space of one environment.
-    action: Action space of one environment.
-  """
-  return vector_layout(size, observation, action).views(buffer)
-
-
 def nested(name: str, space: gymnasium.Space, arrays: dict[str, np.ndarray]
            ) -> Any:
   """Return the arrays of a space, nested as Gymnasium nests them.
@@ -71,11 +58,11 @@ class VectorBlock(base.BlockBase):
     constructors: Functions without arguments that return environments.
     first: Index of the first environment within the vector.
     spaces: Observation and action space that all environments must have.
-    arrays: Fields of `vector_views` for these environments.
+    arrays: Fields of `vector_layout` for these environments.
     mode: When the next episode begins.
   """
 
-  views = staticmethod(vector_views)
+  layout = staticmethod(vector_layout)
 
   def __init__(self, constructors: Sequence[base.Constructor], first: int,
                spaces: tuple[gymnasium.Space, gymnasium.Space],

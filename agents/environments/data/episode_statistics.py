@@ -1,4 +1,4 @@
-"""Finished episodes, failed episodes and stepping time of a batch."""
+"""Finished and failed episodes of a batch."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -11,45 +11,40 @@ from agents.environments.data import failure_budget as failure_budget_lib
 
 
 class EpisodeStatistics:
-  """Collects the episodes that end and the seconds that steps take.
+  """Collects the episodes that end.
 
   Args:
     log: Log of the batch's running episodes; every step is recorded in it.
     failure_budget: Number of episodes that may fail.
     first: Index of the first environment within the batch of the run.
-    parallel: Number of environments that step at the same time.
   """
 
   def __init__(self, log: running_episodes.EpisodeLog,
-               failure_budget: failure_budget_lib.FailureBudget,
-               first: int, parallel: int):
+               failure_budget: failure_budget_lib.FailureBudget, first: int):
     self._log = log
     self._failure_budget = failure_budget
     self._first = first
-    self._parallel = parallel
     self._finished: list[episodes.Episode] = []
     self._final_observ: list[np.ndarray] = []
-    self.step_seconds = 0.0  # Seconds that the trainer waited for steps.
-    self.busy_seconds = 0.0  # Seconds of work in steps, per parallel worker.
 
   def update(self, arrays: dict[str, np.ndarray],
-             reports: Mapping[int, base.StepReport], seconds: float):
+             reports: Mapping[int, base.StepReport], waiting: bool):
     """Records one step of all environments.
 
     Args:
       arrays: Fields of the batch's buffer after the step.
       reports: Reports of episodes that ended or failed, by index in the run's
         batch.
-      seconds: Time that the trainer waited for the step.
+      waiting: Whether some environments may be inactive.
 
     Raises:
       EnvironmentFailure: If more episodes fail than the budget allows.
     """
-    self.step_seconds += seconds
-    self.busy_seconds += float(arrays["seconds"].sum()) / self._parallel
-    ended = arrays["terminated"] | arrays["truncated"]
-    if reports:
-      ended |= arrays["active"] & ~arrays["valid"]  # Failed episodes.
+    ended: np.ndarray | None = None  # Most steps end no episode.
+    if reports or waiting:
+      ended = arrays["terminated"] | arrays["truncated"]
+      if reports:
+        ended |= arrays["active"] & ~arrays["valid"]  # Failed episodes.
     finished = self._log.record(
         arrays["action"], arrays["active"], arrays["reward"], ended)
     for offset, episode in finished.items():

@@ -12,8 +12,9 @@ class EpisodeLog:
 
   The log stores whole batches of actions, one step after the other in one
   array, so that recording a step and reading an episode cost one copy each.
-  The array has spare rows for later steps. Rows from before the start of the
-  oldest running episode are dropped.
+  The array has spare rows for later steps. Its earlier rows are never
+  overwritten, because snapshots refer to them; those from before the start of
+  the oldest running episode are dropped when the array is full.
 
   Args:
     run_seed: Seed from which the episodes' seeds are derived.
@@ -27,9 +28,9 @@ class EpisodeLog:
     self._run_seed = run_seed
     self._size = size
     self._first = first
-    self._state: episodes.EpisodeState | None = None
     self.begun = False
-    self._storage = np.zeros(0)  # The running actions end at row `_end`.
+    # Every step changes these arrays. The recorded actions end at row `_end`.
+    self._running: episodes.EpisodeState
     self._end = 0
 
   def begin(self, seeds: Sequence[int] | None = None) -> list[int]:
@@ -51,40 +52,37 @@ class EpisodeLog:
     return list(seeds)
 
   def record(self, action: np.ndarray, active: np.ndarray, reward: np.ndarray,
-             ended: np.ndarray) -> dict[int, episodes.Episode]:
+             ended: np.ndarray | None) -> dict[int, episodes.Episode]:
     """Records one step of all environments.
 
     Args:
       action: Array of shape [B, ...], as sent to the environments.
       active: Bool array of shape [B]; the others wait before their episode.
       reward: Array of shape [B].
-      ended: Bool array of shape [B]; these have begun their next episode.
+      ended: Bool array of shape [B]; these have begun their next episode. None
+        if no episode has ended and all environments are active.
 
     Returns:
       The episodes that ended, by index, with empty infos.
     """
-    self._add_row(action.shape, action.dtype)
-    state = self.state
-    state.actions[-1] = action
-    state.score[:] += reward
-    finished = {}
-    fresh = ended | ~active
-    if fresh.any():
-      for index in np.flatnonzero(ended).tolist():
-        finished[index] = episodes.Episode(
-            int(state.seed[index]), state.episode_actions(index),
-            float(state.score[index]), {})
-        state.seed[index] = self.next_seed(index)
-        state.episode[index] += 1
-      state.score[ended] = 0
-      state.first[fresh] = len(state.actions)
-      oldest = state.first.min()
-      state.first[:] -= oldest
-      self._state = state._replace(actions=state.actions[oldest:])
+    if self._end == len(self._running.actions):
+      self._add_rows(action)
+    running = self._running
+    running.actions[self._end] = action
+    self._end += 1
+    np.add(running.score, reward, out=running.score)
+    finished: dict[int, episodes.Episode] = {}
+    if ended is None:
+      return finished
+    for index in np.flatnonzero(ended).tolist():
+      actions = running.actions[running.first[index]:self._end, index].copy()
+      score = float(running.score[index])
+      finished[index] = episodes.Episode(self.skip(index), actions, score, {})
+    running.first[~active] = self._end
     return finished
 
   def skip(self, index: int) -> int:
-    """Advances an environment after the reset of its episode failed.
+    """Replaces an environment's episode by its next one, with its own seed.
 
     Args:
       index: Index of the environment.
@@ -92,8 +90,8 @@ class EpisodeLog:
     Returns:
       Seed of the skipped episode.
     """
-    seed = int(self.state.seed[index])
-    self._advance(index, self.next_seed(index))
+    seed = int(self._running.seed[index])
+    self.break_off(index, self.next_seed(index))
     return seed
 
   def break_off(self, index: int, seed: int):
@@ -103,9 +101,11 @@ class EpisodeLog:
       index: Index of the environment.
       seed: Seed with which the next episode has begun.
     """
-    self._advance(index, seed)
-    self.state.score[index] = 0
-    self.state.first[index] = len(self.state.actions)
+    running = self._running
+    running.episode[index] += 1
+    running.seed[index] = seed
+    running.score[index] = 0
+    running.first[index] = self._end
 
   def skip_all(self) -> list[int]:
     """Advances all environments to their next episodes.
@@ -113,14 +113,9 @@ class EpisodeLog:
     Returns:
       Seeds of these episodes.
     """
-    state, seeds = self.state, []
     for index in range(self._size):
       self.skip(index)
-      seeds.append(int(state.seed[index]))
-    state.score[:] = 0
-    state.first[:] = 0
-    self._state = state._replace(actions=state.actions[:0])
-    return seeds
+    return self._running.seed.tolist()
 
   def next_seed(self, index: int) -> int:
     """Returns the default seed of an environment's next episode.
@@ -131,19 +126,20 @@ class EpisodeLog:
     Returns:
       Integer in [0, 2^31).
     """
-    return self._seed(index, int(self.state.episode[index]) + 1)
+    return self._seed(index, int(self._running.episode[index]) + 1)
 
-  def history(self) -> tuple[list[int], list[int], list[np.ndarray]]:
-    """Returns number, seed and actions of each running episode."""
-    state = self.state
-    return (state.episode.tolist(), state.seed.tolist(),
-            [state.episode_actions(index) for index in range(self._size)])
+  @property
+  def length(self) -> np.ndarray:
+    """Number of steps of each running episode, [B]."""
+    return self._end - self._running.first
 
   @property
   def state(self) -> episodes.EpisodeState:
     """The running episodes, without observations; changed by every step."""
-    assert self._state is not None
-    return self._state
+    running = self._running
+    oldest = running.first.min()
+    return running._replace(first=running.first - oldest,
+                            actions=running.actions[oldest:self._end])
 
   def snapshot(self, observ: np.ndarray) -> episodes.EpisodeState:
     """Returns a copy of the running episodes.
@@ -162,30 +158,19 @@ class EpisodeLog:
     Args:
       state: Running episodes of the B environments.
     """
-    self._state = state.copy()
-    self.begun = True
     # Without spare rows, the next step allocates an array of its own.
-    self._storage, self._end = state.actions, len(state.actions)
+    self._running, self._end = state.copy(), len(state.actions)
+    self.begun = True
 
   def _seed(self, index: int, episode: int) -> int:
     return episodes.episode_seed(
         self._run_seed, self._first + index, episode)
 
-  def _advance(self, index: int, seed: int):
-    self.state.episode[index] += 1
-    self.state.seed[index] = seed
-
-  def _add_row(self, shape: tuple[int, ...], dtype: np.dtype):
-    """Appends a row for the actions of a step, without initializing it.
-
-    Earlier rows are never overwritten, because snapshots refer to them.
-    """
-    state, steps = self.state, len(self.state.actions)
-    if self._end == len(self._storage):
-      self._storage = np.empty((max(2 * steps, 64), *shape), dtype)
-      if steps:
-        self._storage[:steps] = state.actions
-      self._end = steps
-    self._end += 1
-    self._state = state._replace(
-        actions=self._storage[self._end - steps - 1:self._end])
+  def _add_rows(self, action: np.ndarray):
+    """Replaces the full array of actions by one with spare rows."""
+    state = self.state
+    steps = len(state.actions)
+    actions = np.empty((max(2 * steps, 64), *action.shape), action.dtype)
+    if steps:
+      actions[:steps] = state.actions
+    self._running, self._end = state._replace(actions=actions), steps

@@ -109,12 +109,12 @@ class WorkerPool:
     """Builds environments on all workers, with an even share on each.
 
     Args:
-      block_class: Class of the shares; its `views` finds the fields of the
+      block_class: Class of the shares; its `layout` describes the
         shared memory.
       constructors: One function per environment.
       first: Index of the first environment within its batch.
       spaces: Observation and action space.
-      descriptor: Shared memory of the size that the views need.
+      descriptor: Shared memory of the size of the layout.
       source: Running episodes of the environments, for replays; None makes the
         death of a worker an error.
       options: Further arguments of the block class.
@@ -236,15 +236,13 @@ class WorkerPool:
     self.refusal = "The workers are closed."
     for worker in workers:
       worker.connection.close()  # The process then closes its environments.
-    for seconds, kill in (patience, False), (5.0, True):
-      deadline = time.monotonic() + seconds
-      for worker in workers:
-        if kill and worker.process.poll() is None:
-          worker.end()
-      for worker in workers:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-          worker.process.wait(max(0.0, deadline - time.monotonic()))
+    deadline = time.monotonic() + patience
     for worker in workers:
+      with contextlib.suppress(subprocess.TimeoutExpired):
+        worker.process.wait(max(0.0, deadline - time.monotonic()))
+    for worker in workers:
+      if worker.process.poll() is None:
+        worker.end()
       worker.release()
 
   def __enter__(self) -> WorkerPool:
@@ -268,7 +266,8 @@ class WorkerPool:
           raise
         replacement.replace_worker(
             self._workers[death.number], death, self._open, self._requests,
-            self.failure_budget, self._receive_from)
+            self.failure_budget, lambda worker, min_seconds: self._answer(
+                [worker], self._limit(min_seconds)).unwrap())
 
   def _answer(self, workers: Sequence[process.WorkerProcess], seconds: float,
               deadline: float | None = None) -> protocol.Answer:
@@ -304,11 +303,6 @@ class WorkerPool:
         worker.check_alive()
       if ready:
         time.sleep(0.001)  # The interrupt stays readable.
-
-  def _receive_from(self, worker: process.WorkerProcess,
-                    min_seconds: float = 0.0):
-    """Receives one answer; raises its error."""
-    self._answer([worker], self._limit(min_seconds)).unwrap()
 
   def _limit(self, min_seconds: float = 0.0) -> float:
     """Returns the limit in seconds for an answer; 0: none."""

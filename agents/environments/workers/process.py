@@ -95,7 +95,7 @@ class WorkerProcess:
       WorkerDied: If no process can be started.
     """
     self.connection.close()
-    self._kill()
+    self.end()
     self.release()
     try:
       self._start()
@@ -172,7 +172,7 @@ class WorkerProcess:
         not text and time.monotonic() < deadline):
       before = text
       time.sleep(0.05)
-    self._kill()
+    self.end()
     self._reason = (f"gave no answer for {seconds:g} seconds (env_timeout) and "
                     "was killed.")
     return self._death()
@@ -187,6 +187,9 @@ class WorkerProcess:
     with contextlib.suppress(ProcessLookupError, PermissionError):
       os.killpg(self.process.pid, signal.SIGKILL)
     self.process.kill()
+    # A process that waits for a driver cannot be killed at once.
+    with contextlib.suppress(subprocess.TimeoutExpired):
+      self.process.wait(timeout=5)
 
   def _retry(self, event: int, transfer: Callable[..., Any], *args) -> Any:
     """Sends or receives as soon as the process is ready for it."""
@@ -201,12 +204,6 @@ class WorkerProcess:
           raise self._death() from None
         if self._timeout and time.monotonic() > start + self._timeout:
           raise self.kill(self._timeout) from None
-
-  def _kill(self):
-    self.end()
-    # A process that waits for a driver cannot be killed at once.
-    with contextlib.suppress(subprocess.TimeoutExpired):
-      self.process.wait(timeout=5)
 
   @property
   def _name(self) -> str:

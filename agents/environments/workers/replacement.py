@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agents.environments.data import failure_budget as failure_budget_lib
 from agents.environments.data import replay_source
@@ -35,7 +35,7 @@ def replace_worker(
     blocks: Mapping[pool.RemoteBlock, replay_source.ReplaySource | None],
     requests: Iterable[Request],
     failure_budget: failure_budget_lib.FailureBudget,
-    receive: Callable[..., None]):
+    receive: Callable[[process.WorkerProcess, float], Any]):
   """Starts a new process, rebuilds its environments and repeats requests.
 
   Args:
@@ -68,9 +68,9 @@ def replace_worker(
           worker.send(*block.build[worker])
           receive(worker, SECONDS_TO_OPEN)
           assert source
-          if running := source.running():
-            worker.send(*block.message(worker, "replay", *running))
-            receive(worker)
+          if source.log.begun:
+            worker.send(*block.message(worker, "replay", *source.running()))
+            receive(worker, 0.0)
             source.check(rows)
       for request in repeated:
         worker.send(*request.messages[worker])

@@ -105,8 +105,8 @@ def _open(descriptor: int, block_class: Any, size: int, start: int, first: int,
   gym_registry.add(registrations)
   constructors = cloudpickle.loads(pickled)
   rows = slice(start, start + len(constructors))
-  arrays = {name: array[rows] for name, array in
-            block_class.views(buffer, size, *spaces).items()}
+  views = block_class.layout(size, *spaces).views(buffer)
+  arrays = {name: array[rows] for name, array in views.items()}
   return block_class(constructors, first + start, spaces, arrays, *options)
 
 

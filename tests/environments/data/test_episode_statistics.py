@@ -1,4 +1,4 @@
-"""Statistics collect finished episodes, failures and the time of steps."""
+"""Statistics collect finished episodes and failures."""
 
 import numpy as np
 import pytest
@@ -19,26 +19,25 @@ def statistics():
   log = running_episodes.EpisodeLog(_RUN_SEED, _SIZE, _FIRST)
   log.begin()
   return episode_statistics.EpisodeStatistics(
-      log, failure_budget.FailureBudget(9), _FIRST, parallel=2)
+      log, failure_budget.FailureBudget(9), _FIRST)
 
 
 def _seed(row, episode):
   return episodes.episode_seed(_RUN_SEED, _FIRST + row, episode)
 
 
-def _update(statistics, reports=None, waited=0.0, **fields):
+def _update(statistics, reports=None, **fields):
   """Record a step; `fields` change rows of an ordinary step."""
   arrays = {
       "action": np.array([[1], [2], [3]], np.float32),
       "active": np.ones(_SIZE, bool), "valid": np.ones(_SIZE, bool),
       "reward": np.array([0.5, 1.5, 2.5], np.float32),
       "terminated": np.zeros(_SIZE, bool), "truncated": np.zeros(_SIZE, bool),
-      "final_observ": np.array([[10], [20], [30]], np.float32),
-      "seconds": np.zeros(_SIZE)}
+      "final_observ": np.array([[10], [20], [30]], np.float32)}
   for name, rows in fields.items():
     for row, value in rows.items():
       arrays[name][row] = value
-  statistics.update(arrays, reports or {}, waited)
+  statistics.update(arrays, reports or {}, not arrays["active"].all())
   return arrays
 
 
@@ -98,7 +97,7 @@ def test_failures_beyond_the_budget_are_raised():
   log = running_episodes.EpisodeLog(_RUN_SEED, _SIZE, _FIRST)
   log.begin()
   statistics = episode_statistics.EpisodeStatistics(
-      log, failure_budget.FailureBudget(0), _FIRST, parallel=1)
+      log, failure_budget.FailureBudget(0), _FIRST)
   with pytest.raises(base.EnvironmentFailure, match="broken"):
     _update(statistics, {_FIRST: base.StepReport("broken")}, valid={0: False})
   assert statistics._failure_budget.fatal.text == "broken"
@@ -111,10 +110,3 @@ def test_waiting_environments_record_nothing(statistics):
   assert not statistics._failure_budget.drain()
   assert statistics._log.state.episode.tolist() == [1, 0, 0]
   assert statistics._log.state.length.tolist() == [0, 0, 1]
-
-
-def test_busy_seconds_divide_work_by_parallel_workers(statistics):
-  for _ in range(2):
-    _update(statistics, waited=1.5, seconds={0: 0.25, 1: 0.5, 2: 0.25})
-  assert statistics.step_seconds == 3.0
-  assert statistics.busy_seconds == 1.0

@@ -26,15 +26,6 @@ def test_log_keeps_the_running_episodes(probability):
 
 
 @logs.pauses
-def test_history_holds_number_seed_and_actions(probability):
-  for moment in logs.play(probability):
-    numbers, seeds, actions = moment.log.history()
-    assert numbers == moment.episode
-    assert seeds == moment.log.state.seed.tolist()
-    assert [rows.tolist() for rows in actions] == moment.actions
-
-
-@logs.pauses
 def test_record_returns_the_episodes_that_ended(probability):
   counts, rounded = set(), False
   for moment in logs.play(probability, num_steps=200):
