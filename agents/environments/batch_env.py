@@ -14,7 +14,6 @@ from agents import spaces
 from agents.environments.blocks import base, gymnasium_block, mujoco_block
 from agents.environments.data import (
   buffer_layout,
-  episode_statistics,
   episodes,
   mujoco_warnings,
   replay_source,
@@ -106,9 +105,8 @@ class BatchEnv:
     self._constructors = list(constructors)
     self._workers = workers
     self._seed = seed
-    self._log = running_episodes.EpisodeLog(seed, size, first)
-    self._statistics = episode_statistics.EpisodeStatistics(
-        self._log, self.failure_budget, first)
+    self._log = running_episodes.EpisodeLog(
+        seed, size, first, self.failure_budget)
     self._busy_seconds = np.zeros(size)  # Time of all steps; see "seconds".
     self._reports: Mapping[int, base.StepReport] = {}  # Of the latest step.
     self._consistent = True  # False if only some environments have stepped.
@@ -125,7 +123,7 @@ class BatchEnv:
 
   def take_finished(self) -> list[episodes.Episode]:
     """Returns the episodes that ended since the previous call, in order."""
-    return self._statistics.take_finished()
+    return self._log.take_finished()
 
   def take_final_observ(self) -> list[np.ndarray]:
     """Returns the last observations of the episodes since the previous call.
@@ -133,7 +131,7 @@ class BatchEnv:
     Returns:
       One array of shape [...] per episode, in order of time.
     """
-    return self._statistics.take_final_observ()
+    return self._log.take_final_observ()
 
   def reset(self, seeds: Sequence[int] | None = None,
             indices: Sequence[int] | None = None) -> np.ndarray:
@@ -159,7 +157,7 @@ class BatchEnv:
     self._check_open()
     seed_of: dict[int, int] = {}  # Of episodes that end others.
     if indices is None:
-      self._statistics.take_final_observ()
+      self._log.take_final_observ()
       self._source.received = None
       begin = self._block.reset
       arguments: Sequence[int | None] = self._log.begin(seeds)
@@ -250,7 +248,7 @@ class BatchEnv:
     self.step_seconds += time.perf_counter() - start
     self._busy_seconds += arrays["seconds"]
     # Records the step after it succeeded: replays repeat all recorded steps.
-    self._statistics.update(arrays, self._reports, active is not None)
+    self._log.record_step(arrays, self._reports, active is not None)
     packed = self._result_bytes.copy()
     packed.setflags(write=False)  # `check` compares it with a replay.
     self._source.received = packed
@@ -287,11 +285,13 @@ class BatchEnv:
       raise ValueError(f"The episodes are of {len(state.seed)} "
                        f"environments, the batch has {len(self)}.")
     self._check_open()
-    self._statistics.take_final_observ()
+    self._log.take_final_observ()
     self._consistent = False
     self._log.load(state)
     if not self._block.deterministic:
-      self._block.reset(self._log.skip_all())
+      for index in range(len(self)):
+        self._log.skip(index)
+      self._block.reset(self._log.state.seed.tolist())
       self._received()
       return False
     self._source.received = state.observ.tobytes()
@@ -412,7 +412,7 @@ class BatchEnv:
       self._result_bytes = buffer[self.action_layout.num_bytes:][
           :self.step_layout.num_bytes]
       self._source = replay_source.ReplaySource(
-          str(self._constructors[0]), self.first, self._log, self._arrays)
+          str(self._constructors[0]), self._log, self._arrays)
       options = self._seed, self.failure_budget.limit > 0
       if self._workers is None:
         self._block = self._block_class(
@@ -445,18 +445,17 @@ class BatchEnv:
     if np.shape(active) != (size,):
       raise ValueError(f"`active` must have shape {(size,)}. "
                        f"Received: {np.shape(active)}.")
-    inside = ~np.asarray(active, bool) & (self._log.length > 0)
-    if inside.any():
-      index = int(np.flatnonzero(inside)[0])
+    inside = np.flatnonzero(
+        ~np.asarray(active, bool) & (self._log.length > 0))
+    if len(inside):
       raise ValueError(
-          f"Environment {self.first + index} cannot wait inside of an episode, "
-          "only before its first step.")
+          f"Environment {self.first + inside[0]} cannot wait inside of an "
+          "episode, only before its first step.")
 
   def _checked_indices(self, indices: Sequence[int] | None) -> Sequence[int]:
     if indices is None:
       return range(len(self))
-    if len(set(indices)) < len(indices) or not (
-        set(indices) <= set(range(len(self)))):
+    if len(set(indices) & set(range(len(self)))) < len(indices):
       raise ValueError(f"`indices` must be distinct numbers from 0 to "
                        f"{len(self) - 1}. Received: {list(indices)}.")
     return indices

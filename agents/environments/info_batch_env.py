@@ -30,7 +30,8 @@ class InfoBatchEnv(batch_env.BatchEnv):
   def __init__(self, *args, **kwargs):
     kwargs["block_class"] = info_block.InfoBlock
     super().__init__(*args, **kwargs)
-    self._forget_infos()
+    self.infos = [{} for _ in range(len(self))]
+    self.reset_infos = [{} for _ in range(len(self))]
 
   def step_packed(self, action: np.ndarray, active: np.ndarray | None = None
                   ) -> np.ndarray:
@@ -48,12 +49,8 @@ class InfoBatchEnv(batch_env.BatchEnv):
   def restore(self, state: episodes.EpisodeState) -> bool:
     """See `BatchEnv.restore`."""
     restored = super().restore(state)
-    self._forget_infos()
+    self._record_resets({index: {} for index in range(len(self))})
     return restored
-
-  def _forget_infos(self):
-    self.infos = [{} for _ in range(len(self))]
-    self.reset_infos = [{} for _ in range(len(self))]
 
   def _record_resets(self, infos: dict[int, dict[str, Any]]):
     self.infos = [{} if index in infos else info

@@ -143,13 +143,11 @@ class EpisodeState(NamedTuple):
                        "of the running episodes.")
     steps, action = int(length.max()), arrays["action"]
     first = steps - length
-    rows = np.zeros((steps, len(length), *action.shape[1:]), action.dtype)
-    for index, actions in enumerate(
-        np.split(action, np.cumsum(length)[:-1])):
-      if len(actions):
-        rows[first[index]:, index] = actions
+    rows = np.zeros((len(length), steps, *action.shape[1:]), action.dtype)
+    rows[np.arange(steps) >= first[:, None]] = action
     return cls._make(
-        [*(arrays[name].copy() for name in _NAMES[:-1]), first, rows])
+        [*(arrays[name].copy() for name in _NAMES[:-1]), first,
+         rows.swapaxes(0, 1)])
 
   def rows(self, rows: slice) -> EpisodeState:
     """Returns the state of some of the environments.

@@ -18,7 +18,6 @@ class ReplaySource:
   """Running episodes of a batch, for replays and for failure reports."""
 
   name: str  # Of the environments, for messages.
-  first: int  # Index of the first environment within the batch of the run.
   log: running_episodes.EpisodeLog  # The running episodes.
   arrays: dict[str, np.ndarray]  # Fields of the batch's buffer.
   # Begins with the bytes of the latest observations that the trainer has
@@ -53,7 +52,7 @@ class ReplaySource:
       if stepping and self.arrays["active"][offset]:
         action = np.concatenate([action, self.arrays["action"][offset][None]])
       failed.append(failure_budget_lib.FailedEpisode(
-          self.first + offset, seeds[offset], action))
+          self.log.first + offset, seeds[offset], action))
     return failed
 
   def check(self, rows: slice):
@@ -74,11 +73,11 @@ class ReplaySource:
       if observ.tobytes() != bytes(before):
         seed = int(self.log.state.seed[offset])
         raise ReplayError(
-            f"Environment {self.first + offset} ('{self.name}') is not "
+            f"Environment {self.log.first + offset} ('{self.name}') is not "
             f"deterministic: a replay of seed {seed} with the same "
             f"{self.log.length[offset]} actions led to another observation, so "
             "its episodes cannot be continued in another process.",
-            self.first + offset, seed)
+            self.log.first + offset, seed)
 
   def record_fatal(self, error: Exception,
                    failure_budget: failure_budget_lib.FailureBudget,

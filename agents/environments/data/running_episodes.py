@@ -1,14 +1,17 @@
 """Records seed and actions of the running episodes."""
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from agents.environments.blocks import base
 from agents.environments.data import episodes
+from agents.environments.data import failure_budget as failure_budget_lib
 
 
 class EpisodeLog:
-  """Records seed and actions of the running episodes of B environments.
+  """Records the running episodes of B environments, and collects ended ones.
 
   The log stores whole batches of actions, one step after the other in one
   array, so that recording a step and reading an episode cost one copy each.
@@ -20,14 +23,20 @@ class EpisodeLog:
     run_seed: Seed from which the episodes' seeds are derived.
     size: Number of environments, B.
     first: Index of the first environment within the batch of the run.
+    failure_budget: Number of episodes that may fail; none by default.
 
-  The attribute `begun` is true while episodes are running.
+  The attribute `begun` is true while episodes are running, and `first` is the
+  argument.
   """
 
-  def __init__(self, run_seed: int, size: int, first: int = 0):
+  def __init__(self, run_seed: int, size: int, first: int = 0,
+               failure_budget: failure_budget_lib.FailureBudget | None = None):
     self._run_seed = run_seed
     self._size = size
-    self._first = first
+    self.first = first
+    self._failure_budget = failure_budget or failure_budget_lib.FailureBudget()
+    self._finished: list[episodes.Episode] = []
+    self._final_observ: list[np.ndarray] = []
     self.begun = False
     # Every step changes these arrays. The recorded actions end at row `_end`.
     self._running: episodes.EpisodeState
@@ -44,12 +53,58 @@ class EpisodeLog:
     """
     size = self._size
     if seeds is None:
-      seeds = [self._seed(index, 0) for index in range(size)]
+      seeds = [episodes.episode_seed(self._run_seed, self.first + index, 0)
+               for index in range(size)]
     self.load(episodes.EpisodeState(
         np.zeros(size, np.int64), np.array(seeds, np.int64), np.zeros(0),
         np.zeros(size, np.float32), np.zeros(size, np.int64),
         np.zeros((0, size))))
     return list(seeds)
+
+  def record_step(self, arrays: dict[str, np.ndarray],
+                  reports: Mapping[int, base.StepReport], waiting: bool):
+    """Records one step of all environments and what it reports.
+
+    Args:
+      arrays: Fields of the batch's buffer after the step.
+      reports: Reports of episodes that ended or failed, by index in the run's
+        batch.
+      waiting: Whether some environments may be inactive.
+
+    Raises:
+      EnvironmentFailure: If more episodes fail than the budget allows.
+    """
+    ended: np.ndarray | None = None  # Most steps end no episode.
+    if reports or waiting:
+      ended = arrays["terminated"] | arrays["truncated"]
+      if reports:
+        ended |= arrays["active"] & ~arrays["valid"]  # Failed episodes.
+    finished = self.record(
+        arrays["action"], arrays["active"], arrays["reward"], ended)
+    for offset, episode in finished.items():
+      report = reports[self.first + offset]
+      if isinstance(report.outcome, str):
+        self._fail(report.outcome, offset, episode.seed, episode.action)
+      else:
+        self._finished.append(
+            dataclasses.replace(episode, info=report.outcome))
+        self._final_observ.append(arrays["final_observ"][offset].copy())
+      for text in report.failed_resets:
+        self._fail(text, offset, self.skip(offset), episode.action[:0])
+
+  def take_finished(self) -> list[episodes.Episode]:
+    """Returns the episodes that ended since the previous call, in order."""
+    finished, self._finished = self._finished, []
+    return finished
+
+  def take_final_observ(self) -> list[np.ndarray]:
+    """Returns the last observations of episodes that ended since the last call.
+
+    Returns:
+      One array of shape [...] per episode, in order of time.
+    """
+    final_observ, self._final_observ = self._final_observ, []
+    return final_observ
 
   def record(self, action: np.ndarray, active: np.ndarray, reward: np.ndarray,
              ended: np.ndarray | None) -> dict[int, episodes.Episode]:
@@ -107,16 +162,6 @@ class EpisodeLog:
     running.score[index] = 0
     running.first[index] = self._end
 
-  def skip_all(self) -> list[int]:
-    """Advances all environments to their next episodes.
-
-    Returns:
-      Seeds of these episodes.
-    """
-    for index in range(self._size):
-      self.skip(index)
-    return self._running.seed.tolist()
-
   def next_seed(self, index: int) -> int:
     """Returns the default seed of an environment's next episode.
 
@@ -126,7 +171,9 @@ class EpisodeLog:
     Returns:
       Integer in [0, 2^31).
     """
-    return self._seed(index, int(self._running.episode[index]) + 1)
+    return episodes.episode_seed(
+        self._run_seed, self.first + index,
+        int(self._running.episode[index]) + 1)
 
   @property
   def length(self) -> np.ndarray:
@@ -162,9 +209,12 @@ class EpisodeLog:
     self._running, self._end = state.copy(), len(state.actions)
     self.begun = True
 
-  def _seed(self, index: int, episode: int) -> int:
-    return episodes.episode_seed(
-        self._run_seed, self._first + index, episode)
+  def _fail(self, text: str, offset: int, seed: int, action: np.ndarray):
+    failed = failure_budget_lib.FailedEpisode(
+        self.first + offset, seed, action)
+    if not self._failure_budget.record(
+        failure_budget_lib.Failure(text, (failed,))):
+      raise base.EnvironmentFailure(text)
 
   def _add_rows(self, action: np.ndarray):
     """Replaces the full array of actions by one with spare rows."""

@@ -132,12 +132,11 @@ class WorkerPool:
       raise RuntimeError(f"{protocol.MAX_BLOCKS} batches are open on these "
                          "workers, which is the maximum. Close some of them.")
     number, size = min(free), len(constructors)
-    shares = {worker: rows for worker, rows in zip(
-        self._workers, split_evenly(size, len(self._workers)), strict=True)
-              if rows.start < rows.stop}
+    shares = dict(zip(self._workers, split_evenly(
+        size, min(size, len(self._workers)))))
     registrations = gym_registry.packed()
     requests = {worker: protocol.encode(protocol.REQUEST, (number, "open", (
-        block_class, size, rows.start, first, registrations,
+        block_class, size, rows, first, registrations,
         cloudpickle.dumps(constructors[rows]), spaces, options)))
                 for worker, rows in shares.items()}
     block = RemoteBlock(self, number, shares, os.dup(descriptor), requests)
@@ -168,13 +167,11 @@ class WorkerPool:
     self._check_usable()
     request = replacement.Request(
         block, messages, self._limit(min_seconds), list(messages), [])
+    self.refusal = _FAILED  # Unless all workers receive it.
     self._requests.append(request)
-    try:
-      for worker, message in messages.items():
-        worker.send(*message)
-    except BaseException:  # KeyboardInterrupt; some workers did not receive it.
-      self.refusal = _FAILED
-      raise
+    for worker, message in messages.items():
+      worker.send(*message)
+    self.refusal = ""
     return request
 
   def wait(self, request: replacement.Request, seconds: float | None = None
@@ -197,14 +194,12 @@ class WorkerPool:
     """
     self._check_usable()
     deadline = None if seconds is None else time.monotonic() + seconds
-    try:
-      for earlier in self._requests:  # Workers answer in order of requests.
-        self._collect(earlier, deadline)
-        if earlier is request:
-          break
-    except BaseException:
-      self.refusal = _FAILED
-      raise
+    self.refusal = _FAILED  # Unless all answers arrive.
+    for earlier in self._requests:  # Workers answer in order of requests.
+      self._collect(earlier, deadline)
+      if earlier is request:
+        break
+    self.refusal = ""
     self._requests.remove(request)
     return [answer.unwrap() for answer in request.answers]
 
@@ -215,14 +210,9 @@ class WorkerPool:
       block: Block of the environments; it must not be used any more.
     """
     self._open.pop(block, None)
-    try:
+    with contextlib.suppress(TimeoutError, process.WorkerDied):
       if not self.refusal:
         self.wait(block.ask("close"), process.SECONDS_TO_CLOSE)
-    except (TimeoutError, process.WorkerDied):
-      pass
-    finally:
-      self._requests = [request for request in self._requests
-                        if request.block is not block]
     if self.refusal:
       self.close()
 
@@ -261,8 +251,9 @@ class WorkerPool:
       except process.WorkerDied as death:
         # A new worker cannot repeat answers that were not returned yet, and it
         # cannot rebuild a block without a source.
-        if deadline is not None or None in self._open.values() or not all(
-            other.waiting for other in self._requests):
+        if deadline is not None or None in self._open.values() or any(
+            not other.waiting and other.block in self._open
+            for other in self._requests):
           raise
         replacement.replace_worker(
             self._workers[death.number], death, self._open, self._requests,
@@ -344,7 +335,8 @@ class RemoteBlock:
     Returns:
       The reports of all workers; see `GymnasiumBlock.step`.
     """
-    return self._reports(self._pool.ask(self, self.wake))
+    self._steps.append(self._pool.ask(self, self.wake))
+    return self.step_wait()
 
   def step_async(self):
     """Wakes the workers without waiting for their steps."""
@@ -356,11 +348,8 @@ class RemoteBlock:
     Returns:
       The reports of all workers; see `GymnasiumBlock.step`.
     """
-    return self._reports(self._steps.pop(0))
-
-  def _reports(self, request: replacement.Request) -> dict[int, Any]:
     reports: dict[int, Any] = {}
-    for result in self._pool.wait(request):
+    for result in self._pool.wait(self._steps.pop(0)):
       if result:
         reports.update(result)
     return reports

@@ -100,8 +100,9 @@ class WorkerProcess:
     try:
       self._start()
     except OSError as error:
-      raise WorkerDied(f"{self._name} cannot be replaced: {error}",
-                       self.number) from None
+      raise WorkerDied(
+          f"Worker {self.number} (process {self.process.pid}) cannot be "
+          f"replaced: {error}", self.number) from None
 
   def send(self, data: bytes, descriptor: int | None = None):
     """Sends a message. The next `receive` reports a failure.
@@ -205,10 +206,6 @@ class WorkerProcess:
         if self._timeout and time.monotonic() > start + self._timeout:
           raise self.kill(self._timeout) from None
 
-  @property
-  def _name(self) -> str:
-    return f"Worker {self.number} (process {self.process.pid})"
-
   def _death(self) -> WorkerDied:
     """Returns the error that names the cause of the end."""
     reason = self._reason
@@ -222,7 +219,9 @@ class WorkerProcess:
         reason = "closed its connection."
     text = self._stack_traces().decode(errors="replace")
     trace = f" It was here:\n{text}" if text else ""
-    return WorkerDied(f"{self._name} {reason}{trace}", self.number)
+    return WorkerDied(
+        f"Worker {self.number} (process {self.process.pid}) {reason}{trace}",
+        self.number)
 
   def _stack_traces(self) -> bytes:
     """Returns what the process has written, without moving its position."""

@@ -13,7 +13,6 @@ import signal
 import socket
 import time
 import traceback
-from collections.abc import Callable
 from typing import Any
 
 import cloudpickle
@@ -50,7 +49,13 @@ def _serve(connection: socket.socket):
   """Answers every byte of the trainer; see `protocol`."""
   warnings: list[str] = []
   mujoco_warnings.capture(warnings.append)
-  base.BlockBase.heartbeat = staticmethod(_heartbeat(connection))
+  last_beat = 0.0
+  def beat():
+    nonlocal last_beat
+    if (now := time.monotonic()) > last_beat + _SECONDS_BETWEEN_HEARTBEATS:
+      connection.send(protocol.ALIVE)
+      last_beat = now
+  base.BlockBase.heartbeat = staticmethod(beat)
   blocks: dict[int, Any] = {}
   descriptors: list[int] = []
   try:
@@ -98,27 +103,15 @@ def _handle(request: tuple[int, str, tuple], blocks: dict[int, Any],
   return None
 
 
-def _open(descriptor: int, block_class: Any, size: int, start: int, first: int,
+def _open(descriptor: int, block_class: Any, size: int, rows: slice, first: int,
           registrations: dict[str, bytes], pickled: bytes, spaces: tuple,
           options: tuple) -> Any:
   buffer = shared_memory.attach(descriptor)
   gym_registry.add(registrations)
   constructors = cloudpickle.loads(pickled)
-  rows = slice(start, start + len(constructors))
   views = block_class.layout(size, *spaces).views(buffer)
   arrays = {name: array[rows] for name, array in views.items()}
-  return block_class(constructors, first + start, spaces, arrays, *options)
-
-
-def _heartbeat(connection: socket.socket) -> Callable[[], None]:
-  """Returns a function that sends ALIVE, but not more often than needed."""
-  last = 0.0
-  def beat():
-    nonlocal last
-    if (now := time.monotonic()) > last + _SECONDS_BETWEEN_HEARTBEATS:
-      connection.send(protocol.ALIVE)
-      last = now
-  return beat
+  return block_class(constructors, first + rows.start, spaces, arrays, *options)
 
 
 def _pickled(answer: protocol.Answer, plain: bool = False) -> bytes:
@@ -185,9 +178,7 @@ def _start_guard(lifeline_fd: int):
     return
   os.close(own_end)
   signal.signal(signal.SIGTERM, signal.SIG_IGN)
-  ready, _, _ = select.select([alive, lifeline_fd], [], [])
-  if alive not in ready:
-    ready, _, _ = select.select([alive], [], [], _SECONDS_TO_CLOSE)
-    if not ready:
-      os.killpg(worker, signal.SIGKILL)  # Includes the environments' children.
+  select.select([alive, lifeline_fd], [], [])
+  if not select.select([alive], [], [], _SECONDS_TO_CLOSE)[0]:
+    os.killpg(worker, signal.SIGKILL)  # Includes the environments' children.
   os._exit(0)

@@ -28,7 +28,7 @@ def _source(num_steps=2):
       arrays["action"][:, 0] = 10 * np.arange(_SIZE) + time
       log.record(arrays["action"], arrays["active"],
                  np.zeros(_SIZE, np.float32), np.zeros(_SIZE, bool))
-  return replay_source.ReplaySource("name", _FIRST, log, arrays), arrays
+  return replay_source.ReplaySource("name", log, arrays), arrays
 
 
 def test_no_episodes_are_running_before_the_first_reset():
