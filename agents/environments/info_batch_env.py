@@ -24,14 +24,11 @@ class InfoBatchEnv(batch_env.BatchEnv):
   episodes. Every change creates new lists.
   """
 
-  infos: list[dict[str, Any]]
-  reset_infos: list[dict[str, Any]]
-
   def __init__(self, *args, **kwargs):
     kwargs["block_class"] = info_block.InfoBlock
     super().__init__(*args, **kwargs)
-    self.infos = [{} for _ in range(len(self))]
-    self.reset_infos = [{} for _ in range(len(self))]
+    self.infos: list[dict[str, Any]] = [{} for _ in range(len(self))]
+    self.reset_infos: list[dict[str, Any]] = [{} for _ in range(len(self))]
 
   def step_packed(self, action: np.ndarray, active: np.ndarray | None = None
                   ) -> np.ndarray:

@@ -127,13 +127,12 @@ class EpisodeLog:
     self._end += 1
     np.add(running.score, reward, out=running.score)
     finished: dict[int, episodes.Episode] = {}
-    if ended is None:
-      return finished
-    for index in np.flatnonzero(ended).tolist():
-      actions = running.actions[running.first[index]:self._end, index].copy()
-      score = float(running.score[index])
-      finished[index] = episodes.Episode(self.skip(index), actions, score, {})
-    running.first[~active] = self._end
+    if ended is not None:
+      for index in np.flatnonzero(ended).tolist():
+        actions = running.actions[running.first[index]:self._end, index].copy()
+        score = float(running.score[index])
+        finished[index] = episodes.Episode(self.skip(index), actions, score, {})
+      running.first[~active] = self._end
     return finished
 
   def skip(self, index: int) -> int:

@@ -109,8 +109,7 @@ class WorkerPool:
     """Builds environments on all workers, with an even share on each.
 
     Args:
-      block_class: Class of the shares; its `layout` describes the
-        shared memory.
+      block_class: Class of the shares; `layout` describes the shared memory.
       constructors: One function per environment.
       first: Index of the first environment within its batch.
       spaces: Observation and action space.
@@ -207,7 +206,7 @@ class WorkerPool:
     """Closes environments; ends the workers if they do not answer.
 
     Args:
-      block: Block of the environments; it must not be used any more.
+      block: Block of the environments, which must not be used any more.
     """
     self._open.pop(block, None)
     with contextlib.suppress(TimeoutError, process.WorkerDied):

@@ -166,8 +166,7 @@ class WorkerProcess:
     Returns:
       The error to raise.
     """
-    with contextlib.suppress(OSError):
-      os.kill(self.process.pid, signal.SIGUSR2)
+    self.process.send_signal(signal.SIGUSR2)
     deadline, before = time.monotonic() + _SECONDS_TO_DUMP, None
     while (text := self._stack_traces()) != before or (
         not text and time.monotonic() < deadline):
