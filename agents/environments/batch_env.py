@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,6 @@ from agents import spaces
 from agents.environments.blocks import base, gymnasium_block, mujoco_block
 from agents.environments.data import (
   buffer_layout,
-  episode_statistics,
   episodes,
   mujoco_warnings,
   replay_source,
@@ -79,8 +78,6 @@ class BatchEnv:
     ValueError: If there is no environment, or their spaces differ.
   """
 
-  _statistics_class = episode_statistics.EpisodeStatistics
-
   def __init__(self, constructors: Sequence[base.Constructor],
                workers: pool.WorkerPool | None = None, seed: int = 0,
                failure_budget: failure_budget_lib.FailureBudget | None = None,
@@ -88,51 +85,45 @@ class BatchEnv:
     if not constructors:
       raise ValueError("A batch needs at least one environment.")
     mujoco_warnings.capture()
-    probe = constructors[0]()
-    try:
+    with contextlib.closing(constructors[0]()) as probe:
       self.observation_space = probe.observation_space
       self.action_space = probe.action_space
-      self._block_class: Any = block_class or self._select_block_class(probe)
-    finally:
-      probe.close()
-    spaces.check(self.observation_space, self.action_space)
+      self._block_class: Any = block_class or (
+          mujoco_block.MujocoBlock if mujoco_block.supports(probe)
+          else gymnasium_block.GymnasiumBlock)
     size = len(constructors)
-    self.action_layout = buffer_layout.action_layout(size, self.action_space)
     self.step_layout = buffer_layout.step_layout(size, self.observation_space)
+    self.action_layout = buffer_layout.action_layout(size, self.action_space)
     # Number of environments that step at the same time.
     self.parallel = 1 if workers is None else min(len(workers), size)
+    self.failure_budget = failure_budget or failure_budget_lib.FailureBudget()
     if workers is not None:
-      failure_budget = workers.failure_budget  # Shared by all batches.
-    self.failure_budget = (
-        failure_budget or failure_budget_lib.FailureBudget())
+      self.failure_budget = workers.failure_budget  # Shared by all batches.
+    self.step_seconds = 0.0  # Time that this process has waited for steps.
     self.first = first
     self.is_closed = False
     self._constructors = list(constructors)
     self._workers = workers
     self._seed = seed
-    self._log = running_episodes.EpisodeLog(seed, size, first)
-    self._statistics = self._statistics_class(
-        self._log, self.failure_budget, first, self.parallel)
+    self._log = running_episodes.EpisodeLog(
+        seed, size, first, self.failure_budget)
+    self._busy_seconds = np.zeros(size)  # Time of all steps; see "seconds".
+    self._reports: Mapping[int, base.StepReport] = {}  # Of the latest step.
     self._consistent = True  # False if only some environments have stepped.
-    self._block: Any
+    self._block: Any = None
     self._open()
 
   def __len__(self) -> int:
     return len(self._constructors)
 
   @property
-  def step_seconds(self) -> float:
-    """Seconds that this process has waited for steps."""
-    return self._statistics.step_seconds
-
-  @property
   def busy_seconds(self) -> float:
     """Duration of all steps without the idle time of workers, in seconds."""
-    return self._statistics.busy_seconds
+    return float(self._busy_seconds.sum()) / self.parallel
 
   def take_finished(self) -> list[episodes.Episode]:
     """Returns the episodes that ended since the previous call, in order."""
-    return self._statistics.take_finished()
+    return self._log.take_finished()
 
   def take_final_observ(self) -> list[np.ndarray]:
     """Returns the last observations of the episodes since the previous call.
@@ -140,7 +131,7 @@ class BatchEnv:
     Returns:
       One array of shape [...] per episode, in order of time.
     """
-    return self._statistics.take_final_observ()
+    return self._log.take_final_observ()
 
   def reset(self, seeds: Sequence[int] | None = None,
             indices: Sequence[int] | None = None) -> np.ndarray:
@@ -159,21 +150,35 @@ class BatchEnv:
       ValueError: If the number of seeds or an index is wrong.
       RuntimeError: If a step has failed and only some environments shall reset.
     """
-    num_resets = len(self) if indices is None else len(indices)
-    if seeds is not None and len(seeds) != num_resets:
-      raise ValueError(f"`seeds` must hold {num_resets} numbers, one for each "
+    rows = self._checked_indices(indices)
+    if seeds is not None and len(seeds) != len(rows):
+      raise ValueError(f"`seeds` must hold {len(rows)} numbers, one for each "
                        f"environment. Received: {len(seeds)}.")
     self._check_open()
+    seed_of: dict[int, int] = {}  # Of episodes that end others.
     if indices is None:
-      self._consistent = False
-      self._statistics.take_final_observ()
-      self._source.observ = None
-      all_seeds = self._log.begin(seeds)
-      with self._recording_fatal():
-        infos = self._block.reset(all_seeds)
-      self._record_resets(dict(enumerate(infos)))
-      return self._received()
-    return self._reset_some(self._checked_indices(indices), seeds)
+      self._log.take_final_observ()
+      self._source.received = None
+      begin = self._block.reset
+      arguments: Sequence[int | None] = self._log.begin(seeds)
+    elif self._consistent and self._log.begun:
+      seed_of = dict(zip(rows, map(self._log.next_seed, rows)
+                         if seeds is None else seeds, strict=True))
+      begin = self._block.begin_next
+      arguments = [seed_of.get(index) for index in range(len(self))]
+    else:
+      raise RuntimeError(
+          "Call reset() of all environments first: the batch has not begun, or "
+          "a step has failed.")
+    self._consistent = False
+    with self._recording_fatal():
+      infos = begin(arguments)
+    # Changes the log after the request: if a worker dies meanwhile, its
+    # replacement replays the recorded episodes, then receives the request.
+    for index, seed in seed_of.items():
+      self._log.break_off(index, seed)
+    self._record_resets({index: infos[index] for index in rows})
+    return self._received()
 
   def step(self, action: np.ndarray, active: np.ndarray | None = None
            ) -> StepResult:
@@ -192,7 +197,7 @@ class BatchEnv:
         an episode.
       RuntimeError: If `reset` was not called, or the batch is closed.
     """
-    self._step(action, active)
+    self.step_packed(action, active)
     arrays = self._arrays
     ended = arrays["terminated"] | arrays["truncated"]
     next_observ = arrays["observ"].copy()
@@ -210,19 +215,14 @@ class BatchEnv:
       active: Bool array of shape [B].
 
     Returns:
-      New array of bytes with the fields of `step_layout`. The true successors
-      are the observations, or the result of `take_final_observ` where an
-      episode ended.
+      New read-only array of bytes with the fields of `step_layout`. The true
+      successors are the observations, or the result of `take_final_observ`
+      where an episode ended.
 
     Raises:
       ValueError: See `step`.
       RuntimeError: See `step`.
     """
-    self._step(action, active)
-    return self._result_bytes.copy()
-
-  def _step(self, action: np.ndarray, active: np.ndarray | None):
-    """Steps the block and records the result."""
     self._check_open()
     if not self._log.begun:
       raise RuntimeError("Call reset() before step().")
@@ -241,14 +241,19 @@ class BatchEnv:
     self._consistent = False
     start = time.perf_counter()
     try:
-      reports = self._block.step()
+      self._reports = self._block.step()
     except Exception as error:
       self._source.record_fatal(error, self.failure_budget, stepping=True)
       raise
+    self.step_seconds += time.perf_counter() - start
+    self._busy_seconds += arrays["seconds"]
     # Records the step after it succeeded: replays repeat all recorded steps.
-    self._statistics.update(arrays, reports, time.perf_counter() - start)
-    self._source.observ = arrays["observ"].copy()
+    self._log.record_step(arrays, self._reports, active is not None)
+    packed = self._result_bytes.copy()
+    packed.setflags(write=False)  # `check` compares it with a replay.
+    self._source.received = packed
     self._consistent = True
+    return packed
 
   def snapshot(self) -> episodes.EpisodeState:
     """Returns seeds and actions of the running episodes.
@@ -280,18 +285,18 @@ class BatchEnv:
       raise ValueError(f"The episodes are of {len(state.seed)} "
                        f"environments, the batch has {len(self)}.")
     self._check_open()
-    self._statistics.take_final_observ()
+    self._log.take_final_observ()
     self._consistent = False
     self._log.load(state)
     if not self._block.deterministic:
-      self._block.reset(self._log.skip_all())
+      for index in range(len(self)):
+        self._log.skip(index)
+      self._block.reset(self._log.state.seed.tolist())
       self._received()
       return False
-    self._source.observ = state.observ
-    running = self._source.running()
-    assert running is not None
+    self._source.received = state.observ.tobytes()
     with self._recording_fatal():
-      self._block.replay(*running)
+      self._block.replay(*self._source.running())
       self._source.check(slice(0, len(self)))
     self._consistent = True
     return True
@@ -318,9 +323,8 @@ class BatchEnv:
     dtype, steps = self.action_layout.fields[0].dtype, []
     for _ in range(num_steps):
       action = spaces.converted(policy(observ), dtype)
-      before, step = observ, self.step(action)
-      steps.append((before, action.copy(), step.next_observ, step.reward,
-                    step.terminated, step.truncated, step.valid))
+      step = self.step(action)
+      steps.append((observ, action.copy(), *step[1:]))
       observ = step.observ
     return Rollout(*map(np.stack, zip(*steps, strict=True)))
 
@@ -341,8 +345,7 @@ class BatchEnv:
     Raises:
       ValueError: If an index is wrong.
     """
-    return self._ask(indices, lambda selected: self._block.call(
-        name, args, kwargs, selected))
+    return self._ask("call", indices, name, args, kwargs)
 
   def get(self, name: str, indices: Sequence[int] | None = None) -> list[Any]:
     """Returns an attribute of all environments, or of some.
@@ -357,8 +360,7 @@ class BatchEnv:
     Raises:
       ValueError: If an index is wrong.
     """
-    return self._ask(
-        indices, lambda selected: self._block.get(name, selected))
+    return self._ask("get", indices, name)
 
   def set(self, name: str, values: Sequence[Any],
           indices: Sequence[int] | None = None):
@@ -389,7 +391,8 @@ class BatchEnv:
     """Closes every environment. Can be repeated."""
     if not self.is_closed:
       self.is_closed = True
-      self._block.close()
+      if self._block is not None:
+        self._block.close()
 
   def __enter__(self) -> BatchEnv:
     return self
@@ -397,26 +400,19 @@ class BatchEnv:
   def __exit__(self, *_):
     self.close()
 
-  def _select_block_class(self, probe: Any) -> type[base.BlockBase]:
-    """Returns the class of the block, given one of the environments."""
-    if mujoco_block.supports(probe):
-      return mujoco_block.MujocoBlock
-    return gymnasium_block.GymnasiumBlock
-
   def _open(self):
     """Allocates the buffer and builds all environments."""
-    size = len(self)
     both_spaces = self.observation_space, self.action_space
-    start = self.action_layout.num_bytes
-    descriptor = shared_memory.create(
-        buffer_layout.batch_bytes(size, *both_spaces))
+    layout = buffer_layout.batch_layout(len(self), *both_spaces)
+    descriptor = shared_memory.create(layout.num_bytes)
     with contextlib.ExitStack() as stack:
       stack.callback(os.close, descriptor)
       buffer = shared_memory.attach(os.dup(descriptor))
-      self._arrays = buffer_layout.batch_views(buffer, size, *both_spaces)
-      self._result_bytes = buffer[start:start + self.step_layout.num_bytes]
+      self._arrays = layout.views(buffer)
+      self._result_bytes = buffer[self.action_layout.num_bytes:][
+          :self.step_layout.num_bytes]
       self._source = replay_source.ReplaySource(
-          str(self._constructors[0]), self.first, self._log, self._arrays)
+          str(self._constructors[0]), self._log, self._arrays)
       options = self._seed, self.failure_budget.limit > 0
       if self._workers is None:
         self._block = self._block_class(
@@ -425,27 +421,6 @@ class BatchEnv:
         self._block = self._workers.open(
             self._block_class, self._constructors, self.first, both_spaces,
             descriptor, self._source, *options)
-
-  def _reset_some(self, indices: Sequence[int], seeds: Sequence[int] | None
-                  ) -> np.ndarray:
-    """Begins the next episodes of some environments."""
-    if not (self._consistent and self._log.begun):
-      raise RuntimeError(
-          "Call reset() of all environments first: the batch has not begun, or "
-          "a step has failed.")
-    if seeds is None:
-      seeds = [self._log.next_seed(index) for index in indices]
-    seed_of = dict(zip(indices, seeds, strict=True))
-    self._consistent = False
-    with self._recording_fatal():
-      infos = self._block.begin_next(
-          [seed_of.get(index) for index in range(len(self))])
-    # Changes the log after the request: if a worker dies meanwhile, its
-    # replacement replays the recorded episodes, then receives the request.
-    for index, seed in seed_of.items():
-      self._log.break_off(index, seed)
-    self._record_resets({index: infos[index] for index in seed_of})
-    return self._received()
 
   def _record_resets(self, infos: dict[int, dict[str, Any]]):
     """Called after resets outside of steps; `InfoBatchEnv` extends it."""
@@ -460,38 +435,39 @@ class BatchEnv:
 
   def _received(self) -> np.ndarray:
     """Notes that all observations are current, and returns a copy of them."""
-    self._source.observ = self._arrays["observ"].copy()
+    observ = self._arrays["observ"].copy()
+    self._source.received = observ.tobytes()
     self._consistent = True
-    return self._arrays["observ"].copy()
+    return observ
 
   def _check_active(self, active: np.ndarray):
     size = len(self)
     if np.shape(active) != (size,):
       raise ValueError(f"`active` must have shape {(size,)}. "
                        f"Received: {np.shape(active)}.")
-    inside = ~np.asarray(active, bool) & (self._log.state.length > 0)
-    if inside.any():
-      index = int(np.flatnonzero(inside)[0])
+    inside = np.flatnonzero(
+        ~np.asarray(active, bool) & (self._log.length > 0))
+    if len(inside):
       raise ValueError(
-          f"Environment {self.first + index} cannot wait inside of an episode, "
-          "only before its first step.")
+          f"Environment {self.first + inside[0]} cannot wait inside of an "
+          "episode, only before its first step.")
 
   def _checked_indices(self, indices: Sequence[int] | None) -> Sequence[int]:
     if indices is None:
       return range(len(self))
-    if len(set(indices)) < len(indices) or not (
-        set(indices) <= set(range(len(self)))):
+    if len(set(indices) & set(range(len(self)))) < len(indices):
       raise ValueError(f"`indices` must be distinct numbers from 0 to "
                        f"{len(self) - 1}. Received: {list(indices)}.")
     return indices
 
-  def _ask(self, indices: Sequence[int] | None,
-           request: Callable[[list[bool]], list[Any]]) -> list[Any]:
+  def _ask(self, method: str, indices: Sequence[int] | None, *args
+           ) -> list[Any]:
     """Returns the results of selected environments, in order of `indices`."""
     indices = self._checked_indices(indices)
     self._check_open()
     selected = [index in set(indices) for index in range(len(self))]
-    results = dict(zip(sorted(indices), request(selected), strict=True))
+    results = dict(zip(sorted(indices), getattr(self._block, method)(
+        *args, selected), strict=True))
     return [results[index] for index in indices]
 
   def _check_open(self):

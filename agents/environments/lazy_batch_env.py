@@ -11,19 +11,10 @@ class LazyBatchEnv(batch_env.BatchEnv):
     kwargs: See `BatchEnv`.
   """
 
-  _opened = False
-
   def _open(self):
     """Does nothing, because the constructor calls it too early."""
 
   def _check_open(self):
     super()._check_open()
-    if not self._opened:
+    if self._block is None:
       super()._open()
-      self._opened = True
-
-  def close(self):
-    """See `BatchEnv.close`."""
-    if self._opened:
-      super().close()
-    self.is_closed = True

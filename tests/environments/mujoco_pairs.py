@@ -28,8 +28,8 @@ def _block(block_class, constructors, tolerant):
   env = constructors[0]()
   env.close()
   spaces = env.observation_space, env.action_space
-  buffer = np.zeros(buffer_layout.batch_bytes(SIZE, *spaces), np.uint8)
-  arrays = buffer_layout.batch_views(buffer, SIZE, *spaces)
+  layout = buffer_layout.batch_layout(SIZE, *spaces)
+  arrays = layout.views(np.zeros(layout.num_bytes, np.uint8))
   block = block_class(constructors, 0, spaces, arrays, SEED, tolerant)
   block.reset(SEEDS)
   arrays["active"][:] = True

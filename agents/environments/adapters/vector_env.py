@@ -186,7 +186,7 @@ class VectorEnv(vector.VectorEnv):
     if not isinstance(values, (list, tuple)):
       values = [values] * self.num_envs
     self._check_length("values", values)
-    self.block.set(name, values, [True] * self.num_envs)
+    self.block.set(name, list(values), [True] * self.num_envs)
 
   # SyncVectorEnv returns tuples, too; the base class declares single values.
   @property  # type: ignore

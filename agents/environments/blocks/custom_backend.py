@@ -26,7 +26,7 @@ class Backend:
       `constructors[0].config.kwargs`, and does not call them.
     first: Index of the first environment within the batch.
     spaces: Observation and action space of the Gymnasium environments.
-    arrays: Fields of `buffer_layout.batch_views` for these environments.
+    arrays: Fields of `buffer_layout.batch_layout` for these environments.
     run_seed: Seed of the run, from which seeds of episodes can be derived.
     tolerant: Whether failures end an episode instead of raising an error.
   """

@@ -30,7 +30,7 @@ class GymnasiumBlock(base.BlockBase):
     constructors: Functions without arguments that return environments.
     first: Index of the first environment within the batch.
     spaces: Observation and action space that all environments must have.
-    arrays: Fields of `buffer_layout.batch_views` for these environments.
+    arrays: Fields of `buffer_layout.batch_layout` for these environments.
     run_seed: Seed from which each episode's seed is derived.
     tolerant: Whether failures of an environment end its episode instead of
       raising: a new environment is built and begins the next episode.

@@ -68,7 +68,8 @@ def action_layout(batch: int, space: gymnasium.Space) -> Layout:
     batch: Number of environments.
     space: Action space; actions are float32 or int64.
   """
-  return Layout(_action_specs(batch, space))
+  return Layout([_batch_of("action", batch, space, acting=True),
+                 ("active", np.bool_, (batch,))])
 
 
 def step_layout(batch: int, space: gymnasium.Space) -> Layout:
@@ -78,7 +79,11 @@ def step_layout(batch: int, space: gymnasium.Space) -> Layout:
     batch: Number of environments.
     space: Observation space.
   """
-  return Layout(_step_specs(batch, space))
+  return Layout([_batch_of("observ", batch, space),
+                 ("reward", np.float32, (batch,)),
+                 ("terminated", np.bool_, (batch,)),
+                 ("truncated", np.bool_, (batch,)),
+                 ("valid", np.bool_, (batch,))])
 
 
 def batch_layout(batch: int, observation: gymnasium.Space,
@@ -95,49 +100,12 @@ def batch_layout(batch: int, observation: gymnasium.Space,
     observation: Observation space.
     action: Action space.
   """
+  first = (*action_layout(batch, action).fields,
+           *step_layout(batch, observation).fields)
   return Layout([
-      *_action_specs(batch, action), *_step_specs(batch, observation),
+      *(field[:3] for field in first),
       _batch_of("final_observ", batch, observation),
       ("seconds", np.float64, (batch,))])
-
-
-def batch_bytes(batch: int, observation: gymnasium.Space,
-                action: gymnasium.Space) -> int:
-  """Return the size of the buffer that `batch_views` needs, in bytes.
-
-  Args:
-    batch: Number of environments.
-    observation: Observation space.
-    action: Action space.
-  """
-  return batch_layout(batch, observation, action).num_bytes
-
-
-def batch_views(
-    buffer: np.ndarray, batch: int, observation: gymnasium.Space,
-    action: gymnasium.Space) -> dict[str, np.ndarray]:
-  """Return arrays for the fields of `batch_layout`, by name.
-
-  Args:
-    buffer: Array of shape [batch_bytes] and type uint8.
-    batch: Number of environments.
-    observation: Observation space.
-    action: Action space.
-  """
-  return batch_layout(batch, observation, action).views(buffer)
-
-
-def _action_specs(batch: int, space: gymnasium.Space) -> list[ArraySpec]:
-  return [_batch_of("action", batch, space, acting=True),
-          ("active", np.bool_, (batch,))]
-
-
-def _step_specs(batch: int, space: gymnasium.Space) -> list[ArraySpec]:
-  return [_batch_of("observ", batch, space),
-          ("reward", np.float32, (batch,)),
-          ("terminated", np.bool_, (batch,)),
-          ("truncated", np.bool_, (batch,)),
-          ("valid", np.bool_, (batch,))]
 
 
 def _batch_of(name: str, batch: int, space: gymnasium.Space,

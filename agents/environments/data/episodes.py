@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _NUMBERS = (int, float, np.number)
+# Arrays of a checkpoint besides the actions.
+_NAMES = ("episode", "seed", "observ", "score", "length")
+_NUMPY_TYPES = {float: np.floating, int: np.integer, bool: np.bool_}
 
 
 def episode_seed(run_seed: int, index: int, episode: int) -> int:
@@ -34,15 +37,10 @@ def numbers(info: dict[str, Any]) -> dict[str, bool | int | float]:
   Returns:
     Booleans, integers and floats by key; other values are left out.
   """
-  scalars: dict[str, bool | int | float] = {}
-  for key, value in info.items():
-    if isinstance(value, (bool, np.bool_)):
-      scalars[str(key)] = bool(value)
-    elif isinstance(value, (int, np.integer)):
-      scalars[str(key)] = int(value)
-    elif isinstance(value, (float, np.floating)):
-      scalars[str(key)] = float(value)
-  return scalars
+  # A bool is also an int; the last type that fits counts.
+  return {str(key): number_type(value) for key, value in info.items()
+          for number_type, numpy_type in _NUMPY_TYPES.items()
+          if isinstance(value, (number_type, numpy_type))}
 
 
 def add_reward_parts(parts: dict[str, Any], info: dict[str, Any]):
@@ -96,9 +94,7 @@ class EpisodeState(NamedTuple):
 
     The copy shares `actions`, because recorded actions are never overwritten.
     """
-    return EpisodeState(
-        self.episode.copy(), self.seed.copy(), self.observ.copy(),
-        self.score.copy(), self.first.copy(), self.actions)
+    return EpisodeState._make([*map(np.copy, self[:-1]), self.actions])
 
   @property
   def length(self) -> np.ndarray:
@@ -120,8 +116,7 @@ class EpisodeState(NamedTuple):
     """Returns the arrays of a checkpoint, with all actions concatenated."""
     actions = [self.episode_actions(index) for index in range(len(self.seed))]
     return {
-        "episode": self.episode, "seed": self.seed, "observ": self.observ,
-        "score": self.score, "length": self.length,
+        **{name: getattr(self, name) for name in _NAMES},
         "action": np.concatenate([x for x in actions if len(x)] or [
             np.zeros(0)])}
 
@@ -139,8 +134,7 @@ class EpisodeState(NamedTuple):
       KeyError: If an array is missing.
       ValueError: If an array is unknown or the lengths disagree.
     """
-    names = {"episode", "seed", "observ", "score", "length", "action"}
-    if unknown := sorted(arrays.keys() - names):
+    if unknown := sorted(arrays.keys() - {*_NAMES, "action"}):
       raise ValueError(
           f"Unknown arrays in the checkpoint: {', '.join(unknown)}.")
     length = arrays["length"]
@@ -149,13 +143,11 @@ class EpisodeState(NamedTuple):
                        "of the running episodes.")
     steps, action = int(length.max()), arrays["action"]
     first = steps - length
-    rows = np.zeros((steps, len(length), *action.shape[1:]), action.dtype)
-    for index, actions in enumerate(
-        np.split(action, np.cumsum(length)[:-1])):
-      if len(actions):
-        rows[first[index]:, index] = actions
-    return cls(arrays["episode"].copy(), arrays["seed"].copy(),
-               arrays["observ"].copy(), arrays["score"].copy(), first, rows)
+    rows = np.zeros((len(length), steps, *action.shape[1:]), action.dtype)
+    rows[np.arange(steps) >= first[:, None]] = action
+    return cls._make(
+        [*(arrays[name].copy() for name in _NAMES[:-1]), first,
+         rows.swapaxes(0, 1)])
 
   def rows(self, rows: slice) -> EpisodeState:
     """Returns the state of some of the environments.
@@ -166,6 +158,5 @@ class EpisodeState(NamedTuple):
     Returns:
       State with the leading dimension of `rows`.
     """
-    return EpisodeState(
-        self.episode[rows], self.seed[rows], self.observ[rows],
-        self.score[rows], self.first[rows], self.actions[:, rows])
+    return EpisodeState._make(
+        [*(array[rows] for array in self[:-1]), self.actions[:, rows]])

@@ -1,6 +1,5 @@
 """Failures of environments and workers, and how many a run tolerates."""
 
-import collections
 import time
 from typing import NamedTuple
 
@@ -44,7 +43,7 @@ class FailureBudget:
   def __init__(self, limit: int = 0):
     self.limit = limit
     self.fatal: Failure | None = None
-    self._times: collections.deque[float] = collections.deque()
+    self._times: list[float] = []
     self._recorded: list[Failure] = []
 
   def record(self, failure: Failure) -> bool:
@@ -57,8 +56,7 @@ class FailureBudget:
       Whether the limit still holds, so that the run continues.
     """
     now = time.monotonic()
-    while self._times and self._times[0] < now - WINDOW:
-      self._times.popleft()
+    self._times = [then for then in self._times if then >= now - WINDOW]
     if len(self._times) >= self.limit:
       self.fatal = failure
       return False

@@ -15,7 +15,7 @@ class Column(NamedTuple):
   """Values of several environments under one key."""
 
   indices: list[int]  # Environments that have the key.
-  values: list[Any] | np.ndarray  # An array if all are numbers of one type.
+  values: Any  # A list, or an array if all are numbers of one type.
   python_type: bool = False  # Whether the array replaces Python's own numbers.
 
 
@@ -64,7 +64,8 @@ def batch(parts: Sequence[Columns], num_envs: int,
       result[f"_{key}"] = np.zeros(num_envs, np.bool_)
       result[f"_{key}"][indices] = True
     else:
-      values = [value for column in columns for value in _unpack(column)]
+      values = [value for column in columns for value in (
+          column.values.tolist() if column.python_type else column.values)]
       for index, value in zip(indices, values, strict=True):
         result = add_info(result, {key: value}, index)
   return result
@@ -78,10 +79,3 @@ def _pack(indices: list[int], values: list[Any]) -> Column:
       type(value) is value_type for value in values):
     return Column(indices, np.array(values, value_type), python_type)
   return Column(indices, values)
-
-
-def _unpack(column: Column) -> list[Any]:
-  """Return the values that `_pack` received."""
-  if isinstance(column.values, np.ndarray) and column.python_type:
-    return column.values.tolist()
-  return list(column.values)

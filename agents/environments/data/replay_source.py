@@ -1,5 +1,7 @@
 """Data from which a replaced worker rebuilds its environments."""
 
+import dataclasses
+
 import numpy as np
 
 from agents.environments.blocks import base
@@ -11,39 +13,24 @@ class ReplayError(base.EnvironmentFailure):
   """A replay of the recorded actions led to another observation."""
 
 
+@dataclasses.dataclass
 class ReplaySource:
-  """Running episodes of a batch, for replays and for failure reports.
+  """Running episodes of a batch, for replays and for failure reports."""
 
-  Args:
-    name: Name of the environments, for messages.
-    first: Index of the first environment within the batch of the run.
-    log: Log of the running episodes.
-    arrays: Fields of the batch's buffer.
+  name: str  # Of the environments, for messages.
+  log: running_episodes.EpisodeLog  # The running episodes.
+  arrays: dict[str, np.ndarray]  # Fields of the batch's buffer.
+  # Begins with the bytes of the latest observations that the trainer has
+  # received, [bytes]; None before the first reset.
+  received: np.ndarray | bytes | None = None
 
-  The attribute `observ` holds the latest observations that the trainer has
-  received, [B, ...], or None.
-  """
-
-  def __init__(self, name: str, first: int, log: running_episodes.EpisodeLog,
-               arrays: dict[str, np.ndarray]):
-    self._name = name
-    self._first = first
-    self._log = log
-    self._arrays = arrays
-    self.observ: np.ndarray | None = None
-
-  def running(self) -> tuple[list[int], list[int], list[np.ndarray]] | None:
-    """Returns the running episodes, or None before the first reset.
-
-    Returns:
-      Number, seed and actions, of shape [steps, ...], of each episode.
-    """
-    if not self._log.begun:
-      return None
-    numbers, seeds, actions = self._log.history()
-    empty = self._arrays["action"][:0]  # Has the shape of single actions.
-    return numbers, seeds, [
-        taken if len(taken) else empty for taken in actions]
+  def running(self) -> tuple[list[int], list[int], list[np.ndarray]]:
+    """Returns number, seed and actions, [steps, ...], of running episodes."""
+    state = self.log.state
+    empty = self.arrays["action"][:0]  # Has the shape of single actions.
+    return state.episode.tolist(), state.seed.tolist(), [
+        state.episode_actions(offset) if length else empty
+        for offset, length in enumerate(self.log.length)]
 
   def failed_episodes(self, rows: slice, stepping: bool
                       ) -> list[failure_budget_lib.FailedEpisode]:
@@ -54,18 +41,18 @@ class ReplaySource:
       stepping: Whether a step was in progress; then its actions are appended.
 
     Returns:
-      One entry per environment of `rows`.
+      One entry per environment of `rows`; none before the first reset.
     """
-    if not (running := self.running()):
+    if not self.log.begun:
       return []
-    _, seeds, actions = running
+    _, seeds, actions = self.running()
     failed = []
-    for offset in range(*rows.indices(len(seeds))):
+    for offset in range(rows.start, rows.stop):
       action = actions[offset]
-      if stepping and self._arrays["active"][offset]:
-        action = np.concatenate([action, self._arrays["action"][offset][None]])
+      if stepping and self.arrays["active"][offset]:
+        action = np.concatenate([action, self.arrays["action"][offset][None]])
       failed.append(failure_budget_lib.FailedEpisode(
-          self._first + offset, seeds[offset], action))
+          self.log.first + offset, seeds[offset], action))
     return failed
 
   def check(self, rows: slice):
@@ -77,20 +64,20 @@ class ReplaySource:
     Raises:
       ReplayError: If an observation differs in any bit.
     """
-    if self.observ is None:
+    if self.received is None:
       return
     for offset in range(rows.start, rows.stop):
-      observ, before = self._arrays["observ"][offset], self.observ[offset]
-      if observ.tobytes() != before.tobytes():
-        running = self.running()
-        assert running is not None
-        _, seeds, actions = running
+      observ = self.arrays["observ"][offset]
+      start = offset * observ.nbytes
+      before = self.received[start:start + observ.nbytes]
+      if observ.tobytes() != bytes(before):
+        seed = int(self.log.state.seed[offset])
         raise ReplayError(
-            f"Environment {self._first + offset} ('{self._name}') is not "
-            f"deterministic: a replay of seed {seeds[offset]} with the same "
-            f"{len(actions[offset])} actions led to another observation, so "
+            f"Environment {self.log.first + offset} ('{self.name}') is not "
+            f"deterministic: a replay of seed {seed} with the same "
+            f"{self.log.length[offset]} actions led to another observation, so "
             "its episodes cannot be continued in another process.",
-            self._first + offset, seeds[offset])
+            self.log.first + offset, seed)
 
   def record_fatal(self, error: Exception,
                    failure_budget: failure_budget_lib.FailureBudget,
@@ -104,19 +91,12 @@ class ReplaySource:
     """
     for failure in (error, error.__cause__):
       if isinstance(failure, base.EnvironmentFailure):
-        failure_budget.fatal = self._failure(failure, stepping)
-
-  def _failure(self, failure: base.EnvironmentFailure, stepping: bool
-               ) -> failure_budget_lib.Failure:
-    """Returns the failure, with its episode if it belongs to this batch."""
-    index, seed = failure.environment, failure.seed
-    size = len(self._arrays["active"])
-    if index is None or seed is None or not (
-        self._first <= index < self._first + size):
-      return failure_budget_lib.Failure(str(failure))
-    offset = index - self._first
-    failed = self.failed_episodes(slice(offset, offset + 1), stepping)
-    # The step may have ended the recorded episode before the next one failed.
-    return failure_budget_lib.Failure(str(failure), tuple(
-        one if one.seed == seed else failure_budget_lib.FailedEpisode(
-            index, seed, one.action[:0]) for one in failed))
+        index, seed = failure.environment, failure.seed
+        failed = self.failed_episodes(
+            slice(0, len(self.arrays["active"])), stepping)
+        # The step may have ended the recorded episode before the next one
+        # failed. Environments of other batches may fail, too.
+        failure_budget.fatal = failure_budget_lib.Failure(str(failure), tuple(
+            one if one.seed == seed else one._replace(
+                seed=seed, action=one.action[:0])
+            for one in failed if one.environment == index and seed is not None))

@@ -1,35 +1,45 @@
 """Records seed and actions of the running episodes."""
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from agents.environments.blocks import base
 from agents.environments.data import episodes
+from agents.environments.data import failure_budget as failure_budget_lib
 
 
 class EpisodeLog:
-  """Records seed and actions of the running episodes of B environments.
+  """Records the running episodes of B environments, and collects ended ones.
 
   The log stores whole batches of actions, one step after the other in one
   array, so that recording a step and reading an episode cost one copy each.
-  The array has spare rows for later steps. Rows from before the start of the
-  oldest running episode are dropped.
+  The array has spare rows for later steps. Its earlier rows are never
+  overwritten, because snapshots refer to them; those from before the start of
+  the oldest running episode are dropped when the array is full.
 
   Args:
     run_seed: Seed from which the episodes' seeds are derived.
     size: Number of environments, B.
     first: Index of the first environment within the batch of the run.
+    failure_budget: Number of episodes that may fail; none by default.
 
-  The attribute `begun` is true while episodes are running.
+  The attribute `begun` is true while episodes are running, and `first` is the
+  argument.
   """
 
-  def __init__(self, run_seed: int, size: int, first: int = 0):
+  def __init__(self, run_seed: int, size: int, first: int = 0,
+               failure_budget: failure_budget_lib.FailureBudget | None = None):
     self._run_seed = run_seed
     self._size = size
-    self._first = first
-    self._state: episodes.EpisodeState | None = None
+    self.first = first
+    self._failure_budget = failure_budget or failure_budget_lib.FailureBudget()
+    self._finished: list[episodes.Episode] = []
+    self._final_observ: list[np.ndarray] = []
     self.begun = False
-    self._storage = np.zeros(0)  # The running actions end at row `_end`.
+    # Every step changes these arrays. The recorded actions end at row `_end`.
+    self._running: episodes.EpisodeState
     self._end = 0
 
   def begin(self, seeds: Sequence[int] | None = None) -> list[int]:
@@ -43,48 +53,90 @@ class EpisodeLog:
     """
     size = self._size
     if seeds is None:
-      seeds = [self._seed(index, 0) for index in range(size)]
+      seeds = [episodes.episode_seed(self._run_seed, self.first + index, 0)
+               for index in range(size)]
     self.load(episodes.EpisodeState(
         np.zeros(size, np.int64), np.array(seeds, np.int64), np.zeros(0),
         np.zeros(size, np.float32), np.zeros(size, np.int64),
         np.zeros((0, size))))
     return list(seeds)
 
+  def record_step(self, arrays: dict[str, np.ndarray],
+                  reports: Mapping[int, base.StepReport], waiting: bool):
+    """Records one step of all environments and what it reports.
+
+    Args:
+      arrays: Fields of the batch's buffer after the step.
+      reports: Reports of episodes that ended or failed, by index in the run's
+        batch.
+      waiting: Whether some environments may be inactive.
+
+    Raises:
+      EnvironmentFailure: If more episodes fail than the budget allows.
+    """
+    ended: np.ndarray | None = None  # Most steps end no episode.
+    if reports or waiting:
+      ended = arrays["terminated"] | arrays["truncated"]
+      if reports:
+        ended |= arrays["active"] & ~arrays["valid"]  # Failed episodes.
+    finished = self.record(
+        arrays["action"], arrays["active"], arrays["reward"], ended)
+    for offset, episode in finished.items():
+      report = reports[self.first + offset]
+      if isinstance(report.outcome, str):
+        self._fail(report.outcome, offset, episode.seed, episode.action)
+      else:
+        self._finished.append(
+            dataclasses.replace(episode, info=report.outcome))
+        self._final_observ.append(arrays["final_observ"][offset].copy())
+      for text in report.failed_resets:
+        self._fail(text, offset, self.skip(offset), episode.action[:0])
+
+  def take_finished(self) -> list[episodes.Episode]:
+    """Returns the episodes that ended since the previous call, in order."""
+    finished, self._finished = self._finished, []
+    return finished
+
+  def take_final_observ(self) -> list[np.ndarray]:
+    """Returns the last observations of episodes that ended since the last call.
+
+    Returns:
+      One array of shape [...] per episode, in order of time.
+    """
+    final_observ, self._final_observ = self._final_observ, []
+    return final_observ
+
   def record(self, action: np.ndarray, active: np.ndarray, reward: np.ndarray,
-             ended: np.ndarray) -> dict[int, episodes.Episode]:
+             ended: np.ndarray | None) -> dict[int, episodes.Episode]:
     """Records one step of all environments.
 
     Args:
       action: Array of shape [B, ...], as sent to the environments.
       active: Bool array of shape [B]; the others wait before their episode.
       reward: Array of shape [B].
-      ended: Bool array of shape [B]; these have begun their next episode.
+      ended: Bool array of shape [B]; these have begun their next episode. None
+        if no episode has ended and all environments are active.
 
     Returns:
       The episodes that ended, by index, with empty infos.
     """
-    self._add_row(action.shape, action.dtype)
-    state = self.state
-    state.actions[-1] = action
-    state.score[:] += reward
-    finished = {}
-    fresh = ended | ~active
-    if fresh.any():
+    if self._end == len(self._running.actions):
+      self._add_rows(action)
+    running = self._running
+    running.actions[self._end] = action
+    self._end += 1
+    np.add(running.score, reward, out=running.score)
+    finished: dict[int, episodes.Episode] = {}
+    if ended is not None:
       for index in np.flatnonzero(ended).tolist():
-        finished[index] = episodes.Episode(
-            int(state.seed[index]), state.episode_actions(index),
-            float(state.score[index]), {})
-        state.seed[index] = self.next_seed(index)
-        state.episode[index] += 1
-      state.score[ended] = 0
-      state.first[fresh] = len(state.actions)
-      oldest = state.first.min()
-      state.first[:] -= oldest
-      self._state = state._replace(actions=state.actions[oldest:])
+        actions = running.actions[running.first[index]:self._end, index].copy()
+        score = float(running.score[index])
+        finished[index] = episodes.Episode(self.skip(index), actions, score, {})
+      running.first[~active] = self._end
     return finished
 
   def skip(self, index: int) -> int:
-    """Advances an environment after the reset of its episode failed.
+    """Replaces an environment's episode by its next one, with its own seed.
 
     Args:
       index: Index of the environment.
@@ -92,8 +144,8 @@ class EpisodeLog:
     Returns:
       Seed of the skipped episode.
     """
-    seed = int(self.state.seed[index])
-    self._advance(index, self.next_seed(index))
+    seed = int(self._running.seed[index])
+    self.break_off(index, self.next_seed(index))
     return seed
 
   def break_off(self, index: int, seed: int):
@@ -103,24 +155,11 @@ class EpisodeLog:
       index: Index of the environment.
       seed: Seed with which the next episode has begun.
     """
-    self._advance(index, seed)
-    self.state.score[index] = 0
-    self.state.first[index] = len(self.state.actions)
-
-  def skip_all(self) -> list[int]:
-    """Advances all environments to their next episodes.
-
-    Returns:
-      Seeds of these episodes.
-    """
-    state, seeds = self.state, []
-    for index in range(self._size):
-      self.skip(index)
-      seeds.append(int(state.seed[index]))
-    state.score[:] = 0
-    state.first[:] = 0
-    self._state = state._replace(actions=state.actions[:0])
-    return seeds
+    running = self._running
+    running.episode[index] += 1
+    running.seed[index] = seed
+    running.score[index] = 0
+    running.first[index] = self._end
 
   def next_seed(self, index: int) -> int:
     """Returns the default seed of an environment's next episode.
@@ -131,19 +170,22 @@ class EpisodeLog:
     Returns:
       Integer in [0, 2^31).
     """
-    return self._seed(index, int(self.state.episode[index]) + 1)
+    return episodes.episode_seed(
+        self._run_seed, self.first + index,
+        int(self._running.episode[index]) + 1)
 
-  def history(self) -> tuple[list[int], list[int], list[np.ndarray]]:
-    """Returns number, seed and actions of each running episode."""
-    state = self.state
-    return (state.episode.tolist(), state.seed.tolist(),
-            [state.episode_actions(index) for index in range(self._size)])
+  @property
+  def length(self) -> np.ndarray:
+    """Number of steps of each running episode, [B]."""
+    return self._end - self._running.first
 
   @property
   def state(self) -> episodes.EpisodeState:
     """The running episodes, without observations; changed by every step."""
-    assert self._state is not None
-    return self._state
+    running = self._running
+    oldest = running.first.min()
+    return running._replace(first=running.first - oldest,
+                            actions=running.actions[oldest:self._end])
 
   def snapshot(self, observ: np.ndarray) -> episodes.EpisodeState:
     """Returns a copy of the running episodes.
@@ -162,30 +204,22 @@ class EpisodeLog:
     Args:
       state: Running episodes of the B environments.
     """
-    self._state = state.copy()
-    self.begun = True
     # Without spare rows, the next step allocates an array of its own.
-    self._storage, self._end = state.actions, len(state.actions)
+    self._running, self._end = state.copy(), len(state.actions)
+    self.begun = True
 
-  def _seed(self, index: int, episode: int) -> int:
-    return episodes.episode_seed(
-        self._run_seed, self._first + index, episode)
+  def _fail(self, text: str, offset: int, seed: int, action: np.ndarray):
+    failed = failure_budget_lib.FailedEpisode(
+        self.first + offset, seed, action)
+    if not self._failure_budget.record(
+        failure_budget_lib.Failure(text, (failed,))):
+      raise base.EnvironmentFailure(text)
 
-  def _advance(self, index: int, seed: int):
-    self.state.episode[index] += 1
-    self.state.seed[index] = seed
-
-  def _add_row(self, shape: tuple[int, ...], dtype: np.dtype):
-    """Appends a row for the actions of a step, without initializing it.
-
-    Earlier rows are never overwritten, because snapshots refer to them.
-    """
-    state, steps = self.state, len(self.state.actions)
-    if self._end == len(self._storage):
-      self._storage = np.empty((max(2 * steps, 64), *shape), dtype)
-      if steps:
-        self._storage[:steps] = state.actions
-      self._end = steps
-    self._end += 1
-    self._state = state._replace(
-        actions=self._storage[self._end - steps - 1:self._end])
+  def _add_rows(self, action: np.ndarray):
+    """Replaces the full array of actions by one with spare rows."""
+    state = self.state
+    steps = len(state.actions)
+    actions = np.empty((max(2 * steps, 64), *action.shape), action.dtype)
+    if steps:
+      actions[:steps] = state.actions
+    self._running, self._end = state._replace(actions=actions), steps

@@ -37,9 +37,8 @@ def configure(pid: int, core: int | None):
     pid: Process id.
     core: Index of the core; None pins to no core.
   """
-  if not hasattr(os, "SCHED_BATCH"):
-    return
-  if os.sched_getscheduler(0) != os.SCHED_OTHER:
+  if not hasattr(os, "SCHED_BATCH") or (
+      os.sched_getscheduler(0) != os.SCHED_OTHER):
     return
   # The process may have ended, or a sandbox may forbid the calls.
   with contextlib.suppress(OSError):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
+import functools
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import cloudpickle
 import gymnasium
-import numpy as np
 
 from agents import errors
 from agents.environments.blocks import base
@@ -23,6 +22,8 @@ from agents.environments.making import gym_registry
 from agents.environments.workers import affinity, process, protocol, replacement
 
 _SECONDS_TO_CHECK = 1.0
+_FAILED = ("A worker has died or did not answer; close the workers and open "
+           "new ones.")
 
 
 class Interrupted(errors.EnvironmentsError):
@@ -79,13 +80,10 @@ class WorkerPool:
     self.failure_budget = failure_budget or failure_budget_lib.FailureBudget()
     self._timeout = timeout
     self._workers: list[process.WorkerProcess] = []
-    self._numbers: set[int] = set()  # Numbers of all open blocks.
     self._open: dict[RemoteBlock, replay_source.ReplaySource | None] = {}
-    self._requests: collections.deque[replacement.Request] = collections.deque()
-    # Complete answers that another block's `wait` received.
-    self._kept: dict[
-        RemoteBlock, list[list[protocol.Answer]]] = {}
-    self._failed = False
+    # Those that miss answers, or whose answers `wait` has not returned.
+    self._requests: list[replacement.Request] = []
+    self.refusal = ""  # Why the workers accept no requests, if so.
     try:
       for number in range(num_workers):
         self._workers.append(process.WorkerProcess(
@@ -111,12 +109,11 @@ class WorkerPool:
     """Builds environments on all workers, with an even share on each.
 
     Args:
-      block_class: Class of the shares; its `layout` describes the fields of the
-        shared memory.
+      block_class: Class of the shares; `layout` describes the shared memory.
       constructors: One function per environment.
       first: Index of the first environment within its batch.
       spaces: Observation and action space.
-      descriptor: Shared memory of the size that the layout needs.
+      descriptor: Shared memory of the size of the layout.
       source: Running episodes of the environments, for replays; None makes the
         death of a worker an error.
       options: Further arguments of the block class.
@@ -127,28 +124,23 @@ class WorkerPool:
     Raises:
       RuntimeError: If too many batches are open, or a worker has failed.
     """
-    number = next((number for number in range(protocol.MAX_BLOCKS)
-                   if number not in self._numbers), None)
-    if number is None:
+    self._check_usable()
+    free = set(range(protocol.MAX_BLOCKS)) - {
+        block.number for block in self._open}
+    if not free:
       raise RuntimeError(f"{protocol.MAX_BLOCKS} batches are open on these "
                          "workers, which is the maximum. Close some of them.")
-    self._check_usable()
-    size = len(constructors)
-    shares = list(zip(
-        self._workers, split_evenly(size, len(self._workers)), strict=True))
-    pickled = {rows.start: cloudpickle.dumps(constructors[rows])
-               for _, rows in shares}
+    number, size = min(free), len(constructors)
+    shares = dict(zip(self._workers, split_evenly(
+        size, min(size, len(self._workers)))))
     registrations = gym_registry.packed()
-    def build(worker, rows):
-      worker.request((block.number, "open", (
-          block_class, size, rows.start, first, registrations,
-          pickled[rows.start], spaces, options)), block.descriptor)
-    block = RemoteBlock(
-        self, number, shares, os.dup(descriptor), build)
-    self._numbers.add(number)
+    requests = {worker: protocol.encode(protocol.REQUEST, (number, "open", (
+        block_class, size, rows, first, registrations,
+        cloudpickle.dumps(constructors[rows]), spaces, options)))
+                for worker, rows in shares.items()}
+    block = RemoteBlock(self, number, shares, os.dup(descriptor), requests)
     try:
-      self.ask(block, build, replacement.SECONDS_TO_OPEN)
-      self.wait(block)
+      self.wait(self.ask(block, block.build, replacement.SECONDS_TO_OPEN))
     except Exception:
       with contextlib.suppress(Exception):
         block.close()  # Some workers have built their share.
@@ -156,48 +148,37 @@ class WorkerPool:
     self._open[block] = source
     return block
 
-  def expect(self, block: RemoteBlock, send: replacement.Send,
-             min_seconds: float = 0.0):
-    """Registers a request that the block sends to all its workers.
+  def ask(self, block: RemoteBlock, messages: replacement.Messages,
+          min_seconds: float = 0.0) -> replacement.Request:
+    """Sends a request to all workers of a block.
 
     Args:
       block: Block that sends the request.
-      send: Repeats the request for a replaced worker.
+      messages: Arguments of `WorkerProcess.send` for each worker.
       min_seconds: Minimum of the limit for an answer.
+
+    Returns:
+      The request, for `wait`.
 
     Raises:
       RuntimeError: If the workers accept no requests.
     """
     self._check_usable()
-    self._requests.append(replacement.Request(
-        block, send, self._limit(min_seconds), list(block.shares)))
+    request = replacement.Request(
+        block, messages, self._limit(min_seconds), list(messages), [])
+    self.refusal = _FAILED  # Unless all workers receive it.
+    self._requests.append(request)
+    for worker, message in messages.items():
+      worker.send(*message)
+    self.refusal = ""
+    return request
 
-  def ask(self, block: RemoteBlock, send: replacement.Send,
-          min_seconds: float = 0.0):
-    """Sends a request to all workers of a block.
-
-    Args:
-      block: Block that sends the request.
-      send: Sends the request to one worker, for its rows.
-      min_seconds: Minimum of the limit for an answer.
-
-    Raises:
-      RuntimeError: If the workers accept no requests.
-    """
-    self.expect(block, send, min_seconds)
-    try:
-      for worker, rows in block.shares:
-        send(worker, rows)
-    except BaseException:
-      self.mark_failed()
-      raise
-
-  def wait(self, block: RemoteBlock, seconds: float | None = None
+  def wait(self, request: replacement.Request, seconds: float | None = None
            ) -> list[Any]:
-    """Waits for the answers to a block's oldest request.
+    """Waits for the answers to a request.
 
     Args:
-      block: Block that sent the request.
+      request: Result of `ask`.
       seconds: Maximum time to wait, without reacting to interrupts; None waits
         without limit.
 
@@ -212,49 +193,27 @@ class WorkerPool:
     """
     self._check_usable()
     deadline = None if seconds is None else time.monotonic() + seconds
-    try:
-      while not self._kept.get(block):  # Workers answer in order of requests.
-        request = self._requests[0]
-        self._collect(request, deadline)
-        self._kept.setdefault(request.block, []).append(request.answers)
-        self._requests.popleft()
-    except BaseException:
-      self.mark_failed()
-      raise
-    answers = self._kept[block].pop(0)
-    for answer in answers:
-      for warning in answer.warnings:
-        mujoco_warnings.warn(warning)
-    failed = [answer for answer in answers if answer.error is not None]
-    if failed:
-      _raise_error(failed[0])
-    return [answer.result for answer in answers]
+    self.refusal = _FAILED  # Unless all answers arrive.
+    for earlier in self._requests:  # Workers answer in order of requests.
+      self._collect(earlier, deadline)
+      if earlier is request:
+        break
+    self.refusal = ""
+    self._requests.remove(request)
+    return [answer.unwrap() for answer in request.answers]
 
-  @property
-  def usable(self) -> bool:
-    """Whether the workers accept requests."""
-    return bool(self._workers) and not self._failed
-
-  def mark_failed(self):
-    """Refuses further requests, because a request was sent in part."""
-    self._failed = True
-
-  def forget(self, block: RemoteBlock):
-    """Stops rebuilding a block in replaced workers.
+  def close_block(self, block: RemoteBlock):
+    """Closes environments; ends the workers if they do not answer.
 
     Args:
-      block: Block that is being closed.
+      block: Block of the environments, which must not be used any more.
     """
     self._open.pop(block, None)
-
-  def release(self, block: RemoteBlock):
-    """Makes the number of a closed block available again.
-
-    Args:
-      block: Block that is closed.
-    """
-    self._kept.pop(block, None)
-    self._numbers.discard(block.number)
+    with contextlib.suppress(TimeoutError, process.WorkerDied):
+      if not self.refusal:
+        self.wait(block.ask("close"), process.SECONDS_TO_CLOSE)
+    if self.refusal:
+      self.close()
 
   def close(self, patience: float = process.SECONDS_TO_CLOSE):
     """Asks every process to end, waits, and kills the rest. Can be repeated.
@@ -263,17 +222,16 @@ class WorkerPool:
       patience: Seconds for the environments to close.
     """
     workers, self._workers = self._workers, []
+    self.refusal = "The workers are closed."
     for worker in workers:
-      worker.disconnect()
-    for seconds, kill in (patience, False), (5.0, True):
-      deadline = time.monotonic() + seconds
-      for worker in workers:
-        if kill and worker.process.poll() is None:
-          worker.end()
-      for worker in workers:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-          worker.process.wait(max(0.0, deadline - time.monotonic()))
+      worker.connection.close()  # The process then closes its environments.
+    deadline = time.monotonic() + patience
     for worker in workers:
+      with contextlib.suppress(subprocess.TimeoutExpired):
+        worker.process.wait(max(0.0, deadline - time.monotonic()))
+    for worker in workers:
+      if worker.process.poll() is None:
+        worker.end()
       worker.release()
 
   def __enter__(self) -> WorkerPool:
@@ -286,14 +244,20 @@ class WorkerPool:
     """Receives the missing answers to a request."""
     while request.waiting:
       try:
-        request.answers.append(self._answer(
-            [worker for worker, _ in request.waiting], request.seconds,
-            deadline))
+        request.answers.append(
+            self._answer(request.waiting, request.seconds, deadline))
         del request.waiting[0]
       except process.WorkerDied as death:
-        if deadline is not None:
+        # A new worker cannot repeat answers that were not returned yet, and it
+        # cannot rebuild a block without a source.
+        if deadline is not None or None in self._open.values() or any(
+            not other.waiting and other.block in self._open
+            for other in self._requests):
           raise
-        self._replace_worker(death)
+        replacement.replace_worker(
+            self._workers[death.number], death, self._open, self._requests,
+            self.failure_budget, lambda worker, min_seconds: self._answer(
+                [worker], self._limit(min_seconds)).unwrap())
 
   def _answer(self, workers: Sequence[process.WorkerProcess], seconds: float,
               deadline: float | None = None) -> protocol.Answer:
@@ -306,14 +270,14 @@ class WorkerPool:
         interrupts instead.
     """
     first = workers[0]
-    descriptor = first.connection.fileno()
     while True:
       before = time.monotonic()
-      ready = {ready for ready, _ in first.poll.poll(1000 * _SECONDS_TO_CHECK)}
-      if descriptor in ready:
-        if answer := first.receive():
-          return answer
-        ready.remove(descriptor)
+      ready = dict(first.poll.poll(1000 * _SECONDS_TO_CHECK))
+      if ready.pop(first.connection.fileno(), None) and (
+          answer := first.receive()):
+        for warning in answer.warnings:
+          mujoco_warnings.warn(warning)
+        return answer
       waited = time.monotonic() - before
       if waited > 2 * _SECONDS_TO_CHECK:  # Ctrl-Z has stopped all processes.
         for worker in workers:
@@ -330,32 +294,13 @@ class WorkerPool:
       if ready:
         time.sleep(0.001)  # The interrupt stays readable.
 
-  def _replace_worker(self, death: process.WorkerDied):
-    # A new worker cannot repeat the answers in `_kept`, and it cannot rebuild a
-    # block without a source.
-    if any(self._kept.values()) or None in self._open.values():
-      raise death
-    replacement.replace_worker(
-        self._workers[death.number], death, self._open, self._requests,
-        self.failure_budget, self._receive_from)
-
-  def _receive_from(self, worker: process.WorkerProcess,
-                    min_seconds: float = 0.0):
-    """Receives one answer; raises its error."""
-    answer = self._answer([worker], self._limit(min_seconds))
-    if answer.error is not None:
-      _raise_error(answer)
-
   def _limit(self, min_seconds: float = 0.0) -> float:
     """Returns the limit in seconds for an answer; 0: none."""
     return self._timeout and max(min_seconds, self._timeout)
 
   def _check_usable(self):
-    if not self._workers:
-      raise RuntimeError("The workers are closed.")
-    if self._failed:
-      raise RuntimeError("A worker has died or did not answer; close the "
-                         "workers and open new ones.")
+    if self.refusal:
+      raise RuntimeError(self.refusal)
 
 
 class RemoteBlock:
@@ -364,23 +309,24 @@ class RemoteBlock:
   Args:
     pool: The workers.
     number: Number of this block in the pool.
-    shares: Worker and rows of each share.
-    descriptor: Shared memory; closed with the block.
-    build: Requests that a worker builds its share.
+    shares: Rows of each worker that has any.
+    memory: Descriptor of the shared memory; closed with the block.
+    requests: For each worker, the encoded request to build its share.
   """
 
   deterministic = True
 
   def __init__(self, pool: WorkerPool, number: int,
-               shares: list[tuple[process.WorkerProcess, slice]],
-               descriptor: int, build: replacement.Send):
+               shares: dict[process.WorkerProcess, slice], memory: int,
+               requests: dict[process.WorkerProcess, bytes]):
     self._pool = pool
     self.number = number
-    self.shares = [(worker, rows) for worker, rows in shares
-                   if rows.start < rows.stop]
-    self.descriptor = descriptor
-    self.build = build
-    self._wake_byte = bytes([number])
+    self.shares = shares
+    self.build: replacement.Messages = {
+        worker: (request, memory) for worker, request in requests.items()}
+    self.wake: replacement.Messages = dict.fromkeys(shares, (bytes([number]),))
+    self._memory = memory
+    self._steps: list[replacement.Request] = []  # Begun by `step_async`.
 
   def step(self) -> dict[int, Any]:
     """Steps all shares at the same time.
@@ -388,18 +334,12 @@ class RemoteBlock:
     Returns:
       The reports of all workers; see `GymnasiumBlock.step`.
     """
-    self.step_async()
+    self._steps.append(self._pool.ask(self, self.wake))
     return self.step_wait()
 
   def step_async(self):
     """Wakes the workers without waiting for their steps."""
-    self._pool.expect(self, self.wake)
-    try:
-      for worker, _ in self.shares:
-        worker.send(self._wake_byte)
-    except BaseException:  # KeyboardInterrupt; some workers do not step.
-      self._pool.mark_failed()
-      raise
+    self._steps.append(self._pool.ask(self, self.wake))
 
   def step_wait(self) -> dict[int, Any]:
     """Waits for the step that `step_async` began.
@@ -408,80 +348,46 @@ class RemoteBlock:
       The reports of all workers; see `GymnasiumBlock.step`.
     """
     reports: dict[int, Any] = {}
-    for result in self._pool.wait(self):
-      reports.update(result or {})
+    for result in self._pool.wait(self._steps.pop(0)):
+      if result:
+        reports.update(result)
     return reports
 
-  def wake(self, worker: process.WorkerProcess, rows: slice):
-    """Wakes one worker for a step.
+  def request(self, name: str, *args) -> list[Any]:
+    """Calls a method of all shares.
 
     Args:
-      worker: Worker of a share.
-      rows: Rows of the share.
+      name: Name of a method of the block's class.
+      args: Arguments. Of each list, a worker receives the elements of its rows.
+
+    Returns:
+      The joined lists that the method returns.
     """
-    worker.send(self._wake_byte)
+    return [item for result in self._pool.wait(self.ask(name, *args))
+            for item in result or ()]
 
-  def reset(self, seeds: Sequence[Any]) -> list[Any]:
-    """See `GymnasiumBlock.reset`."""
-    return sum(self._request("reset", lambda rows: (seeds[rows],)), [])
-
-  def begin_next(self, seeds: Sequence[int | None]) -> list[Any]:
-    """See `GymnasiumBlock.begin_next`."""
-    return sum(self._request("begin_next", lambda rows: (seeds[rows],)), [])
-
-  def replay(self, episode: Sequence[int], seeds: Sequence[int],
-             actions: Sequence[np.ndarray]):
-    """See `GymnasiumBlock.replay`."""
-    self._request("replay", lambda rows: (
-        episode[rows], seeds[rows], actions[rows]))
-
-  def call(self, name: str, args: tuple, kwargs: dict,
-           selected: Sequence[bool]) -> list[Any]:
-    """See `BlockBase.call`."""
-    return sum(self._request("call", lambda rows: (
-        name, args, kwargs, selected[rows])), [])
-
-  def get(self, name: str, selected: Sequence[bool]) -> list[Any]:
-    """See `BlockBase.get`."""
-    return sum(self._request("get", lambda rows: (name, selected[rows])), [])
-
-  def set(self, name: str, values: Sequence[Any], selected: Sequence[bool]):
-    """See `BlockBase.set`."""
-    self._request("set", lambda rows: (name, values[rows], selected[rows]))
+  reset = functools.partialmethod(request, "reset")
+  begin_next = functools.partialmethod(request, "begin_next")
+  replay = functools.partialmethod(request, "replay")
+  call = functools.partialmethod(request, "call")
+  get = functools.partialmethod(request, "get")
+  set = functools.partialmethod(request, "set")
 
   def close(self):
     """Closes the environments; ends the workers if they do not answer."""
-    self._pool.forget(self)
-    if self.descriptor >= 0:
-      os.close(self.descriptor)
-      self.descriptor = -1
-    with contextlib.suppress(TimeoutError, process.WorkerDied):
-      if self._pool.usable:
-        self._ask("close", lambda _: ())
-        try:
-          self._pool.wait(self, process.SECONDS_TO_CLOSE)
-        finally:
-          self._pool.release(self)
-        return
-    self._pool.close()
+    os.close(self._memory)
+    self._pool.close_block(self)
 
-  def _request(self, name: str, arguments: Callable[[slice], tuple]
-               ) -> list[Any]:
-    self._ask(name, arguments)
-    return self._pool.wait(self)
-
-  def _ask(self, name: str, arguments: Callable[[slice], tuple]):
-    # Pickles all requests before it sends the first, so that an argument that
+  def ask(self, name: str, *args) -> replacement.Request:
+    """Sends a request without waiting; see `request`."""
+    # Encodes all messages before it sends the first, so that an argument that
     # cannot be pickled leaves the workers usable.
-    pickled = {rows.start: cloudpickle.dumps((
-        self.number, name, arguments(rows))) for _, rows in self.shares}
-    self._pool.ask(self, lambda worker, rows: worker.request(
-        pickled[rows.start]))
+    return self._pool.ask(self, {
+        worker: self.message(worker, name, *args) for worker in self.shares})
 
-
-def _raise_error(answer: protocol.Answer):
-  """Raises the error of an answer, with the failure as its cause."""
-  assert answer.error is not None
-  if isinstance(answer.error, base.EnvironmentFailure):
-    raise answer.failure or answer.error
-  raise answer.error from answer.failure
+  def message(self, worker: process.WorkerProcess, name: str, *args
+              ) -> tuple[bytes]:
+    """Returns the message of a request to one worker; see `request`."""
+    rows = self.shares[worker]
+    return protocol.encode(protocol.REQUEST, (self.number, name, [
+        arg[rows] if isinstance(arg, list) else arg for arg in args])),

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import os
-import pickle
 import select
 import signal
 import socket
@@ -19,6 +18,10 @@ from agents.environments.workers import affinity, protocol
 
 SECONDS_TO_CLOSE = 3.0  # For the environments of a worker.
 _SECONDS_TO_DUMP = 1.0
+# Causes of death by exit code.
+_SIGNAL_NAMES = {-number: number.name for number in signal.Signals}
+_HINTS = {-signal.SIGKILL: ". Was the machine out of memory?",
+          -signal.SIGSEGV: ": an environment's native code crashed."}
 
 
 class WorkerDied(errors.EnvironmentsError):
@@ -61,13 +64,14 @@ class WorkerProcess:
   def _start(self):
     self.connection, remote_end = socket.socketpair()
     self.connection.setblocking(False)
-    self._unreachable: WorkerDied | None = None  # Set by a failed send.
+    self._reason = ""  # Why the pool has killed the process.
     self.poll = select.poll()
     self.poll.register(self.connection, select.POLLIN)
     if self._interrupt_fd is not None:
       self.poll.register(self._interrupt_fd, select.POLLIN)
     self._stacks = tempfile.TemporaryFile()  # Stack traces of hangs, crashes.
-    lifeline, self._lifeline = os.pipe()
+    lifeline, own_end = os.pipe()
+    self._lifeline = open(own_end, "wb", buffering=0)
     # The worker inherits that SIGINT is blocked, so that Ctrl-C during its
     # start does not end it. In this process, the signal is only delayed.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -90,48 +94,36 @@ class WorkerProcess:
     Raises:
       WorkerDied: If no process can be started.
     """
-    self.disconnect()
-    self._kill()
+    self.connection.close()
+    self.end()
     self.release()
     try:
       self._start()
     except OSError as error:
-      raise WorkerDied(f"{self._name} cannot be replaced: {error}",
-                       self.number) from None
+      raise WorkerDied(
+          f"Worker {self.number} (process {self.process.pid}) cannot be "
+          f"replaced: {error}", self.number) from None
 
-  def send(self, byte: bytes):
-    """Sends one byte. The next `receive` reports a failure.
-
-    Args:
-      byte: Number of the block to step; see `protocol`.
-    """
-    self.since = time.monotonic()
-    try:
-      self.connection.send(byte)
-    except OSError as error:
-      self._handle_send_error(error)
-
-  def request(self, message: tuple[int, str, tuple] | bytes,
-              descriptor: int | None = None):
-    """Sends a request. The next `receive` reports a failure.
+  def send(self, data: bytes, descriptor: int | None = None):
+    """Sends a message. The next `receive` reports a failure.
 
     Args:
-      message: Block number, method name and arguments, or their pickle.
-      descriptor: Shared memory of the block, for the method "open".
+      data: Number of the block to step, or a request; see `protocol`.
+      descriptor: Shared memory of the block, for the request "open".
     """
     self.since = time.monotonic()
     try:
       if descriptor is not None:
         self.connection.send(protocol.DESCRIPTOR)
         socket.send_fds(self.connection, [b"\0"], [descriptor])
-      data = memoryview(protocol.encode(protocol.REQUEST, message))
-      while data:
-        data = data[self._retry(select.POLLOUT, functools.partial(
-            self.connection.send, data)):]
-    except WorkerDied as death:
-      self._unreachable = death
-    except OSError as error:
-      self._handle_send_error(error)
+      sent = self.connection.send(data)
+      while sent < len(data):
+        sent += self._retry(
+            select.POLLOUT, self.connection.send, memoryview(data)[sent:])
+    except BlockingIOError:  # The process has left thousands of bytes unread.
+      self.kill(self._timeout)
+    except (OSError, WorkerDied):
+      pass  # The next `receive` finds the connection closed.
 
   def receive(self) -> protocol.Answer | None:
     """Receives an answer after its first byte has arrived.
@@ -143,17 +135,14 @@ class WorkerProcess:
       WorkerDied: If the process has ended, stopped within a message, or could
         not receive the request.
     """
-    if self._unreachable:
-      raise self._unreachable
     self.since = time.monotonic()
     try:
       kind = self.connection.recv(1)
       if kind == protocol.ACK:
-        return protocol.Answer()
+        return protocol.DONE
       if kind == protocol.RESULT:
-        size, = protocol.HEADER.unpack(
-            self._receive_bytes(protocol.HEADER.size))
-        return pickle.loads(self._receive_bytes(size))
+        return protocol.receive(functools.partial(
+            self._retry, select.POLLIN, self.connection.recv))
       if kind == protocol.ALIVE:
         return None
     except (OSError, EOFError):
@@ -162,12 +151,10 @@ class WorkerProcess:
 
   def check_alive(self):
     """Raises WorkerDied if no answer has arrived and none will arrive."""
-    if self._unreachable:
-      raise self._unreachable
     with contextlib.suppress(OSError):  # No answer yet, or never.
-      if self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
+      if self.connection.recv(1, socket.MSG_PEEK):
         return
-    if self.process.poll() is not None:
+    if self._reason or self.process.poll() is not None:
       raise self._death()
 
   def kill(self, seconds: float) -> WorkerDied:
@@ -179,27 +166,20 @@ class WorkerProcess:
     Returns:
       The error to raise.
     """
-    with contextlib.suppress(OSError):
-      os.kill(self.process.pid, signal.SIGUSR2)
-    deadline, before = time.monotonic() + _SECONDS_TO_DUMP, -1
-    while (size := os.fstat(self._stacks.fileno()).st_size) != before or (
-        not size and time.monotonic() < deadline):
-      before = size
+    self.process.send_signal(signal.SIGUSR2)
+    deadline, before = time.monotonic() + _SECONDS_TO_DUMP, None
+    while (text := self._stack_traces()) != before or (
+        not text and time.monotonic() < deadline):
+      before = text
       time.sleep(0.05)
-    self._kill()
-    return WorkerDied(
-        f"{self._name} gave no answer for {seconds:g} seconds (env_timeout) "
-        f"and was killed.{self._stack_traces()}", self.number)
-
-  def disconnect(self):
-    """Closes the connection, so that the process closes its environments."""
-    self.connection.close()
+    self.end()
+    self._reason = (f"gave no answer for {seconds:g} seconds (env_timeout) and "
+                    "was killed.")
+    return self._death()
 
   def release(self):
     """Closes the lifeline, so that the guard kills all remaining processes."""
-    if self._lifeline >= 0:
-      os.close(self._lifeline)
-    self._lifeline = -1
+    self._lifeline.close()
     self._stacks.close()
 
   def end(self):
@@ -207,25 +187,16 @@ class WorkerProcess:
     with contextlib.suppress(ProcessLookupError, PermissionError):
       os.killpg(self.process.pid, signal.SIGKILL)
     self.process.kill()
+    # A process that waits for a driver cannot be killed at once.
+    with contextlib.suppress(subprocess.TimeoutExpired):
+      self.process.wait(timeout=5)
 
-  def _receive_bytes(self, size: int) -> bytes:
-    """Receives a part of a message that has begun to arrive."""
-    data = bytearray()
-    while len(data) < size:
-      missing = min(size - len(data), 1 << 20)
-      part = self._retry(
-          select.POLLIN, functools.partial(self.connection.recv, missing))
-      if not part:
-        raise EOFError
-      data += part
-    return bytes(data)
-
-  def _retry(self, event: int, transfer: Callable[[], Any]) -> Any:
+  def _retry(self, event: int, transfer: Callable[..., Any], *args) -> Any:
     """Sends or receives as soon as the process is ready for it."""
     start = time.monotonic()
     while True:
       try:
-        return transfer()
+        return transfer(*args)
       except BlockingIOError:
         ready = select.poll()
         ready.register(self.connection, event)
@@ -234,43 +205,26 @@ class WorkerProcess:
         if self._timeout and time.monotonic() > start + self._timeout:
           raise self.kill(self._timeout) from None
 
-  def _handle_send_error(self, error: OSError):
-    # After other errors, the next `receive` finds the connection closed. A
-    # BlockingIOError means that the process has left thousands of bytes unread.
-    if isinstance(error, BlockingIOError):
-      self._unreachable = self.kill(self._timeout)
-
-  def _kill(self):
-    self.end()
-    # A process that waits for a driver cannot be killed at once.
-    with contextlib.suppress(subprocess.TimeoutExpired):
-      self.process.wait(timeout=5)
-
-  @property
-  def _name(self) -> str:
-    return f"Worker {self.number} (process {self.process.pid})"
-
-  def _stack_traces(self) -> str:
-    """Returns the stack traces that the process has written, if any."""
-    size = os.fstat(self._stacks.fileno()).st_size
-    text = os.pread(self._stacks.fileno(), size, 0).decode(errors="replace")
-    return f" It was here:\n{text}" if text else ""
-
   def _death(self) -> WorkerDied:
-    try:
-      code = self.process.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-      return WorkerDied(f"{self._name} closed its connection.", self.number)
-    if code < 0:
-      reason = f"was killed by {_signal_name(-code)}"
-      if -code == signal.SIGKILL:
-        reason += ". Was the machine out of memory?"
-      elif -code == signal.SIGSEGV:
-        reason += ": an environment's native code crashed."
-    else:
-      reason = f"exited with code {code}; see its messages above."
+    """Returns the error that names the cause of the end."""
+    reason = self._reason
+    if not reason:
+      try:
+        code = self.process.wait(timeout=5)
+        name = _SIGNAL_NAMES.get(code, f"signal {-code}")
+        reason = (f"was killed by {name}{_HINTS.get(code, '')}" if code < 0 else
+                  f"exited with code {code}; see its messages above.")
+      except subprocess.TimeoutExpired:
+        reason = "closed its connection."
+    text = self._stack_traces().decode(errors="replace")
+    trace = f" It was here:\n{text}" if text else ""
     return WorkerDied(
-        f"{self._name} {reason}{self._stack_traces()}", self.number)
+        f"Worker {self.number} (process {self.process.pid}) {reason}{trace}",
+        self.number)
+
+  def _stack_traces(self) -> bytes:
+    """Returns what the process has written, without moving its position."""
+    return os.pread(self._stacks.fileno(), 1 << 20, 0)
 
 
 def launch(module: str, arguments: tuple[int, ...], variables: dict[str, str],
@@ -296,10 +250,3 @@ def launch(module: str, arguments: tuple[int, ...], variables: dict[str, str],
   return subprocess.Popen(
       [sys.executable, "-c", code], env={**threads, **os.environ, **variables},
       **options)
-
-
-def _signal_name(signum: int) -> str:
-  try:
-    return signal.Signals(signum).name
-  except ValueError:  # Real-time signals have no names.
-    return f"signal {signum}"

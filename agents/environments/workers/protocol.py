@@ -7,8 +7,8 @@ sends ALIVE now and then while it works on a request that takes long.
 """
 
 import pickle
-import socket
 import struct
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -27,8 +27,22 @@ class Answer(NamedTuple):
 
   result: Any = None
   error: BaseException | None = None
-  failure: Exception | None = None  # Names the place, with the traceback.
+  # Names the place, with the traceback, unless the error does.
+  failure: Exception | None = None
   warnings: tuple[str, ...] = ()  # New warnings of the simulator.
+
+  def unwrap(self) -> Any:
+    """Returns the result.
+
+    Raises:
+      BaseException: The error, with the failure as its cause.
+    """
+    if self.error is not None:
+      raise self.error from self.failure
+    return self.result
+
+
+DONE = Answer()  # What ACK stands for.
 
 
 def encode(kind: bytes, message: Any) -> bytes:
@@ -47,11 +61,12 @@ def encode(kind: bytes, message: Any) -> bytes:
   return kind + HEADER.pack(len(data)) + data
 
 
-def receive(connection: socket.socket) -> Any:
-  """Receives the pickle after REQUEST from a blocking socket.
+def receive(receive_bytes: Callable[[int], bytes]) -> Any:
+  """Receives the pickle after REQUEST or RESULT.
 
   Args:
-    connection: Socket, after REQUEST was read from it.
+    receive_bytes: Waits for bytes and returns at most as many as given, like
+      `recv` of a blocking socket.
 
   Returns:
     The unpickled message.
@@ -59,8 +74,16 @@ def receive(connection: socket.socket) -> Any:
   Raises:
     EOFError: If the other process has closed the connection.
   """
-  size, = HEADER.unpack(_receive_bytes(connection, HEADER.size))
-  return pickle.loads(_receive_bytes(connection, size))
+  def read(size):
+    data = bytearray()
+    while len(data) < size:
+      part = receive_bytes(min(size - len(data), 1 << 20))
+      if not part:
+        raise EOFError("The other process has closed the connection.")
+      data += part
+    return data
+  size, = HEADER.unpack(read(HEADER.size))
+  return pickle.loads(read(size))
 
 
 def picklable(value: Any) -> Any:
@@ -84,13 +107,3 @@ def picklable(value: Any) -> Any:
     return value
   except Exception:
     return repr(value)
-
-
-def _receive_bytes(connection: socket.socket, size: int) -> bytes:
-  data = bytearray()
-  while len(data) < size:
-    part = connection.recv(min(size - len(data), 1 << 20))
-    if not part:
-      raise EOFError("The other process has closed the connection.")
-    data += part
-  return bytes(data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agents.environments.data import failure_budget as failure_budget_lib
 from agents.environments.data import replay_source
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 SECONDS_TO_OPEN = 60.0  # Minimum for a new process and its environments.
 
-# Sends a message to a worker about its rows of a block.
-Send = Callable[[process.WorkerProcess, slice], None]
+# Arguments of `WorkerProcess.send` for each worker of a block.
+Messages = Mapping[process.WorkerProcess, tuple[bytes] | tuple[bytes, int]]
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Request:
   """A request to all workers of a block, and the answers so far."""
 
   block: pool.RemoteBlock
-  send: Send
+  messages: Messages
   seconds: float  # Limit for an answer; 0: none.
-  waiting: list[tuple[process.WorkerProcess, slice]]
-  answers: list[protocol.Answer] = dataclasses.field(default_factory=list)
+  waiting: list[process.WorkerProcess]  # In the order of their rows.
+  answers: list[protocol.Answer]
 
 
 def replace_worker(
@@ -35,7 +35,7 @@ def replace_worker(
     blocks: Mapping[pool.RemoteBlock, replay_source.ReplaySource | None],
     requests: Iterable[Request],
     failure_budget: failure_budget_lib.FailureBudget,
-    receive: Callable[..., None]):
+    receive: Callable[[process.WorkerProcess, float], Any]):
   """Starts a new process, rebuilds its environments and repeats requests.
 
   Args:
@@ -50,39 +50,30 @@ def replace_worker(
   Raises:
     WorkerDied: If the failure budget is used up.
   """
+  repeated = [request for request in requests if worker in request.waiting]
   while True:
     failed = [
-        episode for request in requests
+        episode for request in repeated
         if (source := blocks.get(request.block))
-        for waiting, rows in request.waiting if waiting is worker
         for episode in source.failed_episodes(
-            rows, request.send == request.block.wake)]
+            request.block.shares[worker],
+            request.messages is request.block.wake)]
     if not failure_budget.record(
         failure_budget_lib.Failure(str(death), tuple(failed))):
       raise death
     try:
       worker.replace()
       for block, source in blocks.items():
-        assert source
-        for rows in [rows for other, rows in block.shares if other is worker]:
-          _rebuild(worker, rows, block, source, receive)
-      for request in requests:
-        for waiting, rows in request.waiting:
-          if waiting is worker:
-            request.send(worker, rows)
+        if rows := block.shares.get(worker):
+          worker.send(*block.build[worker])
+          receive(worker, SECONDS_TO_OPEN)
+          assert source
+          if source.log.begun:
+            worker.send(*block.message(worker, "replay", *source.running()))
+            receive(worker, 0.0)
+            source.check(rows)
+      for request in repeated:
+        worker.send(*request.messages[worker])
       return
     except process.WorkerDied as again:
       death = again
-
-
-def _rebuild(worker: process.WorkerProcess, rows: slice,
-             block: pool.RemoteBlock, source: replay_source.ReplaySource,
-             receive: Callable[..., None]):
-  """Builds a worker's share of a block again and replays its episodes."""
-  block.build(worker, rows)
-  receive(worker, SECONDS_TO_OPEN)
-  if running := source.running():
-    worker.request((block.number, "replay", tuple(
-        field[rows] for field in running)))
-    receive(worker)
-    source.check(rows)

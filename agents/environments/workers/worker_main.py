@@ -13,7 +13,6 @@ import signal
 import socket
 import time
 import traceback
-from collections.abc import Callable
 from typing import Any
 
 import cloudpickle
@@ -50,7 +49,13 @@ def _serve(connection: socket.socket):
   """Answers every byte of the trainer; see `protocol`."""
   warnings: list[str] = []
   mujoco_warnings.capture(warnings.append)
-  base.BlockBase.heartbeat = staticmethod(_heartbeat(connection))
+  last_beat = 0.0
+  def beat():
+    nonlocal last_beat
+    if (now := time.monotonic()) > last_beat + _SECONDS_BETWEEN_HEARTBEATS:
+      connection.send(protocol.ALIVE)
+      last_beat = now
+  base.BlockBase.heartbeat = staticmethod(beat)
   blocks: dict[int, Any] = {}
   descriptors: list[int] = []
   try:
@@ -59,20 +64,20 @@ def _serve(connection: socket.socket):
         # Reading every byte with `recv_fds` would take twice as long.
         _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
         continue
+      stepping = command != protocol.REQUEST
       try:
-        if command == protocol.REQUEST:
-          result = _handle(protocol.receive(connection), blocks, descriptors)
-          answer = _transportable(
-              protocol.Answer(result, warnings=tuple(warnings)))
-        else:
+        if stepping:
           result = blocks[command[0]].step()
           if not (result or warnings):
             connection.send(protocol.ACK)
             continue
-          answer = _pickled_report(
-              protocol.Answer(result, warnings=tuple(warnings)))
+        else:
+          result = _handle(
+              protocol.receive(connection.recv), blocks, descriptors)
+        answer = _pickled(
+            protocol.Answer(result, warnings=tuple(warnings)), stepping)
       except BaseException as error:
-        answer = _transportable(protocol.Answer(
+        answer = _pickled(protocol.Answer(
             None, error, _failure(error), tuple(warnings)))
       connection.sendall(protocol.encode(protocol.RESULT, answer))
       warnings.clear()
@@ -98,57 +103,47 @@ def _handle(request: tuple[int, str, tuple], blocks: dict[int, Any],
   return None
 
 
-def _open(descriptor: int, block_class: Any, size: int, start: int, first: int,
+def _open(descriptor: int, block_class: Any, size: int, rows: slice, first: int,
           registrations: dict[str, bytes], pickled: bytes, spaces: tuple,
           options: tuple) -> Any:
   buffer = shared_memory.attach(descriptor)
   gym_registry.add(registrations)
   constructors = cloudpickle.loads(pickled)
-  rows = slice(start, start + len(constructors))
-  arrays = {name: array[rows] for name, array in
-            block_class.layout(size, *spaces).views(buffer).items()}
-  return block_class(constructors, first + start, spaces, arrays, *options)
+  views = block_class.layout(size, *spaces).views(buffer)
+  arrays = {name: array[rows] for name, array in views.items()}
+  return block_class(constructors, first + rows.start, spaces, arrays, *options)
 
 
-def _heartbeat(connection: socket.socket) -> Callable[[], None]:
-  """Returns a function that sends ALIVE, but not more often than needed."""
-  last = 0.0
-  def beat():
-    nonlocal last
-    if (now := time.monotonic()) > last + _SECONDS_BETWEEN_HEARTBEATS:
-      connection.send(protocol.ALIVE)
-      last = now
-  return beat
+def _pickled(answer: protocol.Answer, plain: bool = False) -> bytes:
+  """Pickles an answer; replaces parts that the trainer could not unpickle.
 
+  Args:
+    answer: The answer.
+    plain: Whether it probably holds only numbers and text.
 
-def _pickled_report(answer: protocol.Answer) -> bytes:
-  """Pickles the answer to a step, which mostly holds numbers and text."""
-  try:
-    return pickle.dumps(answer)
-  except Exception:  # An info holds an object that cannot be pickled.
-    return _transportable(answer)
-
-
-def _transportable(answer: protocol.Answer) -> bytes:
-  """Pickles an answer; replaces parts that the trainer could not unpickle."""
+  Returns:
+    The pickle.
+  """
+  if plain:
+    with contextlib.suppress(Exception):  # An info holds another object.
+      return pickle.dumps(answer)
   try:
     data = cloudpickle.dumps(answer)
     cloudpickle.loads(data)  # Some errors can be pickled but not unpickled.
     return data
   except Exception:
-    error = answer.error
-    if error is not None:
-      error = base.EnvironmentFailure(repr(error))
     return cloudpickle.dumps(answer._replace(
-        result=protocol.picklable(answer.result), error=error))
+        result=protocol.picklable(answer.result),
+        error=answer.failure, failure=None))
 
 
-def _failure(error: BaseException) -> base.EnvironmentFailure:
-  for failure in (error, error.__cause__):
-    if isinstance(failure, base.EnvironmentFailure):
-      return failure
-  return base.EnvironmentFailure(
-      "".join(traceback.format_exception(error)))
+def _failure(error: BaseException) -> base.EnvironmentFailure | None:
+  """Returns what names the place of an error, unless the error does so."""
+  if isinstance(error, base.EnvironmentFailure):
+    return None
+  if isinstance(error.__cause__, base.EnvironmentFailure):
+    return error.__cause__
+  return base.EnvironmentFailure("".join(traceback.format_exception(error)))
 
 
 def _ignore_until_fork(signum: int):
@@ -183,9 +178,7 @@ def _start_guard(lifeline_fd: int):
     return
   os.close(own_end)
   signal.signal(signal.SIGTERM, signal.SIG_IGN)
-  ready, _, _ = select.select([alive, lifeline_fd], [], [])
-  if alive not in ready:
-    ready, _, _ = select.select([alive], [], [], _SECONDS_TO_CLOSE)
-    if not ready:
-      os.killpg(worker, signal.SIGKILL)  # Includes the environments' children.
+  select.select([alive, lifeline_fd], [], [])
+  if not select.select([alive], [], [], _SECONDS_TO_CLOSE)[0]:
+    os.killpg(worker, signal.SIGKILL)  # Includes the environments' children.
   os._exit(0)

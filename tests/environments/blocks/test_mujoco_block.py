@@ -24,8 +24,8 @@ def _is_vectorized(constructors):
   env = constructors[0]()
   env.close()
   spaces, size = (env.observation_space, env.action_space), len(constructors)
-  arrays = buffer_layout.batch_views(np.zeros(
-      buffer_layout.batch_bytes(size, *spaces), np.uint8), size, *spaces)
+  layout = buffer_layout.batch_layout(size, *spaces)
+  arrays = layout.views(np.zeros(layout.num_bytes, np.uint8))
   block = mujoco_block.MujocoBlock(constructors, 0, spaces, arrays, 0)
   vectorized = block._task is not None
   block.close()

@@ -98,9 +98,10 @@ def test_batch_layout_adds_last_observations_and_seconds(space, dtype, shape):
 
 def test_action_and_step_layout_are_slices_of_the_batch_layout():
   box_discrete = _BOX, gymnasium.spaces.Discrete(3)
-  size = buffer_layout.batch_bytes(5, *box_discrete)
-  buffer = np.random.default_rng(0).integers(0, 256, size, np.uint8)
-  views = buffer_layout.batch_views(buffer, 5, *box_discrete)
+  layout = buffer_layout.batch_layout(5, *box_discrete)
+  buffer = np.random.default_rng(0).integers(
+      0, 256, layout.num_bytes, np.uint8)
+  views = layout.views(buffer)
   assert list(views) == ["action", "active", "observ", "reward", "terminated",
                          "truncated", "valid", "final_observ", "seconds"]
   assert views["action"].tobytes() == buffer[:5 * 8].tobytes()

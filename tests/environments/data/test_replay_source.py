@@ -28,12 +28,12 @@ def _source(num_steps=2):
       arrays["action"][:, 0] = 10 * np.arange(_SIZE) + time
       log.record(arrays["action"], arrays["active"],
                  np.zeros(_SIZE, np.float32), np.zeros(_SIZE, bool))
-  return replay_source.ReplaySource("name", _FIRST, log, arrays), arrays
+  return replay_source.ReplaySource("name", log, arrays), arrays
 
 
 def test_no_episodes_are_running_before_the_first_reset():
   source, _ = _source(None)
-  assert source.running() is None
+  assert not source.log.begun
   assert source.failed_episodes(slice(0, _SIZE), stepping=True) == []
 
 
@@ -65,7 +65,7 @@ def test_failed_episodes_include_the_actions_of_an_unanswered_step():
 def test_check_accepts_equal_observations_only():
   source, arrays = _source(2)
   source.check(slice(0, _SIZE))  # The trainer has received no observations.
-  source.observ = arrays["observ"].copy()
+  source.received = arrays["observ"].tobytes()
   source.check(slice(0, _SIZE))
   arrays["observ"][1, 0] = np.nextafter(np.float32(0), np.float32(1))
   source.check(slice(2, 3))

@@ -26,15 +26,6 @@ def test_log_keeps_the_running_episodes(probability):
 
 
 @logs.pauses
-def test_history_holds_number_seed_and_actions(probability):
-  for moment in logs.play(probability):
-    numbers, seeds, actions = moment.log.history()
-    assert numbers == moment.episode
-    assert seeds == moment.log.state.seed.tolist()
-    assert [rows.tolist() for rows in actions] == moment.actions
-
-
-@logs.pauses
 def test_record_returns_the_episodes_that_ended(probability):
   counts, rounded = set(), False
   for moment in logs.play(probability, num_steps=200):
@@ -142,12 +133,13 @@ def test_skip_returns_the_seed_of_the_skipped_episode():
   assert log.state.seed[1] == episodes.episode_seed(logs.RUN_SEED, 1, 2)
 
 
-def test_skip_all_begins_the_next_episode_of_every_environment():
+def test_skipping_all_environments_begins_their_next_episodes():
   log = _log_after_two_steps()
-  seeds = log.skip_all()
-  assert seeds == [episodes.episode_seed(logs.RUN_SEED, row, 1)
-                   for row in range(4)]
+  for index in range(4):
+    log.skip(index)
   state = log.state
-  assert state.seed.tolist() == seeds
+  assert state.seed.tolist() == [
+      episodes.episode_seed(logs.RUN_SEED, row, 1) for row in range(4)]
   assert state.episode.tolist() == [1] * 4
+  assert len(state.actions) == 0
   assert state.length.tolist() == [0] * 4 and state.score.tolist() == [0] * 4

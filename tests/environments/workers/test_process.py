@@ -124,7 +124,7 @@ def test_death_of_a_worker_without_environments_does_not_affect_a_batch():
   with pool_lib.WorkerPool(3) as workers:
     batch = batch_env.BatchEnv(
         [toy.Counter, functools.partial(faulty_envs.Slow, 1.5)], workers)
-    used = {worker.process.pid for worker, _ in batch._block.shares}
+    used = {worker.process.pid for worker in batch._block.shares}
     unused, = set(workers.pids) - used
     os.kill(unused, signal.SIGKILL)
     scripts.wait_for_ends([unused], 5)

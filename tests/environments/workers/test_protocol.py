@@ -43,31 +43,31 @@ def test_every_byte_from_a_worker_has_one_meaning():
 def test_received_message_equals_the_sent_one(ends, message):
   ends[0].sendall(protocol.encode(protocol.RESULT, message))
   assert ends[1].recv(1) == protocol.RESULT
-  assert protocol.receive(ends[1]) == message
+  assert protocol.receive(ends[1].recv) == message
 
 
 def test_messages_arrive_in_order(ends):
   for number in range(5):
     _send(ends[0], number)
-  assert [protocol.receive(ends[1]) for _ in range(5)] == [0, 1, 2, 3, 4]
+  assert [protocol.receive(ends[1].recv) for _ in range(5)] == [0, 1, 2, 3, 4]
 
 
 def test_pickled_messages_are_not_pickled_again(ends):
   _send(ends[0], pickle.dumps("text"))
-  assert protocol.receive(ends[1]) == "text"
+  assert protocol.receive(ends[1].recv) == "text"
 
 
 def test_local_functions_can_be_sent(ends):
   number = 3
   _send(ends[0], lambda: number)
-  assert protocol.receive(ends[1])() == 3
+  assert protocol.receive(ends[1].recv)() == 3
 
 
 def test_messages_may_be_larger_than_the_buffers(ends):
   array = np.arange(1_000_000)
   thread = threading.Thread(target=_send, args=(ends[0], array))
   thread.start()
-  received = protocol.receive(ends[1])
+  received = protocol.receive(ends[1].recv)
   thread.join()
   np.testing.assert_array_equal(received, array)
 
@@ -79,7 +79,7 @@ def test_incomplete_message_is_an_error(ends, num_bytes):
   ends[0].sendall(data[:num_bytes])
   ends[0].close()
   with pytest.raises(EOFError):
-    protocol.receive(ends[1])
+    protocol.receive(ends[1].recv)
 
 
 def test_picklable_keeps_values_that_can_be_pickled():
