@@ -41,19 +41,16 @@ def training_function(policy: policy_lib.ExportablePolicy
   action_dtype, _ = spaces.dtype(policy.action_space, acting=True)
   to_env = action_scaling.action_converter(policy.action_space)
   def run(inputs):
-    parts = [inputs[name] for name in policy.observations]
-    array = np.zeros((len(parts[0]), *observ_shape), observ_dtype)
-    for column, part in zip(spaces.columns(array), parts, strict=True):
+    parts = [inputs[name] for name in policy.names("observation")]
+    observ = np.zeros((len(parts[0]), *observ_shape), observ_dtype)
+    for column, part in zip(spaces.columns(observ), parts, strict=True):
       column[...] = part
-    observ = tf.constant(spaces.as_bytes(array))
-    state = policy.policy_state(observ, {
-        name: tf.constant(inputs[name]) for name in policy.states})
-    noise = tf.constant(inputs["noise"]) if policy.sampled else None
-    action, state = act(observ, state, noise)
+    action, state = act(spaces.as_bytes(observ), policy.policy_state(inputs),
+                        inputs.get("noise"))
     rows = [spaces.values(policy.action_space, row) for row in to_env(
         spaces.from_bytes(action.numpy(), action_dtype))]
     actions = map(np.array, zip(*rows, strict=True))
-    return {**dict(zip(policy.actions, actions, strict=True)), **{
+    return {**dict(zip(policy.names("action"), actions, strict=True)), **{
         f"next_{name}": tensor.numpy()
         for name, tensor in policy_lib.state_tensors(state).items()}}
   return run
@@ -92,17 +89,21 @@ def _play(env: gymnasium.Env, policy: policy_lib.ExportablePolicy,
   observ, _ = env.reset(seed=seed)
   state = {name: np.zeros([1, *policy.inputs[name].shape],
                           policy.inputs[name].dtype)
-           for name in policy.states}
+           for name in policy.names("state")}
   total, ended = 0.0, False
   while not ended:
-    inputs = {**_observation_inputs(policy, observ), **state}
-    if policy.sampled:
+    inputs = {name: np.asarray(part, policy.inputs[name].dtype)[None]
+              for name, part in zip(
+                  policy.names("observation"),
+                  spaces.values(policy.observation_space, observ), strict=True)}
+    inputs |= state
+    if "noise" in policy.inputs:
       inputs["noise"] = policy.draw_noise(rng, 1)
     outputs = function(inputs)
     record(PolicyCall(inputs, outputs))
-    state = {name: outputs[f"next_{name}"] for name in policy.states}
+    state = {name: outputs[f"next_{name}"] for name in state}
     action = _assemble(policy.action_space, iter(
-        [outputs[name][0] for name in policy.actions]))
+        [outputs[name][0] for name in policy.names("action")]))
     try:
       observ, reward, terminated, truncated, _ = env.step(action)
     except Exception as error:
@@ -114,14 +115,6 @@ def _play(env: gymnasium.Env, policy: policy_lib.ExportablePolicy,
   return total
 
 
-def _observation_inputs(policy: policy_lib.ExportablePolicy, observ: Any
-                        ) -> policy_lib.Arrays:
-  """Return the inputs for one observation of the environment."""
-  parts = spaces.values(policy.observation_space, observ)
-  return {name: np.asarray(part, policy.inputs[name].dtype)[None]
-          for name, part in zip(policy.observations, parts, strict=True)}
-
-
 def _assemble(space: gymnasium.Space, parts: Iterator[np.ndarray]) -> Any:
   """Return an action of the environment, from its parts in a nested space."""
   if isinstance(space, gymnasium.spaces.Dict):
@@ -129,6 +122,5 @@ def _assemble(space: gymnasium.Space, parts: Iterator[np.ndarray]) -> Any:
   if isinstance(space, gymnasium.spaces.Tuple):
     return tuple(_assemble(part, parts) for part in space.spaces)
   part = next(parts)
-  if isinstance(space, gymnasium.spaces.Discrete):
-    return int(part)
-  return part.astype(space.dtype)
+  return (int(part) if isinstance(space, gymnasium.spaces.Discrete)
+          else part.astype(space.dtype))

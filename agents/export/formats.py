@@ -21,13 +21,12 @@ PolicyFunction = Callable[[policy_lib.Arrays], policy_lib.Arrays]
 
 
 class Format(NamedTuple):
-  """A file format."""
+  """A file format; templates/NAME.md shows how to run one step."""
 
   file: str  # Main file or folder, relative to the exported folder.
   write: Callable[[policy_lib.ExportablePolicy, pathlib.Path], None]
   load: Callable[[pathlib.Path], PolicyFunction]
   modules: tuple[str, ...]  # Modules that it requires beside TensorFlow.
-  example: str  # Python code that runs one step; part of the README.
 
 
 def check(names: Sequence[str], policy: policy_lib.ExportablePolicy):
@@ -134,27 +133,12 @@ def _write_npz(policy: policy_lib.ExportablePolicy, path: pathlib.Path):
   shutil.copy(numpy_player.__file__, path.parent / "player.py")
 
 
-def _load_npz(path: pathlib.Path) -> PolicyFunction:
-  return numpy_player.Policy(path).run
-
-
 FORMATS = {
     "savedmodel": Format(
-        "saved_model", _write_saved_model, _load_saved_model, (), """\
-import tensorflow as tf
-act = tf.saved_model.load("saved_model").signatures["serving_default"]
-outputs = act(**inputs)"""),
+        "saved_model", _write_saved_model, _load_saved_model, ()),
     "tflite": Format(
-        "policy.tflite", _write_tflite, _load_tflite, ("ai_edge_litert",), """\
-from ai_edge_litert import interpreter
-act = interpreter.Interpreter("policy.tflite").get_signature_runner()
-outputs = act(**inputs)"""),
+        "policy.tflite", _write_tflite, _load_tflite, ("ai_edge_litert",)),
     "onnx": Format(
-        "policy.onnx", _write_onnx, _load_onnx, ("tf2onnx", "onnxruntime"), """\
-import onnxruntime
-session = onnxruntime.InferenceSession("policy.onnx")
-names = [output.name for output in session.get_outputs()]
-outputs = dict(zip(names, session.run(names, inputs)))"""),
-    "npz": Format("policy.npz", _write_npz, _load_npz, (), """\
-import player
-outputs = player.Policy("policy.npz").run(inputs)""")}
+        "policy.onnx", _write_onnx, _load_onnx, ("tf2onnx", "onnxruntime")),
+    "npz": Format("policy.npz", _write_npz,
+                  lambda path: numpy_player.Policy(path).run, ())}

@@ -1,6 +1,6 @@
 """Translates the TensorFlow graph of a policy into a list of NumPy calls."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -8,14 +8,12 @@ import tensorflow as tf
 from agents.export import numpy_player, operation_rules
 
 
-class SymbolicValue(NamedTuple):
-  """Value that depends on inputs: an input or the result of a call."""
-
-  name: str
-
-
 class CallList:
-  """Records calls; evaluates calls of constants immediately."""
+  """Records calls; evaluates calls of constants immediately.
+
+  A value that depends on inputs is symbolic: a dict {"value": name} with the
+  name of an input or of the result of a call.
+  """
 
   def __init__(self):
     self.calls: list[list[Any]] = []
@@ -26,15 +24,15 @@ class CallList:
 
     Args:
       name: Key of `numpy_player.CALLS`.
-      *arguments: Arrays, symbolic values, and nested lists and slices of them.
+      *arguments: Arrays, symbolic values, slices, and lists of numbers.
     Returns:
-      Array, or a symbolic value if any argument contains one.
+      Array, or a symbolic value if any argument is one.
     """
-    if not _is_symbolic(arguments):
+    if not any(isinstance(argument, dict) for argument in arguments):
       return numpy_player.CALLS[name](*arguments)
     result = f"call_{len(self.calls)}"
     self.calls.append([result, name, [self.encode(x) for x in arguments]])
-    return SymbolicValue(result)
+    return {"value": result}
 
   def encode(self, argument: Any) -> Any:
     """Return an argument as JSON data; arrays are added to `constants`.
@@ -44,19 +42,13 @@ class CallList:
     Returns:
       JSON data as `numpy_player.compute` reads it.
     """
-    if isinstance(argument, SymbolicValue):
-      return {"value": argument.name}
-    if isinstance(argument, slice):
-      return {"slice": [argument.start, argument.stop, argument.step]}
-    if argument is Ellipsis:
-      return {"ellipsis": True}
-    if isinstance(argument, (tuple, list)):
-      return [self.encode(x) for x in argument]
     if isinstance(argument, (np.ndarray, np.generic)):
       name = f"constant_{len(self.constants)}"
       self.constants[name] = np.asarray(argument)
       return {"value": name}
-    return argument
+    if isinstance(argument, slice):
+      return {"slice": [argument.start, argument.stop, argument.step]}
+    return {"ellipsis": True} if argument is Ellipsis else argument
 
 
 def translate(graph: tf.Graph, inputs: dict[str, str], outputs: dict[str, str]
@@ -74,7 +66,7 @@ def translate(graph: tf.Graph, inputs: dict[str, str], outputs: dict[str, str]
   """
   calls = CallList()
   values: dict[str, Any] = {
-      tensor: SymbolicValue(name) for name, tensor in inputs.items()}
+      tensor: {"value": name} for name, tensor in inputs.items()}
   for operation in graph.get_operations():
     if operation.type in ("Placeholder", "NoOp"):
       continue
@@ -88,9 +80,3 @@ def translate(graph: tf.Graph, inputs: dict[str, str], outputs: dict[str, str]
   encoded = {name: calls.encode(values[tensor])["value"]
              for name, tensor in outputs.items()}
   return {"calls": calls.calls, "outputs": encoded}, calls.constants
-
-
-def _is_symbolic(argument: Any) -> bool:
-  """Whether an argument is or contains a symbolic value."""
-  return isinstance(argument, SymbolicValue) or (
-      isinstance(argument, (tuple, list)) and any(map(_is_symbolic, argument)))

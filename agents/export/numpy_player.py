@@ -12,18 +12,19 @@ import json
 
 import numpy as np
 
-CALLS = {name: getattr(np, name) for name in (
-    "abs add all argmax arange broadcast_to concatenate cos divide equal exp "
-    "expand_dims expm1 floor floor_divide full full_like greater greater_equal "
-    "less less_equal log log1p logaddexp logical_and logical_not logical_or "
-    "matmul max maximum mean min minimum multiply negative not_equal ones_like "
-    "power prod reshape sign sin split sqrt square stack subtract sum take "
-    "tanh tile transpose where zeros_like").split()}
-CALLS["astype"] = lambda x, dtype: np.asarray(x).astype(dtype)
-CALLS["getitem"] = lambda x, *index: x[index]
-CALLS["pad"] = lambda x, w, value=0: np.pad(x, w, constant_values=value)
-CALLS["shape"] = lambda x, dtype: np.array(x.shape, dtype)
-CALLS["view"] = lambda x, dtype: np.ascontiguousarray(x).view(dtype)
+CALLS = {
+    **{name: f for name, f in vars(np).items() if isinstance(f, np.ufunc)},
+    **{name: getattr(np, name) for name in (
+        "all arange argmax broadcast_to expand_dims full max mean min "
+        "ones_like prod reshape squeeze sum swapaxes take tile transpose "
+        "where zeros_like").split()},
+    "astype": lambda x, dtype: np.asarray(x).astype(dtype),
+    "concatenate": lambda *xs: np.concatenate(xs[:-1], int(xs[-1])),
+    "getitem": lambda x, *index: x[index],
+    "pad": lambda x, w, value=0: np.pad(x, w, constant_values=value),
+    "shape": lambda x, dtype: np.array(x.shape, dtype),
+    "stack": lambda *xs: np.stack(xs[:-1], xs[-1]),
+    "view": lambda x, dtype: np.ascontiguousarray(x).view(dtype)}
 
 
 def draw_noise(rng, distributions, batch):
@@ -44,9 +45,9 @@ def compute(program, values):
     if isinstance(x, dict):
       return (values[x["value"]] if "value" in x else
               slice(*x["slice"]) if "slice" in x else Ellipsis)
-    return tuple(map(resolve, x)) if isinstance(x, list) else x
+    return tuple(x) if isinstance(x, list) else x
   for result, name, arguments in program["calls"]:
-    values[result] = CALLS[name](*resolve(arguments))
+    values[result] = CALLS[name](*map(resolve, arguments))
   return {name: values[value] for name, value in program["outputs"].items()}
 
 

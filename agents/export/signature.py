@@ -34,16 +34,6 @@ def as_dicts(fields: dict[str, SignatureField]) -> dict[str, dict[str, Any]]:
   return {name: field._asdict() for name, field in fields.items()}
 
 
-def names(fields: dict[str, SignatureField], role: str) -> list[str]:
-  """Return the names of the fields with a role.
-
-  Args:
-    fields: Inputs or outputs by name.
-    role: Role, see `SignatureField`.
-  """
-  return [name for name, field in fields.items() if field.role == role]
-
-
 def noise_field(distributions: Sequence[tuple[str, int]]) -> SignatureField:
   """Describe the noise of a sampled policy.
 

@@ -102,7 +102,8 @@ def test_error_names_the_missing_package(monkeypatch, tmp_path):
 def test_inputs_have_unique_names_and_descriptions(tmp_path):
   policy = untrained_runs.load(tmp_path, "nested", sampled=True)
   assert all(field.about for field in policy.inputs.values())
-  assert len(policy.observations) == len(set(policy.observations)) == 3
+  names = policy.names("observation")
+  assert len(names) == len(set(names)) == 3
   assert sum(size for _, size in policy.inputs["noise"].drawn) == (
       policy.inputs["noise"].shape[0])
   choice = untrained_runs.load(tmp_path, "choice")
