@@ -1,9 +1,8 @@
 """Study of a sweep: its trials, in a database that processes share."""
 
-import contextlib
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import optuna
@@ -90,19 +89,17 @@ class Study:
     Raises:
       TrialFailed: If several consecutive trials failed.
     """
-    failures: list[trial_runner.TrialFailed] = []  # Consecutive ones.
+    failures: list[Exception] = []  # Of consecutive trials.
     errors: list[Exception] = []  # Optuna's threads may drop exceptions.
 
     def run_and_count(trial):
       try:
         return run_trial(trial)
-      except trial_runner.TrialFailed as error:
-        failures.append(error)
-        raise
       except (trial_runner.TrialInterrupted, optuna.TrialPruned):
         raise
       except Exception as error:
-        errors.append(error)
+        failed = isinstance(error, trial_runner.TrialFailed)
+        (failures if failed else errors).append(error)
         raise
 
     def after_trial(study, trial):
@@ -144,8 +141,7 @@ class Study:
     Optuna detects only trials that had a heartbeat, so each running trial gets
     one.
     """
-    with _without_experimental_warnings():
-      optuna.storages.fail_stale_trials(self._study)
+    optuna.storages.fail_stale_trials(self._study)
     for trial in self._running():
       if trial._trial_id not in self._with_heartbeat:
         self._with_heartbeat.add(trial._trial_id)
@@ -159,36 +155,20 @@ def _resume_later(study: optuna.Study, trial: optuna.trial.FrozenTrial):
 
 
 def _open_storage(url: str) -> optuna.storages.RDBStorage:
+  # Heartbeats are experimental.
+  warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+  sqlite = url.startswith("sqlite")
   # SQLite serializes the writes of threads and processes.
-  engine_kwargs = ({"connect_args": {"timeout": 60}}
-                   if url.startswith("sqlite") else None)
-  with _without_experimental_warnings():
-    storage = optuna.storages.RDBStorage(
-        url, engine_kwargs=engine_kwargs, heartbeat_interval=_HEARTBEAT,
-        grace_period=_GRACE, heartbeat_stale_trial_callback=_resume_later)
-  if storage.engine.name == "sqlite":
-    _lock_before_reading(storage.engine)
+  engine_kwargs = {"connect_args": {"timeout": 60, "isolation_level": None}}
+  storage = optuna.storages.RDBStorage(
+      url, engine_kwargs=engine_kwargs if sqlite else None,
+      heartbeat_interval=_HEARTBEAT, grace_period=_GRACE,
+      heartbeat_stale_trial_callback=_resume_later)
+  if sqlite:
+    # Two processes must not start the same waiting trial. Other databases lock
+    # the row that a transaction reads and updates. SQLite in Python starts a
+    # transaction only at the first write, unless `isolation_level` is None.
+    sqlalchemy.event.listen(
+        storage.engine, "begin",
+        lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
   return storage
-
-
-def _lock_before_reading(engine: sqlalchemy.Engine):
-  """Prevent two processes from starting the same waiting trial.
-
-  Other databases lock the row that a transaction reads and updates. SQLite in
-  Python starts a transaction only at the first write.
-  """
-  def connected(connection, _):
-    connection.isolation_level = None  # Disable implicit transactions.
-  def begun(connection):
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
-  sqlalchemy.event.listen(engine, "connect", connected)
-  sqlalchemy.event.listen(engine, "begin", begun)
-  engine.dispose()  # Close the connections without these listeners.
-
-
-@contextlib.contextmanager
-def _without_experimental_warnings() -> Iterator[None]:
-  """Suppress the warning that heartbeats are experimental."""
-  with warnings.catch_warnings():
-    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-    yield
