@@ -59,29 +59,24 @@ class RenderPool:
     """
     num_written = num_crashes = 0
     while num_written < len(videos):
+      remaining = videos[num_written:]
+      num_workers = min(
+          self.num_workers, max(video.num_frames for video in remaining))
       try:
-        for written in self._record(videos[num_written:], fps):
-          num_written += 1
-          yield written
+        with contextlib.ExitStack() as stack:
+          receive = [stack.enter_context(_render_worker(render_worker.RenderJob(
+              self.constructor, remaining, self.tile_height, index,
+              num_workers), self.gl_variables)) for index in range(num_workers)]
+          for video in remaining:
+            encode.encode(video, (receive[index % num_workers]()
+                                  for index in range(video.num_frames)), fps)
+            problems = [receive_problem() for receive_problem in receive]
+            num_written += 1
+            yield video, problems[0]
       except _Crashed:
         num_crashes += 1
         if num_crashes > _MAX_CRASHES:
           raise
-
-  def _record(self, videos: Sequence[video_lib.Video], fps: float
-              ) -> Iterator[tuple[video_lib.Video, str]]:
-    """Write videos until a worker crashes."""
-    num_workers = min(
-        self.num_workers, max(video.num_frames for video in videos))
-    with contextlib.ExitStack() as stack:
-      receive = [stack.enter_context(_render_worker(render_worker.RenderJob(
-          self.constructor, videos, self.tile_height, index, num_workers),
-          self.gl_variables)) for index in range(num_workers)]
-      for video in videos:
-        encode.encode(video, (receive[index % num_workers]()
-                              for index in range(video.num_frames)), fps)
-        problems = [receive_problem() for receive_problem in receive]
-        yield video, problems[0]
 
 
 @contextlib.contextmanager
