@@ -1,7 +1,7 @@
 """Plays evaluation episodes with the training policy or an exported one."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -10,18 +10,11 @@ import tensorflow as tf
 from agents import errors, spaces
 from agents.environments.data import episodes
 from agents.environments.making import action_scaling, make
-from agents.export import formats
+from agents.export import formats, numpy_player
 from agents.export import policy as policy_lib
 from agents.ops import random
 
 NUM_EPISODES = 10
-
-
-class PolicyCall(NamedTuple):
-  """Inputs and outputs of a policy in one step, by name, each [1, ...]."""
-
-  inputs: policy_lib.Arrays
-  outputs: policy_lib.Arrays
 
 
 def training_function(policy: policy_lib.ExportablePolicy
@@ -58,14 +51,14 @@ def training_function(policy: policy_lib.ExportablePolicy
 
 def evaluate(policy: policy_lib.ExportablePolicy,
              function: formats.PolicyFunction,
-             record: Callable[[PolicyCall], Any] = lambda call: None
+             record: Callable[[policy_lib.Arrays], Any] = lambda call: None
              ) -> list[float]:
   """Play the first episodes of the run's evaluations.
 
   Args:
     policy: Policy that defines the environment, the seeds and the signature.
     function: Function that selects the actions.
-    record: Called with the inputs and outputs of each step.
+    record: Called in each step with all inputs and outputs, [1, ...], by name.
   Returns:
     Returns of the episodes.
   Raises:
@@ -73,46 +66,38 @@ def evaluate(policy: policy_lib.ExportablePolicy,
   """
   env = make.MakeEnv(policy.config.env)()
   stream = random.stream(policy.config.seed, "eval")
-  returns = [
-      _play(env, policy, function, record,
-            episodes.episode_seed(stream, index, 0))
-      for index in range(NUM_EPISODES)]
+  returns = []
+  for index in range(NUM_EPISODES):
+    seed = episodes.episode_seed(stream, index, 0)
+    rng = np.random.default_rng(seed)
+    observ, _ = env.reset(seed=seed)
+    state = {name: np.zeros([1, *field.shape], field.dtype)
+             for name, field in policy.inputs.items() if field.role == "state"}
+    total, ended = 0.0, False
+    while not ended:
+      parts = spaces.values(policy.observation_space, observ)
+      inputs = {name: np.asarray(part, policy.inputs[name].dtype)[None]
+                for name, part in zip(
+                    policy.names("observation"), parts, strict=True)} | state
+      if "noise" in policy.inputs:
+        inputs["noise"] = numpy_player.draw_noise(
+            rng, policy.inputs["noise"].drawn, 1).astype(np.float32)
+      outputs = function(inputs)
+      record(inputs | outputs)
+      state = {name: outputs[f"next_{name}"] for name in state}
+      action = _assemble(policy.action_space, iter(
+          [outputs[name][0] for name in policy.names("action")]))
+      try:
+        observ, reward, terminated, truncated, _ = env.step(action)
+      except Exception as error:
+        raise errors.EnvironmentsError(
+            f"{policy.config.env.id} failed in an episode with seed {seed}, "
+            f"with action {action!r}: {error!r}") from error
+      total += float(reward)
+      ended = terminated or truncated
+    returns.append(total)
   env.close()
   return returns
-
-
-def _play(env: gymnasium.Env, policy: policy_lib.ExportablePolicy,
-          function: formats.PolicyFunction,
-          record: Callable[[PolicyCall], Any], seed: int) -> float:
-  """Play one episode and return the sum of its rewards."""
-  rng = np.random.default_rng(seed)
-  observ, _ = env.reset(seed=seed)
-  state = {name: np.zeros([1, *policy.inputs[name].shape],
-                          policy.inputs[name].dtype)
-           for name in policy.names("state")}
-  total, ended = 0.0, False
-  while not ended:
-    inputs = {name: np.asarray(part, policy.inputs[name].dtype)[None]
-              for name, part in zip(
-                  policy.names("observation"),
-                  spaces.values(policy.observation_space, observ), strict=True)}
-    inputs |= state
-    if "noise" in policy.inputs:
-      inputs["noise"] = policy.draw_noise(rng, 1)
-    outputs = function(inputs)
-    record(PolicyCall(inputs, outputs))
-    state = {name: outputs[f"next_{name}"] for name in state}
-    action = _assemble(policy.action_space, iter(
-        [outputs[name][0] for name in policy.names("action")]))
-    try:
-      observ, reward, terminated, truncated, _ = env.step(action)
-    except Exception as error:
-      raise errors.EnvironmentsError(
-          f"{policy.config.env.id} failed in an episode with seed {seed}, with "
-          f"action {action!r}: {error!r}") from error
-    total += float(reward)
-    ended = terminated or truncated
-  return total
 
 
 def _assemble(space: gymnasium.Space, parts: Iterator[np.ndarray]) -> Any:

@@ -46,18 +46,9 @@ def check(names: Sequence[str], policy: policy_lib.ExportablePolicy):
         "into bytes, which ONNX does not support. Use another format.")
   for name in names:
     for module in FORMATS[name].modules:
-      if not installed(module):
+      if not importlib.util.find_spec(module):
         raise config_lib.ConfigError(
             f"--format {name} needs {module}: pip install 'batch-ppo[{name}]'.")
-
-
-def installed(module: str) -> bool:
-  """Return whether a module can be imported.
-
-  Args:
-    module: Name of the module.
-  """
-  return importlib.util.find_spec(module) is not None
 
 
 def _named_function(policy: policy_lib.ExportablePolicy) -> Any:
@@ -122,14 +113,10 @@ def _load_onnx(path: pathlib.Path) -> PolicyFunction:
 
 
 def _write_npz(policy: policy_lib.ExportablePolicy, path: pathlib.Path):
-  frozen = policy.frozen
   program, constants = numpy_calls.translate(
-      frozen.graph,
-      dict(zip(policy.inputs, (x.name for x in frozen.inputs), strict=True)),
-      dict(zip(policy.outputs, (x.name for x in frozen.outputs), strict=True)))
+      policy.frozen, policy.inputs, policy.outputs)
   about = {**program, "inputs": signature.as_dicts(policy.inputs)}
-  arrays: dict[str, Any] = {"about": np.array(json.dumps(about)), **constants}
-  np.savez_compressed(path, **arrays)
+  np.savez_compressed(path, about=json.dumps(about), **constants)
   shutil.copy(numpy_player.__file__, path.parent / "player.py")
 
 

@@ -1,7 +1,8 @@
 """Rules that translate TensorFlow operations into NumPy calls.
 
-A rule takes `call`, a function of a name in `numpy_player.CALLS` and arguments,
-the operation, and the values of the operation's inputs.
+A rule is the name of a call, see `numpy_player.CALLS`, that takes the inputs of
+the operation; or a function of `call`, which takes the name and the arguments
+of a call, of the operation, and of the values of its inputs.
 """
 
 import functools
@@ -14,22 +15,6 @@ import numpy as np
 import tensorflow as tf
 
 from agents import config as config_lib
-
-# Operations with the arguments of a call: first those with its name in camel
-# case, then those with another name.
-_SAME_NAME = """
-    Abs BroadcastTo Cos Equal Exp ExpandDims Expm1 Floor Greater GreaterEqual
-    Less LessEqual Log Log1p LogicalAnd LogicalNot LogicalOr Maximum Minimum
-    NotEqual OnesLike Pad Reshape Sign Sin Sqrt Square Tanh Tile Transpose
-    ZerosLike"""
-_SAME_ARGUMENTS = {
-    **{name: re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
-       for name in _SAME_NAME.split()},
-    "Add": "add", "AddV2": "add", "ArgMax": "argmax", "BiasAdd": "add",
-    "ConcatV2": "concatenate", "Fill": "full", "FloorDiv": "floor_divide",
-    "Mul": "multiply", "Neg": "negative", "PadV2": "pad", "Pow": "power",
-    "Range": "arange", "RealDiv": "divide", "SelectV2": "where",
-    "Sub": "subtract"}
 
 
 def translate(call: Callable[..., Any], operation: tf.Operation,
@@ -45,12 +30,11 @@ def translate(call: Callable[..., Any], operation: tf.Operation,
   Raises:
     ConfigError: If the operation is not supported.
   """
-  if operation.type in _SAME_ARGUMENTS:
-    results = call(_SAME_ARGUMENTS[operation.type], *inputs)
-  elif operation.type in _RULES:
-    results = _RULES[operation.type](call, operation, *inputs)
-  else:
+  rule = _RULES.get(operation.type)
+  if rule is None:
     raise _unsupported(operation, operation.type)
+  results = (call(rule, *inputs) if isinstance(rule, str)
+             else rule(call, operation, *inputs))
   return results if isinstance(results, list) else [results]
 
 
@@ -154,7 +138,20 @@ def _bitcast(call, operation, x):
   return call("getitem", x, Ellipsis, 0) if rank > 0 else x
 
 
-_RULES: dict[str, Callable[..., Any]] = {
+# Operations with the name and the arguments of a call.
+_SAME = """
+    Abs Add BroadcastTo Cos Equal Exp ExpandDims Expm1 Floor Greater
+    GreaterEqual Less LessEqual Log Log1p LogicalAnd LogicalNot LogicalOr
+    Maximum Minimum NotEqual OnesLike Pad Reshape Sign Sin Sqrt Square Tanh Tile
+    Transpose ZerosLike"""
+_RULES: dict[str, str | Callable[..., Any]] = {
+    **{name: re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
+       for name in _SAME.split()},
+    "AddV2": "add", "ArgMax": "argmax", "BiasAdd": "add",
+    "ConcatV2": "concatenate", "Fill": "full", "FloorDiv": "floor_divide",
+    "Mul": "multiply", "Neg": "negative", "PadV2": "pad", "Pow": "power",
+    "Range": "arange", "RealDiv": "divide", "SelectV2": "where",
+    "Sub": "subtract",
     **dict.fromkeys(("All", "Max", "Mean", "Min", "Prod", "Sum"), _reduce),
     "BatchMatMulV2": _matmul,
     "Bitcast": _bitcast,

@@ -19,7 +19,7 @@ from agents import build, spaces, types
 from agents import config as config_lib
 from agents.commands import rollout_policy
 from agents.environments.making import make
-from agents.export import numpy_player, signature
+from agents.export import signature
 from agents.ops import packing
 from agents.training import trainer
 from agents.training.run_folder import checkpoint, run_folder
@@ -48,18 +48,6 @@ class ExportablePolicy:
     """
     fields = self.outputs if role == "action" else self.inputs
     return [name for name, field in fields.items() if field.role == role]
-
-  def draw_noise(self, rng: np.random.Generator, batch: int) -> np.ndarray:
-    """Draw the noise input.
-
-    Args:
-      rng: Random number generator.
-      batch: Number of actions, N.
-    Returns:
-      float32 array of shape [N, ...].
-    """
-    return numpy_player.draw_noise(
-        rng, self.inputs["noise"].drawn, batch).astype(np.float32)
 
   @property
   def specs(self) -> list[tf.TensorSpec]:

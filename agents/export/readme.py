@@ -9,8 +9,6 @@ from agents.export import policy as policy_lib
 from agents.export import signature
 from agents.training.run_folder import provenance
 
-_TEMPLATES = pathlib.Path(__file__).with_name("templates")
-
 
 def text(policy: policy_lib.ExportablePolicy, names: list[str]) -> str:
   """Return the README of an exported folder.
@@ -26,23 +24,17 @@ def text(policy: policy_lib.ExportablePolicy, names: list[str]) -> str:
   states = ", ".join(policy.names("state"))
   settings = ", ".join(f"`env.{name}={value}`" for name, value in (
       environment_settings(env).items()))
-  template = string.Template((_TEMPLATES / "README.md").read_text())
-  return template.substitute(
-      environment=env.id, step=f"{policy.step:,}",
+  return _fill(
+      "README", environment=env.id, step=f"{policy.step:,}",
       actions="sampled with noise" if "noise" in policy.inputs
       else "the mean action",
       inputs=_rows(policy.inputs), outputs=_rows(policy.outputs),
-      state=f"\nThe policy has a state: {states} are zeros at the start of an "
-      "episode. In later steps, they are the outputs of the last step with "
-      "`next_` in front of the name.\n" if states else "",
-      settings="\n**The environment has settings** that are not part of the "
-      "exported policy. Apply them to observations and actions: "
-      f"{settings}.\n" if settings else "",
+      state=_fill("state", names=states) if states else "",
+      settings=_fill("settings", settings=settings) if settings else "",
       zeros=", ".join(
           f'"{name}": np.zeros([{_shape(1, field)}], "{field.dtype}")'
           for name, field in policy.inputs.items()),
-      examples="\n".join(
-          (_TEMPLATES / f"{name}.md").read_text() for name in names),
+      examples="\n".join(map(_fill, names)),
       versions=", ".join(f"{name} {versions[name]}" for name in (
           "tensorflow", "keras", "numpy") if name in versions))
 
@@ -59,6 +51,12 @@ def environment_settings(env: config_lib.Env) -> dict[str, Any]:
   default = config_lib.Env()
   return {name: getattr(env, name) for name in names
           if getattr(env, name) != getattr(default, name)}
+
+
+def _fill(name: str, **values: str) -> str:
+  """Return a template with its placeholders replaced by values."""
+  path = pathlib.Path(__file__).parent / "templates" / f"{name}.md"
+  return string.Template(path.read_text()).substitute(values)
 
 
 def _rows(fields: dict[str, signature.SignatureField]) -> str:

@@ -51,13 +51,13 @@ def points(groups: Sequence[results.RunGroup]) -> str:
   writer = csv.writer(file, lineterminator="\n")
   writer.writerow(["task", "group", "seed", "run", "actions", "step", "hours",
                    "episodes", "return"])
-  for group, run in _runs(groups):
-    for phase, actions in (("eval", "mean"), ("train", "sampled")):
-      for row in run.phase(phase):
-        writer.writerow([
-            group.task, group.label, run.config.seed, run.path.name, actions,
-            row["step"], f"{row['seconds'] / 3600:.6f}", row["episodes"],
-            f"{row['return_mean']:.6g}"])
+  writer.writerows(
+      (group.task, group.label, run.config.seed, run.path.name, actions,
+       row["step"], f"{row['seconds'] / 3600:.6f}", row["episodes"],
+       f"{row['return_mean']:.6g}")
+      for group, run in _runs(groups)
+      for phase, actions in (("eval", "mean"), ("train", "sampled"))
+      for row in run.phase(phase))
   return file.getvalue()
 
 
@@ -68,30 +68,27 @@ def _runs(groups: Sequence[results.RunGroup]
 
 def _task(task: str, groups: list[results.RunGroup]) -> str:
   """Return figure and table of a task."""
-  names = [f'<i class="swatch" style="background:{color}"></i>'
-           f"{html.escape(group.label)}"
-           for group, color in zip(groups, itertools.cycle(figures.COLORS))]
-  rows = [_scores(task, name, group) for name, group in zip(names, groups)]
+  names, rows = [], []
+  for group, color in zip(groups, itertools.cycle(figures.COLORS)):
+    names.append(f'<i class="swatch" style="background:{color}"></i>'
+                 f"{html.escape(group.label)}")
+    hours = float(
+        np.mean([run.rows[-1]["seconds"] for run in group.runs])) / 3600
+    best = published_scores.best(task, group.runs[0].config.steps)
+    rows.append([
+        names[-1],
+        ", ".join(map(str, sorted(run.config.seed for run in group.runs))),
+        f"{curves.final(group.runs, 'eval')[0]:,}",
+        *_final(group, "eval"), *_final(group, "train"),
+        f"{hours:.3g} h" if hours >= 1 else f"{60 * hours:.3g} min",
+        html.escape(f"{_number(best.score)} after {best.steps / 1e6:g}M "
+                    f"({best.source})") if best else "-"])
   legend = "".join(f"<span>{name}</span>" for name in names)
   table = _table([
       "", "seeds", "steps", "mean action: mean ± std", "IQM [95 %]",
       "sampled: mean ± std", "IQM [95 %]", "time", "best published"], rows)
   return (f"<h2>{html.escape(task)}</h2>\n<figure>{figures.learning(groups)}"
           f'<figcaption class="legend">{legend}</figcaption></figure>\n{table}')
-
-
-def _scores(task: str, name: str, group: results.RunGroup) -> list[str]:
-  """Return the cells of a group in the table of its task."""
-  seeds = sorted(run.config.seed for run in group.runs)
-  hours = float(np.mean([run.rows[-1]["seconds"] for run in group.runs])) / 3600
-  best = published_scores.best(task, group.runs[0].config.steps)
-  return [
-      name, ", ".join(map(str, seeds)),
-      f"{curves.final(group.runs, 'eval')[0]:,}",
-      *_final(group, "eval"), *_final(group, "train"),
-      f"{hours:.3g} h" if hours >= 1 else f"{60 * hours:.3g} min",
-      html.escape(f"{_number(best.score)} after {best.steps / 1e6:g}M "
-                  f"({best.source})") if best else "-"]
 
 
 def _final(group: results.RunGroup, phase: str) -> list[str]:

@@ -168,12 +168,8 @@ def _label(run: RunResults, representatives: Sequence[RunResults]) -> str:
   name = task(run.config.env)
   rivals = [other.settings for other in representatives
             if other.name == run.name and task(other.config.env) == name]
-  differing = [f"{key.rpartition('.')[2]}={_short(value)}"
+  differing = [key.rpartition(".")[2] + (
+      f"={value:.6g}" if isinstance(value, float) else f"={value}")
                for key, value in run.settings.items()
                if any(other.get(key) != value for other in rivals)]
   return ", ".join([run.name, *differing])
-
-
-def _short(value: Any) -> str:
-  """Return a value as text; floats have six significant digits."""
-  return f"{value:.6g}" if isinstance(value, float) else str(value)

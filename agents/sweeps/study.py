@@ -114,7 +114,13 @@ class Study:
         study.stop()
 
     while not stop() and len(self.ended) < num_trials:
-      self._detect_dead_trials()
+      # Optuna finds trials of dead processes, which this process may resume,
+      # only if they had a heartbeat, so each running trial gets one.
+      optuna.storages.fail_stale_trials(self._study)
+      for trial in self._running():
+        if trial._trial_id not in self._with_heartbeat:
+          self._with_heartbeat.add(trial._trial_id)
+          self._storage.record_heartbeat(trial._trial_id)
       if (num_missing := self._num_missing(num_trials)) > 0:
         self._study.optimize(
             run_and_count, n_trials=num_missing, n_jobs=num_parallel,
@@ -135,18 +141,6 @@ class Study:
     return self._study.get_trials(
         deepcopy=False, states=(_TrialState.RUNNING,))
 
-  def _detect_dead_trials(self):
-    """Let this process resume trials of processes that died.
-
-    Optuna detects only trials that had a heartbeat, so each running trial gets
-    one.
-    """
-    optuna.storages.fail_stale_trials(self._study)
-    for trial in self._running():
-      if trial._trial_id not in self._with_heartbeat:
-        self._with_heartbeat.add(trial._trial_id)
-        self._storage.record_heartbeat(trial._trial_id)
-
 
 def _resume_later(study: optuna.Study, trial: optuna.trial.FrozenTrial):
   """Enqueue a trial with the settings and run of an interrupted one."""
@@ -166,8 +160,9 @@ def _open_storage(url: str) -> optuna.storages.RDBStorage:
       heartbeat_stale_trial_callback=_resume_later)
   if sqlite:
     # Two processes must not start the same waiting trial. Other databases lock
-    # the row that a transaction reads and updates. SQLite in Python starts a
-    # transaction only at the first write, unless `isolation_level` is None.
+    # the row that a transaction reads and updates. For SQLite, Python would
+    # start a transaction only at the first write, and without an isolation
+    # level starts none.
     sqlalchemy.event.listen(
         storage.engine, "begin",
         lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import os
 import pathlib
-import queue
 import signal
 import subprocess
 import sys
@@ -51,12 +50,11 @@ class TrialRunner:
   stop: Callable[[], bool]  # Returns whether the sweep is interrupted.
 
   def __post_init__(self):
-    self._cores: queue.Queue[str] = queue.Queue()
     cores = (sorted(os.sched_getaffinity(0))
              if hasattr(os, "sched_getaffinity") else range(pool.num_cores()))
-    for index in range(self.num_parallel):
-      self._cores.put("all" if self.num_parallel == 1
-                      else str(cores[index % len(cores)]))
+    # Cores of the next trials; `pop` and `append` are thread-safe.
+    self._cores = ["all"] if self.num_parallel == 1 else [
+        str(cores[index % len(cores)]) for index in range(self.num_parallel)]
 
   def __call__(self, trial: optuna.Trial) -> float:
     """Run a trial until its budget is used up.
@@ -83,11 +81,11 @@ class TrialRunner:
     folder = self.logdir / f"trial-{number:04}"
     folder.mkdir(parents=True, exist_ok=True)
     monitor = _Monitor(trial, config, folder)
-    core = self._cores.get()
+    core = self._cores.pop()
     try:
       self._train(monitor, core, self.arguments(settings))
     finally:
-      self._cores.put(core)
+      self._cores.append(core)
     if monitor.score is None:
       trial.set_user_attr("why", "no evaluation episode ended")
       raise TrialFailed(f"Trial {trial.number}: no evaluation episode ended.")

@@ -22,13 +22,13 @@ from agents.videos import video as video_lib
 
 
 class RenderJob(NamedTuple):
-  """Work of one render worker."""
+  """Work of one of several render workers."""
 
   constructor: Callable[[], gymnasium.Env]  # Renders RGB arrays.
   videos: Sequence[video_lib.Video]
-  tile_height: int | None  # Pixels; None uses the environment's own.
-  worker_index: int  # Also the index of the first frame that it renders.
-  num_workers: int
+  tile_height: int | None = None  # Pixels; None uses the environment's own.
+  num_workers: int = 1
+  worker_index: int = 0  # Also the index of the first frame that it renders.
 
 
 def main():
