@@ -28,7 +28,7 @@ setuptools.setup(
     # Wheels contain `configs/` as `agents/configs`.
     package_dir={"agents.configs": "configs"},
     package_data={
-        "agents.export": ["templates/*.md"],
+        "agents.export": ["*.csv", "templates/*.md"],
         "agents.reports": ["*.csv", "*.html", "*.mplstyle"]},
     entry_points={"console_scripts": ["batch-ppo = agents.__main__:main"]},
     python_requires=">=3.10",

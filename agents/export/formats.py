@@ -26,7 +26,7 @@ class Format(NamedTuple):
   file: str  # Main file or folder, relative to the exported folder.
   write: Callable[[policy_lib.ExportablePolicy, pathlib.Path], None]
   load: Callable[[pathlib.Path], PolicyFunction]
-  modules: tuple[str, ...]  # Modules that it requires beside TensorFlow.
+  modules: tuple[str, ...] = ()  # Modules that it requires beside TensorFlow.
 
 
 def check(names: Sequence[str], policy: policy_lib.ExportablePolicy):
@@ -121,11 +121,10 @@ def _write_npz(policy: policy_lib.ExportablePolicy, path: pathlib.Path):
 
 
 FORMATS = {
-    "savedmodel": Format(
-        "saved_model", _write_saved_model, _load_saved_model, ()),
+    "savedmodel": Format("saved_model", _write_saved_model, _load_saved_model),
     "tflite": Format(
         "policy.tflite", _write_tflite, _load_tflite, ("ai_edge_litert",)),
     "onnx": Format(
         "policy.onnx", _write_onnx, _load_onnx, ("tf2onnx", "onnxruntime")),
     "npz": Format("policy.npz", _write_npz,
-                  lambda path: numpy_player.Policy(path).run, ())}
+                  lambda path: numpy_player.Policy(path).run)}

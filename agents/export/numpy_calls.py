@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from agents.export import numpy_player, operation_rules
 
@@ -33,9 +32,7 @@ def translate(function: Any, inputs: Iterable[str], outputs: Iterable[str]
       name = f"constant_{len(constants)}"
       constants[name] = np.asarray(argument)
       return {"value": name}
-    if isinstance(argument, slice):
-      return {"slice": [argument.start, argument.stop, argument.step]}
-    return {"ellipsis": True} if argument is Ellipsis else argument
+    return "..." if argument is Ellipsis else argument
   def call(name, *arguments):
     """Evaluate or record a call, and return its result."""
     if not any(isinstance(argument, dict) for argument in arguments):
@@ -49,11 +46,8 @@ def translate(function: Any, inputs: Iterable[str], outputs: Iterable[str]
   for operation in function.graph.get_operations():
     if operation.type in ("Placeholder", "NoOp"):
       continue
-    if operation.type == "Const":
-      results = [tf.make_ndarray(operation.get_attr("value"))]
-    else:
-      results = operation_rules.translate(
-          call, operation, [values[tensor.name] for tensor in operation.inputs])
+    results = operation_rules.translate(
+        call, operation, [values[tensor.name] for tensor in operation.inputs])
     for tensor, result in zip(operation.outputs, results, strict=True):
       values[tensor.name] = result
   encoded = {name: encode(values[tensor.name])["value"]

@@ -1,13 +1,15 @@
 """Rules that translate TensorFlow operations into NumPy calls.
 
-A rule is the name of a call, see `numpy_player.CALLS`, that takes the inputs of
-the operation; or a function of `call`, which takes the name and the arguments
-of a call, of the operation, and of the values of its inputs.
+A rule is the name of a call that takes the inputs of the operation; these pairs
+are in same_arguments.csv. Or it is a function of `call`, of the operation, and
+of the values of its inputs. `call` takes a name in `numpy_player.CALLS` and
+arguments; lists in those of "getitem" are start, stop and step of a slice.
 """
 
+import csv
 import functools
 import itertools
-import re
+import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -45,15 +47,12 @@ def _unsupported(operation: tf.Operation, name: str) -> config_lib.ConfigError:
       "--format savedmodel.")
 
 
-def _tuple(array: np.ndarray) -> tuple[int, ...]:
-  return tuple(np.ravel(array).tolist())
-
-
 def _reduce(call, operation, x, axis):
   name = operation.type.lower()
   # NumPy's signature has `dtype` and `out` before `keepdims`.
   defaults = [None] * (2 if name in ("mean", "prod", "sum") else 1)
-  return call(name, x, _tuple(axis), *defaults, operation.get_attr("keep_dims"))
+  return call(name, x, tuple(np.ravel(axis).tolist()), *defaults,
+              operation.get_attr("keep_dims"))
 
 
 def _divide_no_nan(call, _, x, y):
@@ -62,19 +61,11 @@ def _divide_no_nan(call, _, x, y):
   return call("where", zero, call("zeros_like", x), quotient)
 
 
-def _matmul(call, operation, x, y):
-  transposed = (("transpose_a", "transpose_b") if operation.type == "MatMul"
-                else ("adj_x", "adj_y"))
-  return call("matmul", *(
-      call("swapaxes", value, -1, -2) if operation.get_attr(name) else value
-      for name, value in zip(transposed, (x, y))))
-
-
 def _split(call, operation, x, axis):
   """Return consecutive slices along an axis."""
   axis = int(axis) % operation.outputs[0].shape.rank
   ends = np.cumsum([part.shape[axis] for part in operation.outputs]).tolist()
-  return [call("getitem", x, *[slice(None)] * axis, slice(begin, end))
+  return [call("getitem", x, *[[None]] * axis, [begin, end])
           for begin, end in zip([0, *ends], ends)]
 
 
@@ -99,8 +90,8 @@ def _strided_slice(call, operation, x, begin, end, strides):
       return None
     if masked("shrink_axis"):
       return int(begin[axis])
-    return slice(None if masked("begin") else int(begin[axis]),
-                 None if masked("end") else int(end[axis]), int(strides[axis]))
+    return [None if masked("begin") else int(begin[axis]),
+            None if masked("end") else int(end[axis]), int(strides[axis])]
   return call("getitem", x, *map(index, range(len(begin))))
 
 
@@ -116,8 +107,8 @@ def _max_pool(call, operation, x):
     around = [[pad // 2, pad - pad // 2] for pad in (0, *padding, 0)]
     x = call("pad", x, around, -np.inf)
   return functools.reduce(functools.partial(call, "maximum"), [
-      call("getitem", x, slice(None), *(
-          slice(offset, offset + span, stride)
+      call("getitem", x, [None], *(
+          [offset, offset + span, stride]
           for offset, span, stride in zip(offsets, spans, strides)))
       for offsets in itertools.product(*map(range, kernel))])
 
@@ -138,23 +129,14 @@ def _bitcast(call, operation, x):
   return call("getitem", x, Ellipsis, 0) if rank > 0 else x
 
 
-# Operations with the name and the arguments of a call.
-_SAME = """
-    Abs Add BroadcastTo Cos Equal Exp ExpandDims Expm1 Floor Greater
-    GreaterEqual Less LessEqual Log Log1p LogicalAnd LogicalNot LogicalOr
-    Maximum Minimum NotEqual OnesLike Pad Reshape Sign Sin Sqrt Square Tanh Tile
-    Transpose ZerosLike"""
+_SAME_ARGUMENTS = pathlib.Path(__file__).with_name("same_arguments.csv")
 _RULES: dict[str, str | Callable[..., Any]] = {
-    **{name: re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
-       for name in _SAME.split()},
-    "AddV2": "add", "ArgMax": "argmax", "BiasAdd": "add",
-    "ConcatV2": "concatenate", "Fill": "full", "FloorDiv": "floor_divide",
-    "Mul": "multiply", "Neg": "negative", "PadV2": "pad", "Pow": "power",
-    "Range": "arange", "RealDiv": "divide", "SelectV2": "where",
-    "Sub": "subtract",
+    **dict(csv.reader(_SAME_ARGUMENTS.read_text().splitlines())),
     **dict.fromkeys(("All", "Max", "Mean", "Min", "Prod", "Sum"), _reduce),
-    "BatchMatMulV2": _matmul,
+    "BatchMatMulV2": lambda call, op, x, y: call(
+        "matmul", x, y, op.get_attr("adj_x"), op.get_attr("adj_y")),
     "Bitcast": _bitcast,
+    "Const": lambda call, op: tf.make_ndarray(op.get_attr("value")),
     "Cast": lambda call, op, x: call("astype", x, op.get_attr("DstT").name),
     "DivNoNan": _divide_no_nan,
     "Elu": lambda call, _, x: call("where", call("greater", x, 0), x, call(
@@ -164,7 +146,8 @@ _RULES: dict[str, str | Callable[..., Any]] = {
         "where", call("greater", x, 0), x, call(
             "multiply", x, op.get_attr("alpha"))),
     "Identity": lambda call, _, x: x,
-    "MatMul": _matmul,
+    "MatMul": lambda call, op, x, y: call(
+        "matmul", x, y, op.get_attr("transpose_a"), op.get_attr("transpose_b")),
     "MaxPool": _max_pool,
     "OneHot": _one_hot,
     "Pack": lambda call, op, *xs: call("stack", *xs, op.get_attr("axis")),

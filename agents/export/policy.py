@@ -140,9 +140,7 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
           "state", tensor.dtype.name, tuple(tensor.shape[1:]),
           f"zeros at the start of an episode, then the last `next_{name}`")
       for name, tensor in state_tensors(algorithm.initial_state(1)).items()}
-  inputs = {
-      **signature.space_fields("observation", spaces.leaves(observation_space)),
-      **states}
+  inputs = signature.space_fields("observation", observation_space) | states
   if sampled:
     distributions = getattr(
         getattr(algorithm, "distribution", None), "noise_kinds", None)
@@ -152,11 +150,9 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
           "with `noise_kinds`, the distributions of the noise. Use --actions "
           "mean.")
     inputs["noise"] = signature.noise_field(distributions)
-  outputs = {
-      **signature.space_fields(
-          "action", spaces.leaves(action_space, acting=True)),
-      **{f"next_{name}": field._replace(about=f"next `{name}`")
-         for name, field in states.items()}}
+  outputs = signature.space_fields("action", action_space) | {
+      f"next_{name}": field._replace(about=f"next `{name}`")
+      for name, field in states.items()}
   return ExportablePolicy(config, step, algorithm, observation_space,
                           action_space, inputs, outputs)
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import gymnasium
 import numpy as np
 from gymnasium import spaces as gym
 
@@ -50,18 +51,18 @@ def noise_field(distributions: Sequence[tuple[str, int]]) -> SignatureField:
       f"{about}; new for each step", drawn=tuple(distributions))
 
 
-def space_fields(role: str, leaves: list[spaces.Leaf]
+def space_fields(role: str, space: gymnasium.Space
                  ) -> dict[str, SignatureField]:
   """Describe an observation or action space.
 
   Args:
-    role: Role of all fields.
-    leaves: Simple spaces that the space consists of.
+    role: Role of all fields, "observation" or "action".
+    space: Space of the environment.
   Returns:
     Field of each simple space, by a name that is an identifier.
   """
   fields: dict[str, SignatureField] = {}
-  for leaf in leaves:
+  for leaf in spaces.leaves(space, acting=role == "action"):
     stem = re.sub(r"[^a-zA-Z0-9]", "_", "_".join([role, *leaf.path]))
     name, number = stem, 1
     # TensorFlow's names are not case-sensitive.

@@ -40,10 +40,10 @@ def learning(groups: Sequence[results.RunGroup]) -> str:
         panels, zip(groups, itertools.cycle(COLORS)),
         (("eval", "-"), ("train", "--"))):
       if curve := curves.curve(group.runs, phase, unit):
-        x = scale * curve.x
-        axes.plot(x, curve.score.mean, line, color=color)
-        axes.fill_between(x, curve.score.low, curve.score.high, color=color,
-                          alpha=0.15, linewidth=0)
+        x, score = scale * curve[0], curve[1]
+        axes.plot(x, score.mean, line, color=color)
+        axes.fill_between(x, score.low, score.high, color=color, alpha=0.15,
+                          linewidth=0)
     for published in published_scores.up_to(
         groups[0].task, max(run.rows[-1]["step"] for run in runs)):
       for axes in (by_steps, by_time):

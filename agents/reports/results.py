@@ -97,8 +97,7 @@ def read(path: pathlib.Path) -> RunResults:
   metrics = path / "metrics.jsonl"
   try:
     text = metrics.read_text() if metrics.exists() else ""
-    complete_lines, _, _ = text.rpartition("\n")
-    rows = [json.loads(line) for line in complete_lines.splitlines()]
+    rows = [json.loads(line) for line in text.split("\n")[:-1]]
     for row in rows:
       if {"phase", "step", "return_mean"} - row.keys():
         raise ValueError(f"{row!r} is not a report.")

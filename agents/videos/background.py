@@ -82,9 +82,8 @@ def _throttle(frames: Iterable[np.ndarray], unthrottled: threading.Event
 
 def _make_gif(images: Sequence[Image.Image]) -> video_lib.Gif:
   """Return a GIF of evenly spaced images."""
-  num_frames = min(_GIF_MAX_FRAMES, len(images))
-  indices = np.linspace(0, len(images) - 1, num_frames).astype(int)
-  first, *rest = (images[index] for index in indices)
+  first, *rest = (images[int(index)] for index in np.linspace(
+      0, len(images) - 1, min(_GIF_MAX_FRAMES, len(images))))
   file = io.BytesIO()
   first.save(file, "GIF", save_all=True, append_images=rest,
              duration=_GIF_FRAME_DURATION, loop=0)

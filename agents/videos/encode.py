@@ -24,10 +24,9 @@ def encode(video: video_lib.Video, frames: Iterable[np.ndarray], fps: float):
   frames = iter(frames)
   try:
     first = next(frames)
-    height, width, _ = first.shape
     writer = imageio_ffmpeg.write_frames(
-        video.partial_path, (width, height), fps=fps, codec="libx264",
-        macro_block_size=2, ffmpeg_log_level="error")
+        video.partial_path, (first.shape[1], first.shape[0]), fps=fps,
+        codec="libx264", macro_block_size=2, ffmpeg_log_level="error")
     with contextlib.closing(writer):
       writer.send(None)
       for frame in itertools.chain([first], frames):

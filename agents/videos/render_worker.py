@@ -46,10 +46,10 @@ def main():
   mujoco_warnings.capture(lambda _: None)  # Training has printed them.
   with contextlib.suppress(BrokenPipeError):  # The parent needs no more frames.
     for video in job.videos:
-      with contextlib.closing(renderer.VideoRenderer(
-          video, job.constructor, job.tile_height)) as video_renderer:
-        for frame in video_renderer.frames(job.worker_index, job.num_workers):
-          pickle.dump(frame, out, pickle.HIGHEST_PROTOCOL)
-          out.flush()
-        pickle.dump(video_renderer.problem(), out)
+      video_renderer = renderer.VideoRenderer(
+          video, job.constructor, job.tile_height)
+      for frame in video_renderer.frames(job.worker_index, job.num_workers):
+        pickle.dump(frame, out, pickle.HIGHEST_PROTOCOL)
         out.flush()
+      pickle.dump(video_renderer.problem(), out)
+      out.flush()

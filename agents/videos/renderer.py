@@ -32,6 +32,8 @@ class VideoRenderer:
   def frames(self, start: int = 0, step: int = 1) -> Iterator[np.ndarray]:
     """Replay all episodes to their ends and render every `step`-th frame.
 
+    Afterwards, all environments are closed.
+
     Args:
       start: Index of the first rendered frame.
       step: Distance between rendered frames.
@@ -44,6 +46,8 @@ class VideoRenderer:
       if index % step == start:
         yield video_lib.compose_grid(
             [tile.frame() for tile in self._tiles], self._video.num_columns)
+    for tile in self._tiles:
+      tile.env.close()
 
   def problem(self) -> str:
     """Return how the replay differs from the recorded episodes.
@@ -60,11 +64,6 @@ class VideoRenderer:
             f"{replay.num_steps} steps, the recorded episode "
             f"{episode.score:.1f} in {episode.length}.")
     return ""
-
-  def close(self):
-    """Close all environments."""
-    for tile in self._tiles:
-      tile.env.close()
 
 
 class TileRenderer:
@@ -91,7 +90,6 @@ class TileRenderer:
     self._actions = to_env(tile.episode.action) if tile.episode.length else []
     self.env.reset(seed=tile.episode.seed)
     self._frame: np.ndarray | None = None
-    self._ended = False
     self.score = np.float32(0)  # Summed in float32, as in training.
     self.num_steps = 0
 
@@ -101,14 +99,14 @@ class TileRenderer:
     Args:
       num_steps: Number of steps from the start of the episode.
     """
-    end = min(num_steps, len(self._actions))
-    while self.num_steps < end and not self._ended:
+    while self.num_steps < min(num_steps, len(self._actions)):
       _, reward, terminated, truncated, _ = self.env.step(
           self._actions[self.num_steps])
       self.score += np.float32(reward)
       self.num_steps += 1
-      self._ended = bool(terminated or truncated)
       self._frame = None
+      if terminated or truncated:
+        self._actions = self._actions[:self.num_steps]
 
   def frame(self) -> np.ndarray:
     """Render the current state, at the requested height and with text.
