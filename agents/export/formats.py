@@ -80,9 +80,8 @@ def _load_saved_model(path: pathlib.Path) -> PolicyFunction:
 
 def _write_tflite(policy: policy_lib.ExportablePolicy, path: pathlib.Path):
   with tempfile.TemporaryDirectory() as folder:
-    model = pathlib.Path(folder, "model")
-    _write_saved_model(policy, model)
-    converter = tf.lite.TFLiteConverter.from_saved_model(str(model))
+    _write_saved_model(policy, pathlib.Path(folder))
+    converter = tf.lite.TFLiteConverter.from_saved_model(folder)
     path.write_bytes(converter.convert())
 
 

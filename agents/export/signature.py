@@ -78,8 +78,7 @@ def _field(role: str, leaf: spaces.Leaf) -> SignatureField:
   space, low, high = leaf.space, None, None
   about = f"as in {space}"
   if isinstance(space, gym.Discrete):
-    low = int(space.start)
-    high = low + int(space.n) - 1
+    low, high = int(space.start), int(space.start) + int(space.n) - 1
     about = f"a choice, from {low} to {high}"
   elif isinstance(space, gym.Box):
     low, high = _bounds(space.low), _bounds(space.high)

@@ -128,7 +128,7 @@ def _speed(groups: Sequence[results.RunGroup]) -> str:
 def _differences(groups: Sequence[results.RunGroup]) -> str:
   if len(groups) < 2:
     return ""
-  rows = [[html.escape(key), *(html.escape(str(value)) for value in values)]
+  rows = [[html.escape(str(cell)) for cell in (key, *values)]
           for key, values in results.differences(groups).items()]
   return "\n<h2>Settings that differ</h2>\n" + _table(
       ["", *map(_name, groups)], rows)

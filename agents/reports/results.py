@@ -119,11 +119,10 @@ def group(runs: Sequence[RunResults]) -> list[RunGroup]:
     key = json.dumps(run.settings, sort_keys=True)
     by_settings.setdefault(key, []).append(run)
   representatives = [members[0] for members in by_settings.values()]
-  return sorted((
-      RunGroup(task(members[0].config.env),
-               _label(members[0], representatives), members)
-      for members in by_settings.values()),
-                key=lambda group: (group.task, group.label))
+  groups = [RunGroup(task(members[0].config.env),
+                     _label(members[0], representatives), members)
+            for members in by_settings.values()]
+  return sorted(groups, key=lambda group: (group.task, group.label))
 
 
 def differences(groups: Sequence[RunGroup]) -> dict[str, list[Any]]:

@@ -126,5 +126,4 @@ def _dimension(key: Any, data: Any) -> _Dimension:
 
 def _stored(value: Any) -> Any:
   """Return how Optuna stores a value: only scalars can be categories."""
-  scalar = isinstance(value, (bool, int, float, str, type(None)))
-  return value if scalar else json.dumps(value)
+  return json.dumps(value) if isinstance(value, (list, dict)) else value

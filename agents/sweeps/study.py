@@ -71,9 +71,8 @@ class Study:
   @property
   def best(self) -> list[optuna.trial.FrozenTrial]:
     """Complete trials, the best one first."""
-    return sorted(
-        self._study.get_trials(deepcopy=False, states=(_TrialState.COMPLETE,)),
-        key=lambda trial: -trial.values[0])
+    return sorted(self._in_state(_TrialState.COMPLETE),
+                  key=lambda trial: -trial.values[0])
 
   def run(self, run_trial: Callable[[optuna.Trial], float], num_trials: int,
           num_parallel: int, stop: Callable[[], bool],
@@ -117,7 +116,7 @@ class Study:
       # Optuna finds trials of dead processes, which this process may resume,
       # only if they had a heartbeat, so each running trial gets one.
       optuna.storages.fail_stale_trials(self._study)
-      for trial in self._running():
+      for trial in self._in_state(_TrialState.RUNNING):
         if trial._trial_id not in self._with_heartbeat:
           self._with_heartbeat.add(trial._trial_id)
           self._storage.record_heartbeat(trial._trial_id)
@@ -135,11 +134,11 @@ class Study:
 
   def _num_missing(self, num_trials: int) -> int:
     """Return the number of trials that have neither ended nor started."""
-    return num_trials - len(self.ended) - len(self._running())
+    return num_trials - len(self.ended) - len(
+        self._in_state(_TrialState.RUNNING))
 
-  def _running(self) -> list[optuna.trial.FrozenTrial]:
-    return self._study.get_trials(
-        deepcopy=False, states=(_TrialState.RUNNING,))
+  def _in_state(self, state: _TrialState) -> list[optuna.trial.FrozenTrial]:
+    return self._study.get_trials(deepcopy=False, states=(state,))
 
 
 def _resume_later(study: optuna.Study, trial: optuna.trial.FrozenTrial):

@@ -114,9 +114,8 @@ class TrialRunner:
     if self.stop():
       raise TrialInterrupted
     command = [sys.executable, "-m", "agents.sweeps.trial_process", core,
-               sys.executable, "-m", "agents", "train"]
-    if core != "all":
-      command.append("--no-env-processes")
+               sys.executable, "-m", "agents", "train",
+               *([] if core == "all" else ["--no-env-processes"])]
     if folder := run_folder.resumable(monitor.folder, monitor.config):
       command += ["--resume", str(folder.path)]
     else:

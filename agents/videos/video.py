@@ -1,7 +1,6 @@
 """The contents of a video: episodes side by side, replayed from actions."""
 
 import math
-import os
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +27,7 @@ class Video(NamedTuple):
   @property
   def partial_path(self) -> str:
     """Path of the file while it is being written."""
-    return f"{os.path.splitext(self.path)[0]}.part.mp4"
+    return f"{self.path.removesuffix('.mp4')}.part.mp4"
 
   @property
   def num_frames(self) -> int:
