@@ -32,7 +32,7 @@ def text(policy: policy_lib.ExportablePolicy, names: list[str]) -> str:
       state=_fill("state", names=states) if states else "",
       settings=_fill("settings", settings=settings) if settings else "",
       zeros=", ".join(
-          f'"{name}": np.zeros([{_shape(1, field)}], "{field.dtype}")'
+          f'"{name}": np.zeros({[1, *field.shape]}, "{field.dtype}")'
           for name, field in policy.inputs.items()),
       examples="\n".join(map(_fill, names)),
       versions=", ".join(f"{name} {versions[name]}" for name in (
@@ -61,9 +61,6 @@ def _fill(name: str, **values: str) -> str:
 
 def _rows(fields: dict[str, signature.SignatureField]) -> str:
   return "\n".join(
-      f"| `{name}` | {field.dtype} | [{_shape('N', field)}] | {field.about} |"
+      f"| `{name}` | {field.dtype} | "
+      f"[{', '.join(['N', *map(str, field.shape)])}] | {field.about} |"
       for name, field in fields.items())
-
-
-def _shape(batch: int | str, field: signature.SignatureField) -> str:
-  return ", ".join(map(str, (batch, *field.shape)))
