@@ -27,6 +27,9 @@ setuptools.setup(
               "agents.configs", "agents.configs.presets"],
     # Wheels contain `configs/` as `agents/configs`.
     package_dir={"agents.configs": "configs"},
+    package_data={
+        "agents.export": ["*.csv", "templates/*.md"],
+        "agents.reports": ["*.csv", "*.html", "*.mplstyle"]},
     entry_points={"console_scripts": ["batch-ppo = agents.__main__:main"]},
     python_requires=">=3.10",
     install_requires=[

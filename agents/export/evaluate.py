@@ -1,7 +1,7 @@
 """Plays evaluation episodes with the training policy or an exported one."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -10,18 +10,11 @@ import tensorflow as tf
 from agents import errors, spaces
 from agents.environments.data import episodes
 from agents.environments.making import action_scaling, make
-from agents.export import formats
+from agents.export import formats, numpy_player
 from agents.export import policy as policy_lib
 from agents.ops import random
 
 NUM_EPISODES = 10
-
-
-class PolicyCall(NamedTuple):
-  """Inputs and outputs of a policy in one step, by name, each [1, ...]."""
-
-  inputs: policy_lib.Arrays
-  outputs: policy_lib.Arrays
 
 
 def training_function(policy: policy_lib.ExportablePolicy
@@ -41,19 +34,16 @@ def training_function(policy: policy_lib.ExportablePolicy
   action_dtype, _ = spaces.dtype(policy.action_space, acting=True)
   to_env = action_scaling.action_converter(policy.action_space)
   def run(inputs):
-    parts = [inputs[name] for name in policy.observations]
-    array = np.zeros((len(parts[0]), *observ_shape), observ_dtype)
-    for column, part in zip(spaces.columns(array), parts, strict=True):
+    parts = [inputs[name] for name in policy.names("observation")]
+    observ = np.zeros((len(parts[0]), *observ_shape), observ_dtype)
+    for column, part in zip(spaces.columns(observ), parts, strict=True):
       column[...] = part
-    observ = tf.constant(spaces.as_bytes(array))
-    state = policy.policy_state(observ, {
-        name: tf.constant(inputs[name]) for name in policy.states})
-    noise = tf.constant(inputs["noise"]) if policy.sampled else None
-    action, state = act(observ, state, noise)
+    action, state = act(spaces.as_bytes(observ), policy.policy_state(inputs),
+                        inputs.get("noise"))
     rows = [spaces.values(policy.action_space, row, "action") for row in to_env(
         spaces.from_bytes(action.numpy(), action_dtype))]
     actions = map(np.array, zip(*rows, strict=True))
-    return {**dict(zip(policy.actions, actions, strict=True)), **{
+    return {**dict(zip(policy.names("action"), actions, strict=True)), **{
         f"next_{name}": tensor.numpy()
         for name, tensor in policy_lib.state_tensors(state).items()}}
   return run
@@ -61,14 +51,14 @@ def training_function(policy: policy_lib.ExportablePolicy
 
 def evaluate(policy: policy_lib.ExportablePolicy,
              function: formats.PolicyFunction,
-             record: Callable[[PolicyCall], Any] = lambda call: None
+             record: Callable[[policy_lib.Arrays], Any] = lambda call: None
              ) -> list[float]:
   """Play the first episodes of the run's evaluations.
 
   Args:
     policy: Policy that defines the environment, the seeds and the signature.
     function: Function that selects the actions.
-    record: Called with the inputs and outputs of each step.
+    record: Called in each step with all inputs and outputs, [1, ...], by name.
   Returns:
     Returns of the episodes.
   Raises:
@@ -76,50 +66,38 @@ def evaluate(policy: policy_lib.ExportablePolicy,
   """
   env = make.MakeEnv(policy.config.env)()
   stream = random.stream(policy.config.seed, "eval")
-  returns = [
-      _play(env, policy, function, record,
-            episodes.episode_seed(stream, index, 0))
-      for index in range(NUM_EPISODES)]
+  returns = []
+  for index in range(NUM_EPISODES):
+    seed = episodes.episode_seed(stream, index, 0)
+    rng = np.random.default_rng(seed)
+    observ, _ = env.reset(seed=seed)
+    state = {name: np.zeros([1, *field.shape], field.dtype)
+             for name, field in policy.inputs.items() if field.role == "state"}
+    total, ended = 0.0, False
+    while not ended:
+      parts = spaces.values(policy.observation_space, observ)
+      inputs = {name: np.asarray(part, policy.inputs[name].dtype)[None]
+                for name, part in zip(
+                    policy.names("observation"), parts, strict=True)} | state
+      if "noise" in policy.inputs:
+        inputs["noise"] = numpy_player.draw_noise(
+            rng, policy.inputs["noise"].drawn, 1).astype(np.float32)
+      outputs = function(inputs)
+      record(inputs | outputs)
+      state = {name: outputs[f"next_{name}"] for name in state}
+      action = _assemble(policy.action_space, iter(
+          [outputs[name][0] for name in policy.names("action")]))
+      try:
+        observ, reward, terminated, truncated, _ = env.step(action)
+      except Exception as error:
+        raise errors.EnvironmentsError(
+            f"{policy.config.env.id} failed in an episode with seed {seed}, "
+            f"with action {action!r}: {error!r}") from error
+      total += float(reward)
+      ended = terminated or truncated
+    returns.append(total)
   env.close()
   return returns
-
-
-def _play(env: gymnasium.Env, policy: policy_lib.ExportablePolicy,
-          function: formats.PolicyFunction,
-          record: Callable[[PolicyCall], Any], seed: int) -> float:
-  """Play one episode and return the sum of its rewards."""
-  rng = np.random.default_rng(seed)
-  observ, _ = env.reset(seed=seed)
-  state = {name: np.zeros([1, *policy.inputs[name].shape],
-                          policy.inputs[name].dtype)
-           for name in policy.states}
-  total, ended = 0.0, False
-  while not ended:
-    inputs = {**_observation_inputs(policy, observ), **state}
-    if policy.sampled:
-      inputs["noise"] = policy.draw_noise(rng, 1)
-    outputs = function(inputs)
-    record(PolicyCall(inputs, outputs))
-    state = {name: outputs[f"next_{name}"] for name in policy.states}
-    action = _assemble(policy.action_space, iter(
-        [outputs[name][0] for name in policy.actions]))
-    try:
-      observ, reward, terminated, truncated, _ = env.step(action)
-    except Exception as error:
-      raise errors.EnvironmentsError(
-          f"{policy.config.env.id} failed in an episode with seed {seed}, with "
-          f"action {action!r}: {error!r}") from error
-    total += float(reward)
-    ended = terminated or truncated
-  return total
-
-
-def _observation_inputs(policy: policy_lib.ExportablePolicy, observ: Any
-                        ) -> policy_lib.Arrays:
-  """Return the inputs for one observation of the environment."""
-  parts = spaces.values(policy.observation_space, observ)
-  return {name: np.asarray(part, policy.inputs[name].dtype)[None]
-          for name, part in zip(policy.observations, parts, strict=True)}
 
 
 def _assemble(space: gymnasium.Space, parts: Iterator[np.ndarray]) -> Any:
@@ -129,6 +107,5 @@ def _assemble(space: gymnasium.Space, parts: Iterator[np.ndarray]) -> Any:
   if isinstance(space, gymnasium.spaces.Tuple):
     return tuple(_assemble(part, parts) for part in space.spaces)
   part = next(parts)
-  if isinstance(space, gymnasium.spaces.Discrete):
-    return int(part)
-  return part.astype(space.dtype)
+  return (int(part) if isinstance(space, gymnasium.spaces.Discrete)
+          else part.astype(space.dtype))

@@ -21,13 +21,12 @@ PolicyFunction = Callable[[policy_lib.Arrays], policy_lib.Arrays]
 
 
 class Format(NamedTuple):
-  """A file format."""
+  """A file format; templates/NAME.md shows how to run one step."""
 
   file: str  # Main file or folder, relative to the exported folder.
   write: Callable[[policy_lib.ExportablePolicy, pathlib.Path], None]
   load: Callable[[pathlib.Path], PolicyFunction]
-  modules: tuple[str, ...]  # Modules that it requires beside TensorFlow.
-  example: str  # Python code that runs one step; part of the README.
+  modules: tuple[str, ...] = ()  # Modules that it requires beside TensorFlow.
 
 
 def check(names: Sequence[str], policy: policy_lib.ExportablePolicy):
@@ -47,18 +46,9 @@ def check(names: Sequence[str], policy: policy_lib.ExportablePolicy):
         "into bytes, which ONNX does not support. Use another format.")
   for name in names:
     for module in FORMATS[name].modules:
-      if not installed(module):
+      if not importlib.util.find_spec(module):
         raise config_lib.ConfigError(
             f"--format {name} needs {module}: pip install 'batch-ppo[{name}]'.")
-
-
-def installed(module: str) -> bool:
-  """Return whether a module can be imported.
-
-  Args:
-    module: Name of the module.
-  """
-  return importlib.util.find_spec(module) is not None
 
 
 def _named_function(policy: policy_lib.ExportablePolicy) -> Any:
@@ -90,9 +80,8 @@ def _load_saved_model(path: pathlib.Path) -> PolicyFunction:
 
 def _write_tflite(policy: policy_lib.ExportablePolicy, path: pathlib.Path):
   with tempfile.TemporaryDirectory() as folder:
-    model = pathlib.Path(folder, "model")
-    _write_saved_model(policy, model)
-    converter = tf.lite.TFLiteConverter.from_saved_model(str(model))
+    _write_saved_model(policy, pathlib.Path(folder))
+    converter = tf.lite.TFLiteConverter.from_saved_model(folder)
     path.write_bytes(converter.convert())
 
 
@@ -123,38 +112,18 @@ def _load_onnx(path: pathlib.Path) -> PolicyFunction:
 
 
 def _write_npz(policy: policy_lib.ExportablePolicy, path: pathlib.Path):
-  frozen = policy.frozen
   program, constants = numpy_calls.translate(
-      frozen.graph,
-      dict(zip(policy.inputs, (x.name for x in frozen.inputs), strict=True)),
-      dict(zip(policy.outputs, (x.name for x in frozen.outputs), strict=True)))
+      policy.frozen, policy.inputs, policy.outputs)
   about = {**program, "inputs": signature.as_dicts(policy.inputs)}
-  arrays: dict[str, Any] = {"about": np.array(json.dumps(about)), **constants}
-  np.savez_compressed(path, **arrays)
+  np.savez_compressed(path, about=json.dumps(about), **constants)
   shutil.copy(numpy_player.__file__, path.parent / "player.py")
 
 
-def _load_npz(path: pathlib.Path) -> PolicyFunction:
-  return numpy_player.Policy(path).run
-
-
 FORMATS = {
-    "savedmodel": Format(
-        "saved_model", _write_saved_model, _load_saved_model, (), """\
-import tensorflow as tf
-act = tf.saved_model.load("saved_model").signatures["serving_default"]
-outputs = act(**inputs)"""),
+    "savedmodel": Format("saved_model", _write_saved_model, _load_saved_model),
     "tflite": Format(
-        "policy.tflite", _write_tflite, _load_tflite, ("ai_edge_litert",), """\
-from ai_edge_litert import interpreter
-act = interpreter.Interpreter("policy.tflite").get_signature_runner()
-outputs = act(**inputs)"""),
+        "policy.tflite", _write_tflite, _load_tflite, ("ai_edge_litert",)),
     "onnx": Format(
-        "policy.onnx", _write_onnx, _load_onnx, ("tf2onnx", "onnxruntime"), """\
-import onnxruntime
-session = onnxruntime.InferenceSession("policy.onnx")
-names = [output.name for output in session.get_outputs()]
-outputs = dict(zip(names, session.run(names, inputs)))"""),
-    "npz": Format("policy.npz", _write_npz, _load_npz, (), """\
-import player
-outputs = player.Policy("policy.npz").run(inputs)""")}
+        "policy.onnx", _write_onnx, _load_onnx, ("tf2onnx", "onnxruntime")),
+    "npz": Format("policy.npz", _write_npz,
+                  lambda path: numpy_player.Policy(path).run)}

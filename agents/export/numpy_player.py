@@ -12,25 +12,28 @@ import json
 
 import numpy as np
 
-CALLS = {name: getattr(np, name) for name in (
-    "abs add all argmax arange broadcast_to concatenate cos divide equal exp "
-    "expand_dims expm1 floor floor_divide full full_like greater greater_equal "
-    "less less_equal log log1p logaddexp logical_and logical_not logical_or "
-    "matmul max maximum mean min minimum multiply negative not_equal ones_like "
-    "power prod reshape sign sin split sqrt square stack subtract sum take "
-    "tanh tile transpose where zeros_like").split()}
-CALLS["astype"] = lambda x, dtype: np.asarray(x).astype(dtype)
-CALLS["getitem"] = lambda x, *index: x[index]
-CALLS["pad"] = lambda x, w, value=0: np.pad(x, w, constant_values=value)
-CALLS["shape"] = lambda x, dtype: np.array(x.shape, dtype)
-CALLS["view"] = lambda x, dtype: np.ascontiguousarray(x).view(dtype)
+CALLS = {
+    **{name: f for name, f in vars(np).items() if isinstance(f, np.ufunc)},
+    **{name: getattr(np, name) for name in (
+        "all arange argmax broadcast_to expand_dims full max mean min "
+        "ones_like prod reshape squeeze sum take tile transpose where "
+        "zeros_like").split()},
+    "astype": lambda x, dtype: np.asarray(x).astype(dtype),
+    "concatenate": lambda *xs: np.concatenate(xs[:-1], int(xs[-1])),
+    "getitem": lambda x, *index: x[tuple(
+        slice(*i) if isinstance(i, (list, tuple)) else i for i in index)],
+    "matmul": lambda x, y, a, b: np.matmul(
+        x.swapaxes(-1, -2) if a else x, y.swapaxes(-1, -2) if b else y),
+    "pad": lambda x, w, value=0: np.pad(x, w, constant_values=value),
+    "shape": lambda x, dtype: np.array(x.shape, dtype),
+    "stack": lambda *xs: np.stack(xs[:-1], xs[-1]),
+    "view": lambda x, dtype: np.ascontiguousarray(x).view(dtype)}
 
 
 def draw_noise(rng, distributions, batch):
   """Return noise [batch, ...]; each distribution is a NumPy name and a size."""
-  noise = [getattr(rng, name)(size=(batch, size))
-           for name, size in distributions]
-  return np.concatenate(noise, -1)
+  return np.concatenate([getattr(rng, name)(size=(batch, size))
+                         for name, size in distributions], -1)
 
 
 def compute(program, values):
@@ -41,12 +44,10 @@ def compute(program, values):
     values: Inputs and constants by name; results of calls are added.
   """
   def resolve(x):
-    if isinstance(x, dict):
-      return (values[x["value"]] if "value" in x else
-              slice(*x["slice"]) if "slice" in x else Ellipsis)
-    return tuple(map(resolve, x)) if isinstance(x, list) else x
+    return (values[x["value"]] if isinstance(x, dict) else ... if x == "..."
+            else tuple(x) if isinstance(x, list) else x)
   for result, name, arguments in program["calls"]:
-    values[result] = CALLS[name](*resolve(arguments))
+    values[result] = CALLS[name](*map(resolve, arguments))
   return {name: values[value] for name, value in program["outputs"].items()}
 
 

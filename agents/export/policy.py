@@ -19,9 +19,8 @@ from agents import build, spaces, types
 from agents import config as config_lib
 from agents.commands import rollout_policy
 from agents.environments.making import make
-from agents.export import numpy_player, signature
+from agents.export import signature
 from agents.ops import packing
-from agents.simulation import frame_stack
 from agents.training import trainer
 from agents.training.run_folder import checkpoint, run_folder
 
@@ -40,37 +39,15 @@ class ExportablePolicy:
   inputs: dict[str, signature.SignatureField]
   outputs: dict[str, signature.SignatureField]
 
-  @property
-  def sampled(self) -> bool:
-    """Whether actions are sampled, with noise as an input."""
-    return "noise" in self.inputs
-
-  @property
-  def observations(self) -> list[str]:
-    """Names of the inputs that contain the observation."""
-    return signature.names(self.inputs, "observation")
-
-  @property
-  def states(self) -> list[str]:
-    """Names of the inputs that contain the recurrent state."""
-    return signature.names(self.inputs, "state")
-
-  @property
-  def actions(self) -> list[str]:
-    """Names of the outputs that contain the action."""
-    return signature.names(self.outputs, "action")
-
-  def draw_noise(self, rng: np.random.Generator, batch: int) -> np.ndarray:
-    """Draw the noise input.
+  def names(self, role: str) -> list[str]:
+    """Return the names of the observations, states or actions.
 
     Args:
-      rng: Random number generator.
-      batch: Number of actions, N.
-    Returns:
-      float32 array of shape [N, ...].
+      role: Role of inputs, or "action", the role of outputs; see
+        `signature.SignatureField`.
     """
-    return numpy_player.draw_noise(
-        rng, self.inputs["noise"].drawn, batch).astype(np.float32)
+    fields = self.outputs if role == "action" else self.inputs
+    return [name for name, field in fields.items() if field.role == role]
 
   @property
   def specs(self) -> list[tf.TensorSpec]:
@@ -88,11 +65,11 @@ class ExportablePolicy:
   def _act(self, *inputs: tf.Tensor) -> list[tf.Tensor]:
     """Return the tensors of all outputs."""
     tensors = dict(zip(self.inputs, inputs, strict=True))
-    parts = [tensors[name] for name in self.observations]
+    parts = [tensors[name] for name in self.names("observation")]
     observ = (packing.pack(parts) if spaces.composite(
         self.observation_space) else parts[0])
     action, state = self.algorithm.act(
-        observ, self.policy_state(observ, tensors), tensors.get("noise"))
+        observ, self.policy_state(tensors), tensors.get("noise"))
     leaves = spaces.leaves(self.action_space, acting=True)
     parts = (packing.unpack(action, leaves) if spaces.composite(
         self.action_space) else [action])
@@ -100,27 +77,18 @@ class ExportablePolicy:
         leaves, parts, strict=True)]
     return [*actions, *state_tensors(state).values()]
 
-  def policy_state(self, observ: tf.Tensor, tensors: dict[str, tf.Tensor]
-                   ) -> Any:
+  def policy_state(self, tensors: dict[str, Any]) -> Any:
     """Assemble the state that the algorithm expects.
 
     Args:
-      observ: Observations of shape [N, ...].
       tensors: State inputs of shape [N, ...] by name, see `state_tensors`.
     Returns:
       State of N episodes.
     """
     state = self.algorithm.initial_state(1)
-    if not isinstance(state, types.PolicyState):
-      return tf.nest.pack_sequence_as(
-          state, [tensors[name] for name in self.states])
-    recent = state.recent
-    if recent:
-      no_frames = observ[:, None][:, :0]
-      not_begun = tf.zeros(tf.shape(observ)[:1], tf.bool)
-      recent = frame_stack.Recent(tensors.get("frames", no_frames),
-                                  tensors.get("frames_begun", not_begun))
-    return types.PolicyState(recent, tensors.get("memory", ()))
+    return tf.nest.pack_sequence_as(state, [
+        tensors.get(name, empty) for name, empty in zip(
+            _state_names(state), tf.nest.flatten(state), strict=True)])
 
 
 def state_tensors(state: Any) -> dict[str, tf.Tensor]:
@@ -129,16 +97,20 @@ def state_tensors(state: Any) -> dict[str, tf.Tensor]:
   Args:
     state: State that `Algorithm.act` or `Algorithm.initial_state` returned.
   """
+  tensors = zip(_state_names(state), tf.nest.flatten(state), strict=True)
+  return {name: tensor for name, tensor in tensors if name}
+
+
+def _state_names(state: Any) -> list[str]:
+  """Return the name of each tensor of a state, "" for those without frames."""
+  num_tensors = len(tf.nest.flatten(state))
   if not isinstance(state, types.PolicyState):
-    return {f"state_{index}": tensor
-            for index, tensor in enumerate(tf.nest.flatten(state))}
-  tensors = {}
-  if state.recent and state.recent.observ.shape[1]:
-    tensors = {"frames": state.recent.observ,
-               "frames_begun": state.recent.begun}
-  if not isinstance(state.cell, tuple):
-    tensors["memory"] = state.cell
-  return tensors
+    return [f"state_{index}" for index in range(num_tensors)]
+  names = []
+  if state.recent:
+    names = (["frames", "frames_begun"] if state.recent.observ.shape[1]
+             else ["", ""])
+  return [*names, "memory"][:num_tensors]
 
 
 def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
@@ -168,9 +140,7 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
           "state", tensor.dtype.name, tuple(tensor.shape[1:]),
           f"zeros at the start of an episode, then the last `next_{name}`")
       for name, tensor in state_tensors(algorithm.initial_state(1)).items()}
-  inputs = {
-      **signature.space_fields("observation", spaces.leaves(observation_space)),
-      **states}
+  inputs = signature.space_fields("observation", observation_space) | states
   if sampled:
     distributions = getattr(
         getattr(algorithm, "distribution", None), "noise_kinds", None)
@@ -180,11 +150,9 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
           "with `noise_kinds`, the distributions of the noise. Use --actions "
           "mean.")
     inputs["noise"] = signature.noise_field(distributions)
-  outputs = {
-      **signature.space_fields(
-          "action", spaces.leaves(action_space, acting=True)),
-      **{f"next_{name}": field._replace(about=f"next `{name}`")
-         for name, field in states.items()}}
+  outputs = signature.space_fields("action", action_space) | {
+      f"next_{name}": field._replace(about=f"next `{name}`")
+      for name, field in states.items()}
   return ExportablePolicy(config, step, algorithm, observation_space,
                           action_space, inputs, outputs)
 
@@ -193,7 +161,11 @@ def _to_env(space: gymnasium.Space, action: tf.Tensor) -> tf.Tensor:
   """Do the same as `action_scaling.action_converter`, for a simple space."""
   if not isinstance(space, gym.Box):
     return action + np.int64(getattr(space, "start", 0))
-  low, high = _float32_bounds(space)
+  # Bounds are rounded to float32 toward the inside of the space.
+  low, high = space.low.astype(np.float32), space.high.astype(np.float32)
+  low = np.where(low < space.low, np.nextafter(low, np.float32(np.inf)), low)
+  high = np.where(
+      high > space.high, np.nextafter(high, np.float32(-np.inf)), high)
   bounded = np.isfinite(low) & np.isfinite(high)
   zero, one = np.float32(0), np.float32(1)
   clipped = tf.clip_by_value(
@@ -202,11 +174,3 @@ def _to_env(space: gymnasium.Space, action: tf.Tensor) -> tf.Tensor:
     scale = np.where(bounded, high / 2 - low / 2, one)
     shift = np.where(bounded, high / 2 + low / 2, zero)
   return tf.clip_by_value(clipped * scale + shift, low, high)
-
-
-def _float32_bounds(space: gym.Box) -> tuple[np.ndarray, np.ndarray]:
-  """Return bounds rounded to float32, toward the inside of the space."""
-  infinity = np.float32(np.inf)
-  low, high = space.low.astype(np.float32), space.high.astype(np.float32)
-  return (np.where(low < space.low, np.nextafter(low, infinity), low),
-          np.where(high > space.high, np.nextafter(high, -infinity), high))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import gymnasium
 import numpy as np
 from gymnasium import spaces as gym
 
@@ -34,16 +35,6 @@ def as_dicts(fields: dict[str, SignatureField]) -> dict[str, dict[str, Any]]:
   return {name: field._asdict() for name, field in fields.items()}
 
 
-def names(fields: dict[str, SignatureField], role: str) -> list[str]:
-  """Return the names of the fields with a role.
-
-  Args:
-    fields: Inputs or outputs by name.
-    role: Role, see `SignatureField`.
-  """
-  return [name for name, field in fields.items() if field.role == role]
-
-
 def noise_field(distributions: Sequence[tuple[str, int]]) -> SignatureField:
   """Describe the noise of a sampled policy.
 
@@ -60,18 +51,18 @@ def noise_field(distributions: Sequence[tuple[str, int]]) -> SignatureField:
       f"{about}; new for each step", drawn=tuple(distributions))
 
 
-def space_fields(role: str, leaves: list[spaces.Leaf]
+def space_fields(role: str, space: gymnasium.Space
                  ) -> dict[str, SignatureField]:
   """Describe an observation or action space.
 
   Args:
-    role: Role of all fields.
-    leaves: Simple spaces that the space consists of.
+    role: Role of all fields, "observation" or "action".
+    space: Space of the environment.
   Returns:
     Field of each simple space, by a name that is an identifier.
   """
   fields: dict[str, SignatureField] = {}
-  for leaf in leaves:
+  for leaf in spaces.leaves(space, acting=role == "action"):
     stem = re.sub(r"[^a-zA-Z0-9]", "_", "_".join([role, *leaf.path]))
     name, number = stem, 1
     # TensorFlow's names are not case-sensitive.
@@ -87,8 +78,7 @@ def _field(role: str, leaf: spaces.Leaf) -> SignatureField:
   space, low, high = leaf.space, None, None
   about = f"as in {space}"
   if isinstance(space, gym.Discrete):
-    low = int(space.start)
-    high = low + int(space.n) - 1
+    low, high = int(space.start), int(space.start) + int(space.n) - 1
     about = f"a choice, from {low} to {high}"
   elif isinstance(space, gym.Box):
     low, high = _bounds(space.low), _bounds(space.high)

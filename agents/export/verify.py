@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.export import evaluate, formats, signature
+from agents.export import evaluate, formats
 from agents.export import policy as policy_lib
 
 TOLERANCE = 1e-5  # Largest difference of outputs, in units of their range.
@@ -22,15 +22,15 @@ class CallRecorder:
   """Records evenly spaced calls of a policy, up to twice `_MAX_CALLS`."""
 
   def __init__(self):
-    self.calls: list[evaluate.PolicyCall] = []
+    self.calls: list[policy_lib.Arrays] = []
     self._interval = 1
     self._count = 0
 
-  def add(self, call: evaluate.PolicyCall):
+  def add(self, call: policy_lib.Arrays):
     """Record a call, or skip it to keep equal distances.
 
     Args:
-      call: Inputs and outputs of the policy.
+      call: Inputs and outputs of the policy by name.
     """
     if self._count % self._interval == 0:
       self.calls.append(call)
@@ -61,7 +61,7 @@ class Comparison(NamedTuple):
 
 def compare(policy: policy_lib.ExportablePolicy,
             function: formats.PolicyFunction,
-            calls: Sequence[evaluate.PolicyCall]) -> Comparison:
+            calls: Sequence[policy_lib.Arrays]) -> Comparison:
   """Compare an exported policy with the policy in training, and time it.
 
   Args:
@@ -75,19 +75,26 @@ def compare(policy: policy_lib.ExportablePolicy,
   """
   difference, num_other_choices = 0.0, 0
   for first in range(0, len(calls), _BATCH):
-    batch = calls[first:first + _BATCH]
-    outputs = function(_concatenate([call.inputs for call in batch]))
-    other_choice = np.zeros(len(batch), bool)
-    for name, expected in _concatenate([x.outputs for x in batch]).items():
+    rows = calls[first:first + _BATCH]
+    batch = {name: np.concatenate([row[name] for row in rows])
+             for name in rows[0]}
+    outputs = function({name: batch[name] for name in policy.inputs})
+    other_choice = np.zeros(len(rows), bool)
+    for name, field in policy.outputs.items():
+      expected = batch[name]
       if expected.dtype.kind != "f":
         other_choice |= (outputs[name] != expected).reshape(
-            len(batch), -1).any(-1)
+            len(rows), -1).any(-1)
       elif expected.size:
-        units = np.maximum(_units(policy.outputs[name]), np.abs(expected))
+        # Half of the range of each number, but at least 1.
+        half = (np.array(field.high, float) / 2
+                - np.array(field.low, float) / 2)
+        units = np.maximum(np.fmax(1, half), np.abs(expected))
         difference = max(difference, float(
             (np.abs(outputs[name] - expected) / units).max()))
     num_other_choices += int(other_choice.sum())
-  inputs = itertools.cycle([call.inputs for call in calls])
+  inputs = itertools.cycle([
+      {name: call[name] for name in policy.inputs} for call in calls])
   seconds = timeit.repeat(
       lambda: function(next(inputs)), number=1, repeat=_NUM_TIMED_CALLS)
   return Comparison(
@@ -104,21 +111,8 @@ def same_returns(returns: Sequence[float], others: Sequence[float]) -> bool:
     returns: Returns of some episodes.
     others: Returns of other episodes.
   """
-  if np.allclose(returns, others, rtol=1e-3):
-    return True
   standard_error = np.hypot(*(
       np.std(x, ddof=1) / len(x) ** 0.5 for x in (returns, others)))
   return bool(
-      abs(np.mean(returns) - np.mean(others)) <= 3 * standard_error)
-
-
-def _units(field: signature.SignatureField) -> np.ndarray:
-  """Return half of the range of each number, but at least 1."""
-  low, high = (np.array(bound, float) for bound in (field.low, field.high))
-  return np.fmax(1, high / 2 - low / 2)
-
-
-def _concatenate(rows: Sequence[policy_lib.Arrays]) -> policy_lib.Arrays:
-  """Return one batch of arrays [1, ...]."""
-  return {name: np.concatenate([row[name] for row in rows])
-          for name in rows[0]}
+      np.allclose(returns, others, rtol=1e-3)
+      or abs(np.mean(returns) - np.mean(others)) <= 3 * standard_error)

@@ -47,8 +47,7 @@ def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
         recorder.calls, returns)]
     out.mkdir(parents=True, exist_ok=True)
     for name in same:
-      for file in pathlib.Path(scratch, name).iterdir():
-        shutil.move(file, out / file.name)
+      shutil.copytree(pathlib.Path(scratch, name), out, dirs_exist_ok=True)
   (out / "README.md").write_text(readme.text(policy, same))
   (out / "signature.json").write_text(json.dumps({
       "environment": policy.config.env.id, "step": policy.step,
@@ -65,7 +64,7 @@ def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
 
 
 def _write(policy: policy_lib.ExportablePolicy, file_format: formats.Format,
-           folder: pathlib.Path, calls: Sequence[evaluate.PolicyCall],
+           folder: pathlib.Path, calls: Sequence[policy_lib.Arrays],
            returns: Sequence[float]) -> bool:
   """Write one format, print the comparison, and return whether it passed."""
   folder.mkdir()

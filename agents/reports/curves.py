@@ -24,13 +24,6 @@ class Estimate(NamedTuple):
   high: np.ndarray
 
 
-class Curve(NamedTuple):
-  """Scores of a group of runs at P points of training."""
-
-  x: np.ndarray  # [P] steps or hours.
-  score: Estimate  # [P]
-
-
 def estimate(scores: np.ndarray) -> Estimate:
   """Estimate the score of the next seed.
 
@@ -51,7 +44,7 @@ def estimate(scores: np.ndarray) -> Estimate:
 
 
 def curve(runs: Sequence[results.RunResults], phase: str, unit: str
-          ) -> Curve | None:
+          ) -> tuple[np.ndarray, Estimate] | None:
   """Return the scores of runs against steps or hours.
 
   Scores between two reports are interpolated. The curve ends where the first
@@ -63,7 +56,8 @@ def curve(runs: Sequence[results.RunResults], phase: str, unit: str
     phase: "eval" for the mean action, "train" for sampled actions.
     unit: "steps" or "hours".
   Returns:
-    Curve of the runs that have scores, or None if no run has any.
+    Steps or hours of P points of training, [P], and estimates of the scores
+    there, [P]; None if no run has scores.
   """
   series, incomplete_ends = [], []
   for run in runs:
@@ -79,8 +73,8 @@ def curve(runs: Sequence[results.RunResults], phase: str, unit: str
   if unit == "hours":
     last = min(incomplete_ends or [max(x[-1] for x, _ in series)])
   grid = np.linspace(first, max(first, last), _NUM_POINTS)
-  return Curve(grid, estimate(np.array(
-      [np.interp(grid, x, scores) for x, scores in series])))
+  return grid, estimate(np.array(
+      [np.interp(grid, x, scores) for x, scores in series]))
 
 
 def final(runs: Sequence[results.RunResults], phase: str

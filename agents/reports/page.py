@@ -5,6 +5,8 @@ import datetime
 import html
 import io
 import itertools
+import pathlib
+import string
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,27 +14,6 @@ import numpy as np
 
 from agents.reports import curves, figures, published_scores, results
 from agents.training.monitoring import time_budget
-
-_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1080px;
-  margin: 2em auto; padding: 0 1em; background: Canvas; color: CanvasText; }
-h1 { font-size: 1.6em; } h2 { font-size: 1.25em; margin-top: 2em; }
-figure { margin: 0; } svg { width: 100%; height: auto; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums;
-  font-size: .87em; }
-th, td { padding: .25em .7em .25em 0; text-align: right; }
-td { white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; white-space: normal;
-  min-width: 8em; }
-th { font-weight: 600; vertical-align: bottom; }
-tr { border-bottom: 1px solid;
-  border-color: color-mix(in srgb, currentColor 20%, transparent); }
-.swatch { display: inline-block; width: 1.2em; height: .8em;
-  border-radius: 2px; margin-right: .4em; }
-.legend span { margin-right: 1.5em; }
-"""
 
 
 def page(groups: Sequence[results.RunGroup], title: str) -> str:
@@ -44,15 +25,18 @@ def page(groups: Sequence[results.RunGroup], title: str) -> str:
   Returns:
     HTML document that needs no other file.
   """
-  sections = [f"<h1>{html.escape(title)}</h1>", _introduction(groups)]
-  for task, members in itertools.groupby(groups, lambda group: group.task):
-    sections.append(_task(task, list(members)))
-  sections += [_speed(groups), _differences(groups), _warnings(groups)]
-  body = "\n".join(filter(None, sections))
-  return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-          '<meta name="viewport" content="width=device-width, '
-          f'initial-scale=1">\n<title>{html.escape(title)}</title>\n'
-          f"<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n")
+  runs = _runs(groups)
+  num_incomplete = sum(not run.complete for _, run in runs)
+  template = pathlib.Path(__file__).with_suffix(".html").read_text()
+  return string.Template(template).substitute(
+      title=html.escape(title), date=datetime.date.today(),
+      runs=f"{len(runs)} run{'s' * (len(runs) != 1)}",
+      incomplete=f" Incomplete runs: {num_incomplete}. Curves end where the "
+      "first seed ends." if num_incomplete else "",
+      tasks="\n".join(_task(task, list(members)) for task, members in (
+          itertools.groupby(groups, lambda group: group.task))),
+      speed=_speed(groups), differences=_differences(groups),
+      warnings=_warnings(groups))
 
 
 def points(groups: Sequence[results.RunGroup]) -> str:
@@ -67,13 +51,13 @@ def points(groups: Sequence[results.RunGroup]) -> str:
   writer = csv.writer(file, lineterminator="\n")
   writer.writerow(["task", "group", "seed", "run", "actions", "step", "hours",
                    "episodes", "return"])
-  for group, run in _runs(groups):
-    for phase, actions in (("eval", "mean"), ("train", "sampled")):
-      for row in run.phase(phase):
-        writer.writerow([
-            group.task, group.label, run.config.seed, run.path.name, actions,
-            row["step"], f"{row['seconds'] / 3600:.6f}", row["episodes"],
-            f"{row['return_mean']:.6g}"])
+  writer.writerows(
+      (group.task, group.label, run.config.seed, run.path.name, actions,
+       row["step"], f"{row['seconds'] / 3600:.6f}", row["episodes"],
+       f"{row['return_mean']:.6g}")
+      for group, run in _runs(groups)
+      for phase, actions in (("eval", "mean"), ("train", "sampled"))
+      for row in run.phase(phase))
   return file.getvalue()
 
 
@@ -82,47 +66,29 @@ def _runs(groups: Sequence[results.RunGroup]
   return [(group, run) for group in groups for run in group.runs]
 
 
-def _introduction(groups: Sequence[results.RunGroup]) -> str:
-  runs = _runs(groups)
-  num_incomplete = sum(not run.complete for _, run in runs)
-  text = (
-      f"{len(runs)} run{'s' * (len(runs) != 1)}, read on "
-      f"{datetime.date.today():%Y-%m-%d}. Curves are interquartile means over "
-      "seeds, bands their 95&nbsp;% bootstrap intervals (Agarwal et al. 2021); "
-      "a single seed has no band. Solid: evaluations with the mean action. "
-      "Dashed: training episodes, with sampled actions. Dotted: published "
-      "scores of PPO; their protocols differ.")
-  if num_incomplete:
-    text += (f" Incomplete runs: {num_incomplete}. Curves end where the first "
-             "seed ends.")
-  return f"<p>{text}</p>"
-
-
 def _task(task: str, groups: list[results.RunGroup]) -> str:
   """Return figure and table of a task."""
-  names = [f"{_swatch(number)}{html.escape(group.label)}"
-           for number, group in enumerate(groups)]
-  rows = [_scores(task, name, group) for name, group in zip(names, groups)]
+  names, rows = [], []
+  for group, color in zip(groups, itertools.cycle(figures.COLORS)):
+    names.append(f'<i class="swatch" style="background:{color}"></i>'
+                 f"{html.escape(group.label)}")
+    hours = float(
+        np.mean([run.rows[-1]["seconds"] for run in group.runs])) / 3600
+    best = published_scores.best(task, group.runs[0].config.steps)
+    rows.append([
+        names[-1],
+        ", ".join(map(str, sorted(run.config.seed for run in group.runs))),
+        f"{curves.final(group.runs, 'eval')[0]:,}",
+        *_final(group, "eval"), *_final(group, "train"),
+        f"{hours:.3g} h" if hours >= 1 else f"{60 * hours:.3g} min",
+        html.escape(f"{_number(best.score)} after {best.steps / 1e6:g}M "
+                    f"({best.source})") if best else "-"])
   legend = "".join(f"<span>{name}</span>" for name in names)
   table = _table([
       "", "seeds", "steps", "mean action: mean ± std", "IQM [95 %]",
       "sampled: mean ± std", "IQM [95 %]", "time", "best published"], rows)
   return (f"<h2>{html.escape(task)}</h2>\n<figure>{figures.learning(groups)}"
           f'<figcaption class="legend">{legend}</figcaption></figure>\n{table}')
-
-
-def _scores(task: str, name: str, group: results.RunGroup) -> list[str]:
-  """Return the cells of a group in the table of its task."""
-  seeds = sorted(run.config.seed for run in group.runs)
-  hours = float(np.mean([run.rows[-1]["seconds"] for run in group.runs])) / 3600
-  best = published_scores.best(task, group.runs[0].config.steps)
-  return [
-      name, ", ".join(map(str, seeds)),
-      f"{curves.final(group.runs, 'eval')[0]:,}",
-      *_final(group, "eval"), *_final(group, "train"),
-      f"{hours:.3g} h" if hours >= 1 else f"{60 * hours:.3g} min",
-      html.escape(f"{_number(best.score)} after {best.steps / 1e6:g}M "
-                  f"({best.source})") if best else "-"]
 
 
 def _final(group: results.RunGroup, phase: str) -> list[str]:
@@ -143,32 +109,28 @@ def _final(group: results.RunGroup, phase: str) -> list[str]:
 
 def _speed(groups: Sequence[results.RunGroup]) -> str:
   """Return a table of speeds and of shares of the time."""
-  columns = (
-      ("steps_per_second", ",.0f"), ("step_limit", ",.0f"),
-      ("limit_share", ".2f"),
-      *((f"{part}_share", ".0%") for part in time_budget.PARTS))
+  columns = {"steps_per_second": ",.0f", "step_limit": ",.0f",
+             "limit_share": ".2f",
+             **{f"{part}_share": ".0%" for part in time_budget.PARTS}}
   rows = []
   for group in groups:
     totals = [time_budget.total(train) for run in group.runs if (
         train := [row for row in run.rows if row["phase"] == "train"])]
     row = [_name(group)]
-    for column, form in columns:
+    for column, form in columns.items():
       values = [value for total in totals
                 if (value := total[column]) is not None]
       row.append(format(np.mean(values), form) if values else "-")
     rows.append(row)
-  return ("<h2>Speed</h2>\n<p>Steps a second without evaluation and "
-          "compilation; the limit, which workers reach if they only step "
-          "environments; and shares of the wall-clock time.</p>\n" + _table([
-              "", "steps/s", "limit", "share", *time_budget.PARTS], rows))
+  return _table(["", "steps/s", "limit", "share", *time_budget.PARTS], rows)
 
 
 def _differences(groups: Sequence[results.RunGroup]) -> str:
   if len(groups) < 2:
     return ""
-  rows = [[html.escape(key), *(html.escape(str(value)) for value in values)]
+  rows = [[html.escape(str(cell)) for cell in (key, *values)]
           for key, values in results.differences(groups).items()]
-  return "<h2>Settings that differ</h2>\n" + _table(
+  return "\n<h2>Settings that differ</h2>\n" + _table(
       ["", *map(_name, groups)], rows)
 
 
@@ -179,7 +141,7 @@ def _warnings(groups: Sequence[results.RunGroup]) -> str:
       f"{html.escape(warning)}</li>"
       for group, run in _runs(groups) for row in run.rows
       for warning in row.get("warnings", [])]
-  return ("<h2>Warnings</h2>\n<ul>" + "\n".join(lines) + "</ul>"
+  return ("\n<h2>Warnings</h2>\n<ul>" + "\n".join(lines) + "</ul>"
           if lines else "")
 
 
@@ -192,11 +154,6 @@ def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def _name(group: results.RunGroup) -> str:
   return html.escape(f"{group.task}: {group.label}")
-
-
-def _swatch(number: int) -> str:
-  color = figures.COLORS[number % len(figures.COLORS)]
-  return f'<i class="swatch" style="background:{color}"></i>'
 
 
 def _number(value: Any) -> str:

@@ -1,12 +1,14 @@
 """Published scores of PPO on MuJoCo tasks, for comparison.
 
-The table contains the highest known scores for one, three and about ten
-million steps. Protocols differ: Tianshou evaluates sampled actions and takes
-the maximum of the mean curve; the zoo of Stable-Baselines3 evaluates the mean
-action of one run's final model; the scores of rl_games were read off its
-curves.
+The table published_scores.csv contains the highest known scores for one, three
+and about ten million steps. Protocols differ: Tianshou evaluates sampled
+actions and takes the maximum of the mean curve; the zoo of Stable-Baselines3
+evaluates the mean action of one run's final model; the scores of rl_games were
+read off its curves.
 """
 
+import csv
+import pathlib
 import re
 from typing import NamedTuple
 
@@ -17,37 +19,6 @@ class PublishedScore(NamedTuple):
   steps: int  # Budget in environment steps.
   score: float  # Undiscounted return of an episode.
   source: str  # Library, version of the task, and number of runs.
-
-
-_TIANSHOU = "Tianshou, v3, 10 seeds"
-_ZOO = "SB3 zoo, v3, 1 run"
-_RL_GAMES = "rl_games, v4, 1 run"
-_XUANCE = "XuanCe, v4, protocol unstated"
-
-_SCORES = (  # Task, million steps, score, source.
-    ("HalfCheetah", 1, 5819, _ZOO),
-    ("HalfCheetah", 3, 7337, _TIANSHOU),
-    ("HalfCheetah", 10, 7136, _RL_GAMES),
-    ("Ant", 1, 3258, _TIANSHOU),
-    ("Ant", 3, 4079, _TIANSHOU),
-    ("Ant", 3, 4958, _RL_GAMES),
-    ("Ant", 8, 6153, _RL_GAMES),
-    ("Hopper", 1, 2609, _TIANSHOU),
-    ("Hopper", 1, 3450, _XUANCE),
-    ("Hopper", 3, 3128, _TIANSHOU),
-    ("Walker2d", 1, 3589, _TIANSHOU),
-    ("Walker2d", 1, 4319, _XUANCE),
-    ("Walker2d", 3, 4896, _TIANSHOU),
-    ("Walker2d", 10, 6026, _RL_GAMES),
-    ("Humanoid", 1, 787, _TIANSHOU),
-    ("Humanoid", 1, 3149, _RL_GAMES),
-    ("Humanoid", 3, 1418, _TIANSHOU),
-    ("Humanoid", 3, 6862, _RL_GAMES),
-    ("Humanoid", 10, 9472, _RL_GAMES),
-    ("Swimmer", 1, 282, _ZOO),
-    ("Reacher", 1, -4.1, _TIANSHOU),
-    ("InvertedPendulum", 1, 1000, _TIANSHOU),
-    ("InvertedDoublePendulum", 1, 9231, _TIANSHOU))
 
 
 def up_to(task: str, steps: int) -> list[PublishedScore]:
@@ -62,10 +33,11 @@ def up_to(task: str, steps: int) -> list[PublishedScore]:
   Returns:
     Scores in the order of their budgets.
   """
-  return [PublishedScore(million * 1_000_000, score, source)
-          for name, million, score, source in _SCORES
-          if re.fullmatch(rf"{name}-v\d+", task)
-          and million * 1_000_000 <= 1.1 * steps]
+  text = pathlib.Path(__file__).with_suffix(".csv").read_text()
+  return [PublishedScore(int(row["steps"]), float(row["score"]), row["source"])
+          for row in csv.DictReader(text.splitlines())
+          if re.fullmatch(rf"{row['task']}-v\d+", task)
+          and int(row["steps"]) <= 1.1 * steps]
 
 
 def best(task: str, steps: int) -> PublishedScore | None:

@@ -97,8 +97,7 @@ def read(path: pathlib.Path) -> RunResults:
   metrics = path / "metrics.jsonl"
   try:
     text = metrics.read_text() if metrics.exists() else ""
-    complete_lines, _, _ = text.rpartition("\n")
-    rows = [json.loads(line) for line in complete_lines.splitlines()]
+    rows = [json.loads(line) for line in text.split("\n")[:-1]]
     for row in rows:
       if {"phase", "step", "return_mean"} - row.keys():
         raise ValueError(f"{row!r} is not a report.")
@@ -120,11 +119,10 @@ def group(runs: Sequence[RunResults]) -> list[RunGroup]:
     key = json.dumps(run.settings, sort_keys=True)
     by_settings.setdefault(key, []).append(run)
   representatives = [members[0] for members in by_settings.values()]
-  return sorted((
-      RunGroup(task(members[0].config.env),
-               _label(members[0], representatives), members)
-      for members in by_settings.values()),
-                key=lambda group: (group.task, group.label))
+  groups = [RunGroup(task(members[0].config.env),
+                     _label(members[0], representatives), members)
+            for members in by_settings.values()]
+  return sorted(groups, key=lambda group: (group.task, group.label))
 
 
 def differences(groups: Sequence[RunGroup]) -> dict[str, list[Any]]:
@@ -168,12 +166,8 @@ def _label(run: RunResults, representatives: Sequence[RunResults]) -> str:
   name = task(run.config.env)
   rivals = [other.settings for other in representatives
             if other.name == run.name and task(other.config.env) == name]
-  differing = [f"{key.rpartition('.')[2]}={_short(value)}"
+  differing = [key.rpartition(".")[2] + (
+      f"={value:.6g}" if isinstance(value, float) else f"={value}")
                for key, value in run.settings.items()
                if any(other.get(key) != value for other in rivals)]
   return ", ".join([run.name, *differing])
-
-
-def _short(value: Any) -> str:
-  """Return a value as text; floats have six significant digits."""
-  return f"{value:.6g}" if isinstance(value, float) else str(value)

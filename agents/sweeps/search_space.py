@@ -4,7 +4,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import optuna
 
@@ -17,7 +17,7 @@ _EXAMPLE = ("algorithm.learning_rate: {low: 1e-5, high: 1e-3, log: true}, or "
 
 
 @dataclasses.dataclass(frozen=True)
-class _FloatRange:
+class _Range:
   """Numbers between two bounds."""
 
   low: float
@@ -35,44 +35,12 @@ class _FloatRange:
       raise config_lib.ConfigError(
           "`step` must be positive, and can't be combined with `log`.")
 
-  @property
-  def examples(self) -> list[Any]:
-    """Values that must be valid."""
-    return [self.low, self.high]
 
-  def suggest(self, trial: optuna.Trial, key: str) -> float:
-    return trial.suggest_float(
-        key, self.low, self.high, log=self.log, step=self.step)
+class _Dimension(NamedTuple):
+  """Values to try for a setting."""
 
-
-@dataclasses.dataclass(frozen=True)
-class _IntRange(_FloatRange):
-  """Integers between two bounds."""
-
-  low: int
-  high: int
-  step: int | None = None
-
-  def suggest(self, trial: optuna.Trial, key: str) -> int:
-    return trial.suggest_int(
-        key, self.low, self.high, log=self.log, step=self.step or 1)
-
-
-class _Choices:
-  """List of values.
-
-  Attributes:
-    examples: Values that must be valid.
-  """
-
-  def __init__(self, data: list[Any], key: str):
-    if not data:
-      raise config_lib.ConfigError(f"{key}: the list of choices is empty.")
-    self.examples = data
-    self._values = {_stored(value): value for value in data}
-
-  def suggest(self, trial: optuna.Trial, key: str) -> Any:
-    return self._values[trial.suggest_categorical(key, list(self._values))]
+  examples: list[Any]  # Values that must be valid.
+  suggest: Callable[[optuna.Trial], Any]  # Returns the value of a trial.
 
 
 class SearchSpace:
@@ -104,7 +72,7 @@ class SearchSpace:
     Returns:
       Values by dotted key.
     """
-    return {key: dimension.suggest(trial, key)
+    return {key: dimension.suggest(trial)
             for key, dimension in self._dimensions.items()}
 
   def check(self, build: Callable[[dict[str, Any]], Any]):
@@ -117,43 +85,45 @@ class SearchSpace:
     """
     for key, dimension in self._dimensions.items():
       for example in dimension.examples:
-        if error := self._error(key, _stored(example), build):
+        study = optuna.create_study(
+            sampler=optuna.samplers.RandomSampler(seed=0))
+        for _ in range(_MAX_DRAWS):
+          study.enqueue_trial({key: _stored(example)})
+          try:
+            build(self.suggest(study.ask()))
+            break
+          except config_lib.ConfigError as error:
+            reason = error
+        else:
           raise config_lib.ConfigError(
-              f"{self._source}: {key}: {example!r} is invalid: {error}")
-
-  def _error(self, key: str, value: Any,
-             build: Callable[[dict[str, Any]], Any]
-             ) -> config_lib.ConfigError | None:
-    """Return the error of a value if it is invalid with all random others."""
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    last_error = None
-    for _ in range(_MAX_DRAWS):
-      study.enqueue_trial({key: value})
-      try:
-        build(self.suggest(study.ask()))
-        return None
-      except config_lib.ConfigError as error:
-        last_error = error
-    return last_error
+              f"{self._source}: {key}: {example!r} is invalid: {reason}")
 
 
-def _dimension(key: Any, data: Any) -> _FloatRange | _Choices:
+def _dimension(key: Any, data: Any) -> _Dimension:
   """Parse the values of one setting."""
   if key == "seed":
     raise config_lib.ConfigError("seed: every trial uses a different seed.")
   if isinstance(data, dict):
-    integers = all(isinstance(data[name], int)
-                   for name in ("low", "high", "step") if name in data)
-    return config_parsing.convert(
-        _IntRange if integers else _FloatRange, data, key)
-  if isinstance(data, list):
-    return _Choices(data, key)
-  raise config_lib.ConfigError(
-      f"{key}: expected a range or choices, such as {_EXAMPLE}. Received: "
-      f"{data!r}.")
+    limits = config_parsing.convert(_Range, data, key)
+    if all(isinstance(data[name], int)
+           for name in ("low", "high", "step") if name in data):
+      low, high, step = data["low"], data["high"], data.get("step", 1)
+      return _Dimension([low, high], lambda trial: trial.suggest_int(
+          key, low, high, log=limits.log, step=step))
+    return _Dimension([limits.low, limits.high], lambda trial: (
+        trial.suggest_float(
+            key, limits.low, limits.high, log=limits.log, step=limits.step)))
+  if not isinstance(data, list):
+    raise config_lib.ConfigError(
+        f"{key}: expected a range or choices, such as {_EXAMPLE}. Received: "
+        f"{data!r}.")
+  if not data:
+    raise config_lib.ConfigError(f"{key}: the list of choices is empty.")
+  values = {_stored(value): value for value in data}
+  return _Dimension(data, lambda trial: values[
+      trial.suggest_categorical(key, list(values))])
 
 
 def _stored(value: Any) -> Any:
   """Return how Optuna stores a value: only scalars can be categories."""
-  scalar = isinstance(value, (bool, int, float, str, type(None)))
-  return value if scalar else json.dumps(value)
+  return json.dumps(value) if isinstance(value, (list, dict)) else value

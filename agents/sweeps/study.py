@@ -1,9 +1,8 @@
 """Study of a sweep: its trials, in a database that processes share."""
 
-import contextlib
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import optuna
@@ -72,9 +71,8 @@ class Study:
   @property
   def best(self) -> list[optuna.trial.FrozenTrial]:
     """Complete trials, the best one first."""
-    return sorted(
-        self._study.get_trials(deepcopy=False, states=(_TrialState.COMPLETE,)),
-        key=lambda trial: -trial.values[0])
+    return sorted(self._in_state(_TrialState.COMPLETE),
+                  key=lambda trial: -trial.values[0])
 
   def run(self, run_trial: Callable[[optuna.Trial], float], num_trials: int,
           num_parallel: int, stop: Callable[[], bool],
@@ -90,19 +88,17 @@ class Study:
     Raises:
       TrialFailed: If several consecutive trials failed.
     """
-    failures: list[trial_runner.TrialFailed] = []  # Consecutive ones.
+    failures: list[Exception] = []  # Of consecutive trials.
     errors: list[Exception] = []  # Optuna's threads may drop exceptions.
 
     def run_and_count(trial):
       try:
         return run_trial(trial)
-      except trial_runner.TrialFailed as error:
-        failures.append(error)
-        raise
       except (trial_runner.TrialInterrupted, optuna.TrialPruned):
         raise
       except Exception as error:
-        errors.append(error)
+        failed = isinstance(error, trial_runner.TrialFailed)
+        (failures if failed else errors).append(error)
         raise
 
     def after_trial(study, trial):
@@ -117,7 +113,13 @@ class Study:
         study.stop()
 
     while not stop() and len(self.ended) < num_trials:
-      self._detect_dead_trials()
+      # Optuna finds trials of dead processes, which this process may resume,
+      # only if they had a heartbeat, so each running trial gets one.
+      optuna.storages.fail_stale_trials(self._study)
+      for trial in self._in_state(_TrialState.RUNNING):
+        if trial._trial_id not in self._with_heartbeat:
+          self._with_heartbeat.add(trial._trial_id)
+          self._storage.record_heartbeat(trial._trial_id)
       if (num_missing := self._num_missing(num_trials)) > 0:
         self._study.optimize(
             run_and_count, n_trials=num_missing, n_jobs=num_parallel,
@@ -132,24 +134,11 @@ class Study:
 
   def _num_missing(self, num_trials: int) -> int:
     """Return the number of trials that have neither ended nor started."""
-    return num_trials - len(self.ended) - len(self._running())
+    return num_trials - len(self.ended) - len(
+        self._in_state(_TrialState.RUNNING))
 
-  def _running(self) -> list[optuna.trial.FrozenTrial]:
-    return self._study.get_trials(
-        deepcopy=False, states=(_TrialState.RUNNING,))
-
-  def _detect_dead_trials(self):
-    """Let this process resume trials of processes that died.
-
-    Optuna detects only trials that had a heartbeat, so each running trial gets
-    one.
-    """
-    with _without_experimental_warnings():
-      optuna.storages.fail_stale_trials(self._study)
-    for trial in self._running():
-      if trial._trial_id not in self._with_heartbeat:
-        self._with_heartbeat.add(trial._trial_id)
-        self._storage.record_heartbeat(trial._trial_id)
+  def _in_state(self, state: _TrialState) -> list[optuna.trial.FrozenTrial]:
+    return self._study.get_trials(deepcopy=False, states=(state,))
 
 
 def _resume_later(study: optuna.Study, trial: optuna.trial.FrozenTrial):
@@ -159,36 +148,21 @@ def _resume_later(study: optuna.Study, trial: optuna.trial.FrozenTrial):
 
 
 def _open_storage(url: str) -> optuna.storages.RDBStorage:
+  # Heartbeats are experimental.
+  warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+  sqlite = url.startswith("sqlite")
   # SQLite serializes the writes of threads and processes.
-  engine_kwargs = ({"connect_args": {"timeout": 60}}
-                   if url.startswith("sqlite") else None)
-  with _without_experimental_warnings():
-    storage = optuna.storages.RDBStorage(
-        url, engine_kwargs=engine_kwargs, heartbeat_interval=_HEARTBEAT,
-        grace_period=_GRACE, heartbeat_stale_trial_callback=_resume_later)
-  if storage.engine.name == "sqlite":
-    _lock_before_reading(storage.engine)
+  engine_kwargs = {"connect_args": {"timeout": 60, "isolation_level": None}}
+  storage = optuna.storages.RDBStorage(
+      url, engine_kwargs=engine_kwargs if sqlite else None,
+      heartbeat_interval=_HEARTBEAT, grace_period=_GRACE,
+      heartbeat_stale_trial_callback=_resume_later)
+  if sqlite:
+    # Two processes must not start the same waiting trial. Other databases lock
+    # the row that a transaction reads and updates. For SQLite, Python would
+    # start a transaction only at the first write, and without an isolation
+    # level starts none.
+    sqlalchemy.event.listen(
+        storage.engine, "begin",
+        lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
   return storage
-
-
-def _lock_before_reading(engine: sqlalchemy.Engine):
-  """Prevent two processes from starting the same waiting trial.
-
-  Other databases lock the row that a transaction reads and updates. SQLite in
-  Python starts a transaction only at the first write.
-  """
-  def connected(connection, _):
-    connection.isolation_level = None  # Disable implicit transactions.
-  def begun(connection):
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
-  sqlalchemy.event.listen(engine, "connect", connected)
-  sqlalchemy.event.listen(engine, "begin", begun)
-  engine.dispose()  # Close the connections without these listeners.
-
-
-@contextlib.contextmanager
-def _without_experimental_warnings() -> Iterator[None]:
-  """Suppress the warning that heartbeats are experimental."""
-  with warnings.catch_warnings():
-    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-    yield

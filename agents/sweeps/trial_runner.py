@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import pathlib
-import queue
 import signal
 import subprocess
 import sys
@@ -33,32 +33,28 @@ class TrialInterrupted(Exception):
   """The sweep ends before the trial, which is resumed later."""
 
 
+@dataclasses.dataclass
 class TrialRunner:
-  """Trains with the settings that a study suggests.
+  """Trains with the settings that a study suggests."""
 
-  Args:
-    build: Returns the config of a run with settings by dotted key, or raises
-      ConfigError if they are invalid.
-    arguments: Returns the command-line arguments of `train` for settings.
-    space: Settings to try.
-    logdir: Folder of the trials.
-    num_parallel: Trials at the same time. A single trial uses all cores;
-      several trials use one core each and no worker processes.
-    stop: Returns whether the sweep is interrupted.
-  """
+  # Returns the config of a run with settings by dotted key, or raises
+  # ConfigError if they are invalid.
+  build: Callable[[dict[str, Any]], config_lib.Config]
+  # Returns the command-line arguments of `train` for settings.
+  arguments: Callable[[dict[str, Any]], list[str]]
+  space: search_space.SearchSpace  # Settings to try.
+  logdir: pathlib.Path  # Folder of the trials.
+  # Trials at the same time. A single trial uses all cores; several trials use
+  # one core each and no worker processes.
+  num_parallel: int
+  stop: Callable[[], bool]  # Returns whether the sweep is interrupted.
 
-  def __init__(self, build: Callable[[dict[str, Any]], config_lib.Config],
-               arguments: Callable[[dict[str, Any]], list[str]],
-               space: search_space.SearchSpace, logdir: pathlib.Path,
-               num_parallel: int, stop: Callable[[], bool]):
-    self._build = build
-    self._arguments = arguments
-    self._space = space
-    self._logdir = logdir
-    self._stop = stop
-    self._cores: queue.Queue[str] = queue.Queue()
-    for core in _cores(num_parallel):
-      self._cores.put(core)
+  def __post_init__(self):
+    cores = (sorted(os.sched_getaffinity(0))
+             if hasattr(os, "sched_getaffinity") else range(pool.num_cores()))
+    # Cores of the next trials; `pop` and `append` are thread-safe.
+    self._cores = ["all"] if self.num_parallel == 1 else [
+        str(cores[index % len(cores)]) for index in range(self.num_parallel)]
 
   def __call__(self, trial: optuna.Trial) -> float:
     """Run a trial until its budget is used up.
@@ -73,54 +69,60 @@ class TrialRunner:
       TrialFailed: If training ended with an error.
       TrialInterrupted: If the sweep was interrupted.
     """
-    settings = self._space.suggest(trial)
-    trial.set_user_attr("arguments", self._arguments(settings))
+    settings = self.space.suggest(trial)
+    trial.set_user_attr("arguments", self.arguments(settings))
     number = first_number(trial)
-    settings["seed"] = self._build({}).seed + number
+    settings["seed"] = self.build({}).seed + number
     try:
-      config = self._build(settings)
+      config = self.build(settings)
     except config_lib.ConfigError as error:
       trial.set_user_attr("why", f"invalid settings: {error}")
       raise optuna.TrialPruned from None
-    folder = self._logdir / f"trial-{number:04}"
+    folder = self.logdir / f"trial-{number:04}"
     folder.mkdir(parents=True, exist_ok=True)
     monitor = _Monitor(trial, config, folder)
-    core = self._cores.get()
+    core = self._cores.pop()
     try:
-      self._train(monitor, core, self._arguments(settings))
+      self._train(monitor, core, self.arguments(settings))
     finally:
-      self._cores.put(core)
-    return monitor.last_score()
+      self._cores.append(core)
+    if monitor.score is None:
+      trial.set_user_attr("why", "no evaluation episode ended")
+      raise TrialFailed(f"Trial {trial.number}: no evaluation episode ended.")
+    return monitor.score
 
   def _train(self, monitor: _Monitor, core: str, arguments: list[str]):
     """Train until the process succeeds; restart it if it is killed."""
+    trial, output = monitor.trial, monitor.folder / "output.txt"
     for _ in range(1 + _MAX_RESTARTS):
-      code = self._run_process(monitor, core, arguments)
+      code = self._run_process(monitor, core, arguments, output)
       if code == 0:
         return
       if code == errors.TrainingDiverged.exit_code:
-        monitor.trial.set_user_attr("why", "diverged")
+        trial.set_user_attr("why", "diverged")
         raise optuna.TrialPruned
       if code > 0 and code - 128 not in (signal.SIGINT, signal.SIGTERM):
         break
-    raise monitor.failure(code)
+    reason = f"failed with exit code {code}"
+    trial.set_user_attr("why", f"{reason}, see {output}")
+    lines = output.read_text(errors="replace").splitlines()[-20:]
+    raise TrialFailed("\n".join([f"Trial {trial.number} {reason}:", *lines]))
 
-  def _run_process(self, monitor: _Monitor, core: str, arguments: list[str]
-                   ) -> int:
+  def _run_process(self, monitor: _Monitor, core: str, arguments: list[str],
+                   output: pathlib.Path) -> int:
     """Train in a process until it ends, and return its exit code."""
-    if self._stop():
+    if self.stop():
       raise TrialInterrupted
     command = [sys.executable, "-m", "agents.sweeps.trial_process", core,
-               sys.executable, "-m", "agents", "train"]
-    if core != "all":
-      command.append("--no-env-processes")
+               sys.executable, "-m", "agents", "train",
+               *([] if core == "all" else ["--no-env-processes"])]
     if folder := run_folder.resumable(monitor.folder, monitor.config):
       command += ["--resume", str(folder.path)]
     else:
       command += ["--logdir", str(monitor.folder), *arguments]
-    with open(monitor.output, "ab") as output:
+    with open(output, "ab") as file:
       process = subprocess.Popen(
-          command, stdout=output, stderr=subprocess.STDOUT,
+          command, stdout=file, stderr=subprocess.STDOUT,
           stdin=subprocess.DEVNULL, start_new_session=True)  # Ignores Ctrl-C.
     try:
       code = None
@@ -128,7 +130,7 @@ class TrialRunner:
         with contextlib.suppress(subprocess.TimeoutExpired):
           code = process.wait(_POLL_SECONDS)
         monitor.report()
-        if self._stop():
+        if self.stop():
           raise TrialInterrupted
       return code
     finally:
@@ -137,61 +139,30 @@ class TrialRunner:
         process.wait()
 
 
+@dataclasses.dataclass
 class _Monitor:
-  """Reports the evaluations of a run to its trial.
+  """Reports the evaluations of a run to its trial."""
 
-  Attributes:
-    trial: Trial of a study.
-    config: Configuration of the run.
-    folder: Folder of the trial, which contains the run folder.
-    output: File with the console output of the run.
-  """
-
-  def __init__(self, trial: optuna.Trial, config: config_lib.Config,
-               folder: pathlib.Path):
-    self.trial = trial
-    self.config = config
-    self.folder = folder
-    self.output = folder / "output.txt"
-    self._reported: set[int] = set()
+  trial: optuna.Trial
+  config: config_lib.Config
+  folder: pathlib.Path  # Folder of the trial, which contains the run folder.
+  score: float | None = None  # Return of the last evaluation that has one.
+  reported: set[int] = dataclasses.field(default_factory=set)
 
   def report(self):
     """Report new evaluations; raise TrialPruned if the trial is pruned."""
     step = 0
-    for row in self._evaluations():
-      step = row["step"]
-      # The index, because the steps of evaluations differ between trials.
-      index = step // self.config.every("eval_every")
-      if index not in self._reported:
-        self.trial.report(row["return_mean"], index)
-        self._reported.add(index)
+    with contextlib.suppress(config_lib.ConfigError):  # The run has no folder.
+      for row in results.read(run_folder.find(self.folder).path).phase("eval"):
+        step, self.score = row["step"], row["return_mean"]
+        # The index, because the steps of evaluations differ between trials.
+        index = step // self.config.every("eval_every")
+        if index not in self.reported:
+          self.trial.report(self.score, index)
+          self.reported.add(index)
     if 0 < step < self.config.steps and self.trial.should_prune():
       self.trial.set_user_attr("why", f"pruned after {step:,} steps")
       raise optuna.TrialPruned
-
-  def last_score(self) -> float:
-    """Return the last score; raise TrialFailed if the run has none."""
-    evaluations = self._evaluations()
-    if not evaluations:
-      reason = "no evaluation episode ended"
-      self.trial.set_user_attr("why", reason)
-      raise TrialFailed(f"Trial {self.trial.number}: {reason}.")
-    return evaluations[-1]["return_mean"]
-
-  def failure(self, code: int) -> TrialFailed:
-    """Return an error with the last output, and add it to the trial."""
-    reason = f"failed with exit code {code}"
-    self.trial.set_user_attr("why", f"{reason}, see {self.output}")
-    lines = self.output.read_text(errors="replace").splitlines()[-20:]
-    return TrialFailed(
-        "\n".join([f"Trial {self.trial.number} {reason}:", *lines]))
-
-  def _evaluations(self) -> list[dict[str, Any]]:
-    """Return all evaluations with a score, none before the run starts."""
-    try:
-      return results.read(run_folder.find(self.folder).path).phase("eval")
-    except config_lib.ConfigError:
-      return []
 
 
 def first_number(trial: optuna.Trial | optuna.trial.FrozenTrial) -> int:
@@ -203,12 +174,3 @@ def first_number(trial: optuna.Trial | optuna.trial.FrozenTrial) -> int:
     Number of the trial that `trial` resumes, or its own.
   """
   return trial.user_attrs.get("number", trial.number)
-
-
-def _cores(num_parallel: int) -> list[str]:
-  """Return a core for each of the parallel trials."""
-  if num_parallel == 1:
-    return ["all"]
-  cores = (sorted(os.sched_getaffinity(0))
-           if hasattr(os, "sched_getaffinity") else range(pool.num_cores()))
-  return [str(cores[index % len(cores)]) for index in range(num_parallel)]

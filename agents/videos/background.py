@@ -8,13 +8,11 @@ import signal
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import cloudpickle
 import numpy as np
 from PIL import Image
 
-from agents import config as config_lib
 from agents.environments.data import mujoco_warnings
 from agents.environments.making import make
 from agents.videos import encode, renderer
@@ -28,49 +26,41 @@ _GIF_MAX_FRAMES = 40
 _GIF_FRAME_DURATION = 100  # Milliseconds.
 
 
-class BackgroundJob(NamedTuple):
-  """Video to render."""
-
-  env: config_lib.Env
-  video: video_lib.Video
-
-
-class BackgroundResult(NamedTuple):
-  """Result of a `BackgroundJob`."""
-
-  gif: video_lib.Gif
-  problem: str  # Message of `VideoRenderer.problem`.
-
-
 def main(job_fd: int):
-  """Render a video, and write a pickled `BackgroundResult` to the output.
+  """Render a video, and write a pickled result to the output.
 
-  A byte of input removes the throttle. The end of the input ends the process.
+  The result is a `video.Gif` and the message of `VideoRenderer.problem`. A byte
+  of input removes the throttle. The end of the input ends the process.
 
   Args:
-    job_fd: File descriptor of a pickled `BackgroundJob`.
+    job_fd: File descriptor of a pickled `config.Env` and `video.Video`.
   """
-  _lower_priority()
+  # Use only idle processor time, in this process and its children.
+  os.nice(19)
+  if hasattr(os, "SCHED_IDLE"):
+    with contextlib.suppress(OSError):
+      os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
   out = os.fdopen(os.dup(1), "wb")
   os.dup2(2, 1)
   mujoco_warnings.capture(lambda _: None)  # Training has printed them.
   with os.fdopen(job_fd, "rb") as file:
-    job: BackgroundJob = cloudpickle.load(file)
+    env, video = cloudpickle.load(file)
   unthrottled = threading.Event()
   threading.Thread(
       target=_watch_input, args=[unthrottled], daemon=True).start()
   # This process renders itself: another process would take a second to start.
-  constructor = make.MakeEnv(job.env, render_mode="rgb_array")
-  video_renderer = renderer.VideoRenderer(job.video, constructor, _HEIGHT)
-  step = -(-job.video.num_frames // _MAX_FRAMES)
+  video_renderer = renderer.VideoRenderer(
+      video, make.MakeEnv(env, render_mode="rgb_array"), _HEIGHT)
+  step = -(-video.num_frames // _MAX_FRAMES)
   thumbnails: list[Image.Image] = []
   def frames():
     for frame in _throttle(video_renderer.frames(step - 1, step), unthrottled):
-      thumbnails.append(_thumbnail(frame))
+      image = Image.fromarray(frame)
+      image.thumbnail((_GIF_SIZE, _GIF_SIZE))
+      thumbnails.append(image.quantize())  # Uses a palette, to save memory.
       yield frame
-  encode.encode(job.video, frames(), make.fps(job.env) / step)
-  pickle.dump(
-      BackgroundResult(_make_gif(thumbnails), video_renderer.problem()), out)
+  encode.encode(video, frames(), make.fps(env) / step)
+  pickle.dump((_make_gif(thumbnails), video_renderer.problem()), out)
   out.close()
 
 
@@ -90,30 +80,14 @@ def _throttle(frames: Iterable[np.ndarray], unthrottled: threading.Event
     start = time.monotonic()
 
 
-def _thumbnail(frame: np.ndarray) -> Image.Image:
-  """Return a small image with a color palette."""
-  image = Image.fromarray(frame)
-  image.thumbnail((_GIF_SIZE, _GIF_SIZE))
-  return image.quantize()
-
-
 def _make_gif(images: Sequence[Image.Image]) -> video_lib.Gif:
   """Return a GIF of evenly spaced images."""
-  num_frames = min(_GIF_MAX_FRAMES, len(images))
-  indices = np.linspace(0, len(images) - 1, num_frames).astype(int)
-  first, *rest = (images[index] for index in indices)
+  first, *rest = (images[int(index)] for index in np.linspace(
+      0, len(images) - 1, min(_GIF_MAX_FRAMES, len(images))))
   file = io.BytesIO()
   first.save(file, "GIF", save_all=True, append_images=rest,
              duration=_GIF_FRAME_DURATION, loop=0)
   return video_lib.Gif(first.width, first.height, file.getvalue())
-
-
-def _lower_priority():
-  """Use only idle processor time, in this process and its children."""
-  os.nice(19)
-  if hasattr(os, "SCHED_IDLE"):
-    with contextlib.suppress(OSError):
-      os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def _watch_input(unthrottled: threading.Event):

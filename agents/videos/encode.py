@@ -1,6 +1,7 @@
 """Encodes frames as an MP4 file while they are rendered."""
 
 import contextlib
+import itertools
 import os
 from collections.abc import Iterable
 
@@ -20,21 +21,17 @@ def encode(video: video_lib.Video, frames: Iterable[np.ndarray], fps: float):
     frames: uint8 arrays of shape [H, W, 3]; H and W are even.
     fps: Frames per second.
   """
-  writer = None
+  frames = iter(frames)
   try:
-    for frame in frames:
-      if writer is None:
-        height, width, _ = frame.shape
-        writer = imageio_ffmpeg.write_frames(
-            video.partial_path, (width, height), fps=fps, codec="libx264",
-            macro_block_size=2, ffmpeg_log_level="error")
-        writer.send(None)
-      writer.send(frame)
-    assert writer is not None
-    writer.close()
+    first = next(frames)
+    writer = imageio_ffmpeg.write_frames(
+        video.partial_path, (first.shape[1], first.shape[0]), fps=fps,
+        codec="libx264", macro_block_size=2, ffmpeg_log_level="error")
+    with contextlib.closing(writer):
+      writer.send(None)
+      for frame in itertools.chain([first], frames):
+        writer.send(frame)
     os.replace(video.partial_path, video.path)
   finally:
-    if writer is not None:
-      writer.close()
     with contextlib.suppress(FileNotFoundError):
       os.unlink(video.partial_path)

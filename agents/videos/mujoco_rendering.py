@@ -47,11 +47,10 @@ def extend_grounds(model):
     model: `mujoco.MjModel`, changed in place.
   """
   import mujoco  # The environment has imported it.
-  for plane in np.flatnonzero(
-      model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE):
+  grounds = (model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE) & (
+      model.geom_size[:, :2].min(-1) >= _MIN_GROUND_SIZE)
+  for plane in np.flatnonzero(grounds):
     width = model.geom_size[plane, :2].copy()
-    if width.min() < _MIN_GROUND_SIZE:
-      continue
     model.geom_size[plane, :2] = 0  # MuJoCo renders size 0 as infinite.
     material = model.geom_matid[plane]
     if material >= 0 and not model.mat_texuniform[material]:

@@ -1,13 +1,12 @@
 """Renders videos with several processes, and writes them to files."""
 
 import contextlib
-import dataclasses
 import os
 import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import cloudpickle
@@ -36,52 +35,39 @@ class _Crashed(RenderingFailed):
   """A signal, such as a segmentation fault, ended a render worker."""
 
 
-@dataclasses.dataclass(frozen=True)
-class RenderPool:
-  """Renders videos of one environment with several processes."""
+def record(job: render_worker.RenderJob, fps: float,
+           gl_variables: dict[str, str]
+           ) -> Iterator[tuple[video_lib.Video, str]]:
+  """Write videos, one after the other, with several processes.
 
-  constructor: Callable[[], gymnasium.Env]  # Renders RGB arrays.
-  tile_height: int | None  # Pixels; None uses the environment's own.
-  num_workers: int
-  gl_variables: dict[str, str]  # Result of `find_gl_backend`.
-
-  def record(self, videos: Sequence[video_lib.Video], fps: float
-             ) -> Iterator[tuple[video_lib.Video, str]]:
-    """Write videos, one after the other.
-
-    Args:
-      videos: Videos to write.
-      fps: Frames per second.
-    Yields:
-      Each written video with the message of `VideoRenderer.problem`.
-    Raises:
-      RenderingFailed: If a video cannot be rendered.
-    """
-    num_written = num_crashes = 0
-    while num_written < len(videos):
-      try:
-        for written in self._record(videos[num_written:], fps):
-          num_written += 1
-          yield written
-      except _Crashed:
-        num_crashes += 1
-        if num_crashes > _MAX_CRASHES:
-          raise
-
-  def _record(self, videos: Sequence[video_lib.Video], fps: float
-              ) -> Iterator[tuple[video_lib.Video, str]]:
-    """Write videos until a worker crashes."""
+  Args:
+    job: Videos, their environment, and the maximum number of workers.
+    fps: Frames per second.
+    gl_variables: Result of `find_gl_backend`.
+  Yields:
+    Each written video with the message of `VideoRenderer.problem`.
+  Raises:
+    RenderingFailed: If a video cannot be rendered.
+  """
+  num_crashes = 0
+  while job.videos:
     num_workers = min(
-        self.num_workers, max(video.num_frames for video in videos))
-    with contextlib.ExitStack() as stack:
-      receive = [stack.enter_context(_render_worker(render_worker.RenderJob(
-          self.constructor, videos, self.tile_height, index, num_workers),
-          self.gl_variables)) for index in range(num_workers)]
-      for video in videos:
-        encode.encode(video, (receive[index % num_workers]()
-                              for index in range(video.num_frames)), fps)
-        problems = [receive_problem() for receive_problem in receive]
-        yield video, problems[0]
+        job.num_workers, max(video.num_frames for video in job.videos))
+    try:
+      with contextlib.ExitStack() as stack:
+        receive = [stack.enter_context(_render_worker(job._replace(
+            num_workers=num_workers, worker_index=index), gl_variables))
+                   for index in range(num_workers)]
+        for video in job.videos:
+          encode.encode(video, (receive[index % num_workers]()
+                                for index in range(video.num_frames)), fps)
+          problems = [receive_problem() for receive_problem in receive]
+          job = job._replace(videos=job.videos[1:])
+          yield video, problems[0]
+    except _Crashed:
+      num_crashes += 1
+      if num_crashes > _MAX_CRASHES:
+        raise
 
 
 @contextlib.contextmanager
@@ -122,14 +108,13 @@ def find_gl_backend(constructor: Callable[[], gymnasium.Env]
   Raises:
     RenderingFailed: If rendering one frame fails with every backend.
   """
-  backends: list[str | None] = [None]
-  if sys.platform == "linux":
-    preset = os.environ.get("MUJOCO_GL")
-    backends = [preset] if preset else ["egl", "osmesa"]
+  preset = os.environ.get("MUJOCO_GL")
+  backends = ([preset] if preset or sys.platform != "linux"
+              else list(_DEBIAN_PACKAGES))
+  job = render_worker.RenderJob(constructor, [_FIRST_FRAME])
   failures = {}
   for backend in backends:
     variables = {"MUJOCO_GL": backend} if backend else {}
-    job = render_worker.RenderJob(constructor, [_FIRST_FRAME], None, 0, 1)
     try:
       with _render_worker(job, variables) as receive:
         receive()

@@ -22,13 +22,13 @@ from agents.videos import video as video_lib
 
 
 class RenderJob(NamedTuple):
-  """Work of one render worker."""
+  """Work of one of several render workers."""
 
   constructor: Callable[[], gymnasium.Env]  # Renders RGB arrays.
   videos: Sequence[video_lib.Video]
-  tile_height: int | None  # Pixels; None uses the environment's own.
-  worker_index: int  # Also the index of the first frame that it renders.
-  num_workers: int
+  tile_height: int | None = None  # Pixels; None uses the environment's own.
+  num_workers: int = 1
+  worker_index: int = 0  # Also the index of the first frame that it renders.
 
 
 def main():
@@ -46,15 +46,10 @@ def main():
   mujoco_warnings.capture(lambda _: None)  # Training has printed them.
   with contextlib.suppress(BrokenPipeError):  # The parent needs no more frames.
     for video in job.videos:
-      _render(video, job, out)
-
-
-def _render(video: video_lib.Video, job: RenderJob, out):
-  """Send this worker's frames of a video, then the problem."""
-  with contextlib.closing(renderer.VideoRenderer(
-      video, job.constructor, job.tile_height)) as video_renderer:
-    for frame in video_renderer.frames(job.worker_index, job.num_workers):
-      pickle.dump(frame, out, pickle.HIGHEST_PROTOCOL)
+      video_renderer = renderer.VideoRenderer(
+          video, job.constructor, job.tile_height)
+      for frame in video_renderer.frames(job.worker_index, job.num_workers):
+        pickle.dump(frame, out, pickle.HIGHEST_PROTOCOL)
+        out.flush()
+      pickle.dump(video_renderer.problem(), out)
       out.flush()
-    pickle.dump(video_renderer.problem(), out)
-    out.flush()

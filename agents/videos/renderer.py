@@ -32,6 +32,8 @@ class VideoRenderer:
   def frames(self, start: int = 0, step: int = 1) -> Iterator[np.ndarray]:
     """Replay all episodes to their ends and render every `step`-th frame.
 
+    Afterwards, all environments are closed.
+
     Args:
       start: Index of the first rendered frame.
       step: Distance between rendered frames.
@@ -44,6 +46,8 @@ class VideoRenderer:
       if index % step == start:
         yield video_lib.compose_grid(
             [tile.frame() for tile in self._tiles], self._video.num_columns)
+    for tile in self._tiles:
+      tile.env.close()
 
   def problem(self) -> str:
     """Return how the replay differs from the recorded episodes.
@@ -61,11 +65,6 @@ class VideoRenderer:
             f"{episode.score:.1f} in {episode.length}.")
     return ""
 
-  def close(self):
-    """Close all environments."""
-    for tile in self._tiles:
-      tile.close()
-
 
 class TileRenderer:
   """Environment that replays one episode and renders it.
@@ -74,26 +73,25 @@ class TileRenderer:
     constructor: Builds the environment with `render_mode="rgb_array"`.
     tile: Episode and caption.
     height: Height of the frames in pixels; None uses the environment's own.
+
+  Attributes:
+    env: The environment.
+    score: Sum of the rewards so far.
+    num_steps: Number of steps so far.
   """
 
   def __init__(self, constructor: Callable[[], gymnasium.Env],
                tile: video_lib.Tile, height: int | None):
-    self._env = constructor()
+    self.env = constructor()
     self._caption = tile.caption
     self._height = height
-    mujoco_rendering.configure(self._env, height)
-    to_env = action_scaling.action_converter(self._env.action_space)
+    mujoco_rendering.configure(self.env, height)
+    to_env = action_scaling.action_converter(self.env.action_space)
     self._actions = to_env(tile.episode.action) if tile.episode.length else []
-    self._env.reset(seed=tile.episode.seed)
+    self.env.reset(seed=tile.episode.seed)
     self._frame: np.ndarray | None = None
-    self._ended = False
-    self._score = np.float32(0)  # Summed in float32, as in training.
+    self.score = np.float32(0)  # Summed in float32, as in training.
     self.num_steps = 0
-
-  @property
-  def score(self) -> float:
-    """Sum of the rewards so far."""
-    return float(self._score)
 
   def advance(self, num_steps: int):
     """Replay until `num_steps` steps are done, or until the episode ends.
@@ -101,34 +99,26 @@ class TileRenderer:
     Args:
       num_steps: Number of steps from the start of the episode.
     """
-    end = min(num_steps, len(self._actions))
-    while self.num_steps < end and not self._ended:
-      _, reward, terminated, truncated, _ = self._env.step(
+    while self.num_steps < min(num_steps, len(self._actions)):
+      _, reward, terminated, truncated, _ = self.env.step(
           self._actions[self.num_steps])
-      self._score += np.float32(reward)
+      self.score += np.float32(reward)
       self.num_steps += 1
-      self._ended = bool(terminated or truncated)
       self._frame = None
+      if terminated or truncated:
+        self._actions = self._actions[:self.num_steps]
 
   def frame(self) -> np.ndarray:
-    """Render the current state.
+    """Render the current state, at the requested height and with text.
 
     Returns:
       uint8 array of shape [H, W, 3].
     Raises:
       ValueError: If the environment does not render an RGB image.
     """
-    if self._frame is None:
-      self._frame = self._render()
-    return self._frame
-
-  def close(self):
-    """Close the environment."""
-    self._env.close()
-
-  def _render(self) -> np.ndarray:
-    """Render the environment, resize the image, and add text."""
-    rendered = self._env.render()
+    if self._frame is not None:
+      return self._frame
+    rendered = self.env.render()
     if not (isinstance(rendered, np.ndarray) and rendered.ndim == 3
             and rendered.shape[-1] == 3):
       received = (f"an array of shape {rendered.shape}" if isinstance(
@@ -140,17 +130,17 @@ class TileRenderer:
     if self._height is not None and image.height != self._height:
       width = max(1, round(image.width * self._height / image.height))
       image = image.resize((width, self._height))
-    lines = [f"step {self.num_steps}  return {self.score:.1f}"]
-    _write(image, [self._caption, *lines] if self._caption else lines)
-    return np.asarray(image)
+    state = f"step {self.num_steps}  return {self.score:.1f}"
+    _write(image, "\n".join(filter(None, (self._caption, state))))
+    self._frame = np.asarray(image)
+    return self._frame
 
 
-def _write(image: Image.Image, lines: list[str]):
-  """Write lines of text into the upper left corner, on a dark background."""
+def _write(image: Image.Image, text: str):
+  """Write text into the upper left corner, on a dark background."""
   size = max(8, min(image.size) // _CHARACTERS_PER_LINE)
   font = ImageFont.load_default(size)
   draw = ImageDraw.Draw(image)
-  text = "\n".join(lines)
   corner = size // 2, size // 2
   left, top, right, bottom = draw.multiline_textbbox(corner, text, font)
   draw.rectangle((left - 3, top - 3, right + 3, bottom + 3), (20, 20, 20))

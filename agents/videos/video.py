@@ -1,7 +1,6 @@
 """The contents of a video: episodes side by side, replayed from actions."""
 
 import math
-import os
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +27,7 @@ class Video(NamedTuple):
   @property
   def partial_path(self) -> str:
     """Path of the file while it is being written."""
-    return f"{os.path.splitext(self.path)[0]}.part.mp4"
+    return f"{self.path.removesuffix('.mp4')}.part.mp4"
 
   @property
   def num_frames(self) -> int:
@@ -61,11 +60,9 @@ def compose_grid(frames: list[np.ndarray], num_columns: int) -> np.ndarray:
   """
   height, width, _ = frames[0].shape
   num_rows = -(-len(frames) // num_columns)
-  grid = np.zeros((2 * (num_rows * height // 2),
-                   2 * (num_columns * width // 2), 3), np.uint8)
-  for index, frame in enumerate(frames):
-    row, column = divmod(index, num_columns)
-    tile = grid[row * height:(row + 1) * height,
-                column * width:(column + 1) * width]
-    tile[...] = frame[:tile.shape[0], :tile.shape[1]]
-  return grid
+  tiles = np.zeros((num_rows * num_columns, height, width, 3), np.uint8)
+  tiles[:len(frames)] = frames
+  grid = tiles.reshape(num_rows, num_columns, height, width, 3).swapaxes(1, 2)
+  grid = grid.reshape(num_rows * height, num_columns * width, 3)
+  return np.ascontiguousarray(
+      grid[:len(grid) // 2 * 2, :grid.shape[1] // 2 * 2])

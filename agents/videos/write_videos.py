@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from agents import config as config_lib
 from agents.environments.making import make
 from agents.environments.workers import pool
-from agents.videos import render_pool
+from agents.videos import render_pool, render_worker
 from agents.videos import video as video_lib
 
 WIDTH_OF_GRID = 960  # Pixels.
@@ -29,10 +29,9 @@ def record(videos: Sequence[video_lib.Video], env: config_lib.Env,
   if size is None and num_columns > 1:
     size = min(LARGEST_TILE, WIDTH_OF_GRID // num_columns)
   constructor = make.MakeEnv(env, render_mode="rgb_array")
-  renderers = render_pool.RenderPool(
-      constructor, size, pool.num_cores(),
-      render_pool.find_gl_backend(constructor))
-  for video, problem in renderers.record(videos, make.fps(env)):
+  job = render_worker.RenderJob(constructor, videos, size, pool.num_cores())
+  for video, problem in render_pool.record(
+      job, make.fps(env), render_pool.find_gl_backend(constructor)):
     for tile in video.tiles:
       print(f"{video.path}: {tile.caption}: return {tile.episode.score:.1f}, "
             f"{tile.episode.length} steps", flush=True)

@@ -1,5 +1,6 @@
 """`python -m agents export` writes policies that equal the trained policy."""
 
+import importlib.util
 import json
 
 import numpy as np
@@ -77,7 +78,7 @@ def test_format_that_differs_from_training_is_reported_and_not_kept(
 def test_command_exports_policies_in_every_format(
     kind, actions, tmp_path, capsys):
   names = [param.values[0] for param in test_formats.FORMATS
-           if all(map(formats.installed,
+           if all(map(importlib.util.find_spec,
                       formats.FORMATS[param.values[0]].modules))]
   if kind == "nested":  # ONNX export rejects nested actions.
     names = [name for name in names if name != "onnx"]

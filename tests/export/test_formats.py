@@ -1,16 +1,18 @@
 """Every format computes the same function as the policy in training."""
 
+import importlib.util
+
 import gymnasium
 import numpy as np
 import pytest
 
 from agents import config as config_lib
-from agents.export import evaluate, formats, signature, verify
+from agents.export import evaluate, formats, numpy_player, signature, verify
 from agents.export import policy as policy_lib
 from tests.export import any_space_env, untrained_runs
 
 FORMATS = [pytest.param(name, marks=[pytest.mark.skipif(
-    not all(map(formats.installed, file_format.modules)),
+    not all(map(importlib.util.find_spec, file_format.modules)),
     reason="is not installed")])
            for name, file_format in formats.FORMATS.items()]
 
@@ -21,7 +23,8 @@ def _random_inputs(policy, batch, rng):
   for name, field in policy.inputs.items():
     shape = batch, *field.shape
     if field.role == "noise":
-      inputs[name] = policy.draw_noise(rng, batch)
+      inputs[name] = numpy_player.draw_noise(
+          rng, field.drawn, batch).astype(np.float32)
     elif field.dtype in ("float32", "float64"):
       inputs[name] = rng.normal(size=shape).astype(field.dtype)
     elif field.dtype == "bool":
@@ -93,7 +96,7 @@ def test_onnx_rejects_nested_spaces(tmp_path):
 
 def test_error_names_the_missing_package(monkeypatch, tmp_path):
   policy = untrained_runs.load(tmp_path, "box")
-  monkeypatch.setattr(formats, "installed", lambda module: False)
+  monkeypatch.setattr(importlib.util, "find_spec", lambda module: None)
   formats.check(["savedmodel", "npz"], policy)
   with pytest.raises(config_lib.ConfigError, match=r"batch-ppo\[tflite\]"):
     formats.check(["savedmodel", "tflite"], policy)
@@ -102,7 +105,8 @@ def test_error_names_the_missing_package(monkeypatch, tmp_path):
 def test_inputs_have_unique_names_and_descriptions(tmp_path):
   policy = untrained_runs.load(tmp_path, "nested", sampled=True)
   assert all(field.about for field in policy.inputs.values())
-  assert len(policy.observations) == len(set(policy.observations)) == 3
+  names = policy.names("observation")
+  assert len(names) == len(set(names)) == 3
   assert sum(size for _, size in policy.inputs["noise"].drawn) == (
       policy.inputs["noise"].shape[0])
   choice = untrained_runs.load(tmp_path, "choice")

@@ -69,8 +69,7 @@ def _evaluate(function, x):
       [None, *x.shape[1:]], x.dtype, "x")], autograph=False)
   frozen = convert_to_constants.convert_variables_to_constants_v2(
       traced.get_concrete_function())
-  program, constants = numpy_calls.translate(
-      frozen.graph, {"x": "x:0"}, {"y": frozen.outputs[0].name})
+  program, constants = numpy_calls.translate(frozen, ["x"], ["y"])
   result = numpy_player.compute(program, {"x": x, **constants})["y"]
   return result, function(tf.constant(x)).numpy()
 
@@ -98,9 +97,8 @@ def test_constant_expressions_are_evaluated_by_the_translation():
     constant = tf.sqrt(tf.constant(4.0)) * tf.reduce_sum(tf.ones([3]))
     return x + constant
   traced = tf.function(function, [tf.TensorSpec([None], name="x")])
-  graph = traced.get_concrete_function().graph
   program, constants = numpy_calls.translate(
-      graph, {"x": "x:0"}, {"y": graph.outputs[0].name})
+      traced.get_concrete_function(), ["x"], ["y"])
   assert len(program["calls"]) == 1 and constants == {"constant_0": 6.0}
 
 

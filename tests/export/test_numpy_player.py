@@ -41,13 +41,13 @@ def test_player_equals_training_without_other_packages(
   calls: list = []
   monkeypatch.setattr(evaluate, "NUM_EPISODES", 1)
   evaluate.evaluate(policy, evaluate.training_function(policy), calls.append)
-  observations = [call.inputs["observation"][0].tolist() for call in calls]
+  observations = [call["observation"][0].tolist() for call in calls]
   done = subprocess.run(
       [sys.executable, "-c", _SCRIPT], cwd=tmp_path,
       input=json.dumps(observations), capture_output=True, text=True,
       timeout=100)
   assert done.returncode == 0, done.stderr
-  expected = [call.outputs["action"][0] for call in calls]
+  expected = [call["action"][0] for call in calls]
   np.testing.assert_allclose(json.loads(done.stdout), expected, atol=1e-5)
 
 

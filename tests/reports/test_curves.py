@@ -53,17 +53,17 @@ def _runs(tmp_path, *scores, **more):
 
 def test_curves_interpolate_over_steps_and_hours(tmp_path):
   runs = _runs(tmp_path, [10.0, 20.0, 30.0], [30.0, 40.0, 50.0])
-  curve = curves.curve(runs, "eval", "steps")
-  assert (curve.x[0], curve.x[-1]) == (100, 300)
-  np.testing.assert_allclose(curve.score.mean, 20 + (curve.x - 100) / 10)
-  by_hours = curves.curve(runs, "eval", "hours")
-  assert by_hours.x[-1] == pytest.approx(0.03)
-  np.testing.assert_allclose(by_hours.score.mean, curve.score.mean)
+  steps, score = curves.curve(runs, "eval", "steps")
+  assert (steps[0], steps[-1]) == (100, 300)
+  np.testing.assert_allclose(score.mean, 20 + (steps - 100) / 10)
+  hours, score_by_hours = curves.curve(runs, "eval", "hours")
+  assert hours[-1] == pytest.approx(0.03)
+  np.testing.assert_allclose(score_by_hours.mean, score.mean)
 
 
 def test_curve_over_steps_ends_with_the_shortest_run(tmp_path):
   runs = _runs(tmp_path, [10.0, 20.0, 30.0], [10.0, 20.0])
-  assert curves.curve(runs, "eval", "steps").x[-1] == 200
+  assert curves.curve(runs, "eval", "steps")[0][-1] == 200
   step, scores = curves.final(runs, "eval")
   assert step == 200 and scores.tolist() == [20.0, 20.0]
 
@@ -75,23 +75,23 @@ def _slower(run, times):
 
 def test_complete_run_keeps_its_score_in_curve_over_hours(tmp_path):
   fast, slow = _runs(tmp_path, [10.0, 30.0], [20.0, 40.0])
-  curve = curves.curve([fast, _slower(slow, 2)], "eval", "hours")
-  assert (curve.x[0], curve.x[-1]) == pytest.approx((0.02, 0.04))
-  assert (curve.score.mean[0], curve.score.mean[-1]) == (25.0, 35.0)
+  hours, score = curves.curve([fast, _slower(slow, 2)], "eval", "hours")
+  assert (hours[0], hours[-1]) == pytest.approx((0.02, 0.04))
+  assert (score.mean[0], score.mean[-1]) == (25.0, 35.0)
 
 
 def test_incomplete_run_ends_the_curve_over_hours(tmp_path):
   complete, incomplete = _runs(tmp_path, [10.0, 30.0], [20.0, 40.0])
   incomplete = incomplete._replace(
       config=incomplete.config.override({"steps": 300}))
-  curve = curves.curve([_slower(complete, 2), incomplete], "eval", "hours")
-  assert curve.x[-1] == pytest.approx(0.02)
+  hours, _ = curves.curve([_slower(complete, 2), incomplete], "eval", "hours")
+  assert hours[-1] == pytest.approx(0.02)
 
 
 def test_runs_without_scores_are_ignored(tmp_path):
   runs = _runs(tmp_path, [10.0, 20.0], [None, 30.0], [None, None])
-  curve = curves.curve(runs, "eval", "steps")
-  assert set(curve.x) == {200} and set(curve.score.mean) == {25.0}
+  steps, score = curves.curve(runs, "eval", "steps")
+  assert set(steps) == {200} and set(score.mean) == {25.0}
   assert curves.final(runs, "eval")[1].tolist() == [20.0, 30.0]
 
 
@@ -102,5 +102,5 @@ def test_runs_without_scores_have_no_curve(tmp_path):
 
 
 def test_curve_of_one_report_is_a_point(tmp_path):
-  curve = curves.curve(_runs(tmp_path, [7.0]), "eval", "steps")
-  assert set(curve.x) == {100} and set(curve.score.mean) == {7.0}
+  steps, score = curves.curve(_runs(tmp_path, [7.0]), "eval", "steps")
+  assert set(steps) == {100} and set(score.mean) == {7.0}

@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pytest
 
-from agents.videos import render_pool
+from agents.videos import render_pool, render_worker
 from agents.videos import video as video_lib
 from tests.videos import canvas, decoding
 
@@ -19,14 +19,19 @@ def _tiles(*lengths):
                for length in lengths)
 
 
+def _record(videos, make=_MAKE, num_workers=1):
+  """Records videos with 12 frames per second."""
+  job = render_worker.RenderJob(make, videos, None, num_workers)
+  return render_pool.record(job, 12, {})
+
+
 @pytest.mark.parametrize("num_workers", [
     pytest.param(1, marks=pytest.mark.slow), 3])
 def test_frames_are_in_order_for_any_number_of_workers(num_workers, tmp_path):
   videos = [video_lib.Video(str(tmp_path / "long.mp4"), _tiles(11)),
             video_lib.Video(str(tmp_path / "short.mp4"), _tiles(2)),
             video_lib.Video(str(tmp_path / "grid.mp4"), _tiles(3, 5, 1))]
-  written = list(render_pool.RenderPool(_MAKE, None, num_workers, {}).record(
-      videos, 12))
+  written = list(_record(videos, num_workers=num_workers))
   assert written == [(video, "") for video in videos]
   for video in videos[:2]:
     frames, meta = decoding.decode(video.path)
@@ -47,9 +52,7 @@ def test_frames_are_in_order_for_any_number_of_workers(num_workers, tmp_path):
 
 def test_nondeterministic_environment_is_reported(tmp_path):
   video = video_lib.Video(str(tmp_path / "a.mp4"), _tiles(4))
-  pool = render_pool.RenderPool(
-      functools.partial(_MAKE, chance=1.0), None, 1, {})
-  (_, problem), = pool.record([video], 12)
+  (_, problem), = _record([video], functools.partial(_MAKE, chance=1.0))
   assert "is not deterministic: the replay of episode 0, seed 3" in problem
 
 
@@ -82,10 +85,9 @@ def test_failing_step_leaves_no_partial_file(tmp_path):
         raise ValueError("Broken leg.")
       return super().step(action)
   video = video_lib.Video(str(tmp_path / "a.mp4"), _tiles(9))
-  pool = render_pool.RenderPool(
-      functools.partial(Fails, render_mode="rgb_array"), None, 2, {})
+  make = functools.partial(Fails, render_mode="rgb_array")
   with pytest.raises(render_pool.RenderingFailed, match="Broken leg."):
-    list(pool.record([video], 12))
+    list(_record([video], make, num_workers=2))
   assert not os.listdir(tmp_path)
 
 
@@ -103,8 +105,8 @@ def test_two_crashes_of_native_code_are_retried(num_crashes, tmp_path):
   (tmp_path / "crashes").mkdir()
   videos = [video_lib.Video(str(tmp_path / f"{length}.mp4"), _tiles(length))
             for length in (1, 5)]
-  written = render_pool.RenderPool(functools.partial(
-      Crashes, render_mode="rgb_array"), None, 1, {}).record(videos, 12)
+  written = _record(
+      videos, functools.partial(Crashes, render_mode="rgb_array"))
   assert next(written) == (videos[0], "")
   if num_crashes == 2:
     assert list(written) == [(videos[1], "")]

@@ -13,7 +13,7 @@ import cloudpickle
 from agents.environments.workers import process
 from agents.training.monitoring import episode_recorder
 from agents.training.run_folder import run_folder
-from agents.videos import background, render_pool
+from agents.videos import render_pool
 from agents.videos import video as video_lib
 
 
@@ -55,8 +55,7 @@ class VideoRecorder:
     try:
       videos.mkdir(exist_ok=True)
       with tempfile.TemporaryFile() as job:
-        cloudpickle.dump(background.BackgroundJob(
-            self._folder.config.env, self._video), job)
+        cloudpickle.dump((self._folder.config.env, self._video), job)
         job.seek(0)
         # Its own session protects the process from Ctrl-C. The end of its input
         # ends it, also when the trainer is killed.
@@ -89,17 +88,16 @@ class VideoRecorder:
       return None
     self._stdout.seek(0)
     self._stderr.seek(0)
-    result: background.BackgroundResult | None = None
+    gif: video_lib.Gif | None = None
     try:
-      result = pickle.load(self._stdout)
-      problem = result.problem
+      gif, problem = pickle.load(self._stdout)
     except Exception:  # The process failed before it wrote a result.
       problem = self._stderr.read().decode(errors="replace").strip() or (
           f"exit code {self._process.returncode}")
     if problem:
       self._print(problem)
     self.close()
-    return (self._step, result.gif) if result else None
+    return (self._step, gif) if gif else None
 
   def close(self):
     """Abandon the current video. Can be called repeatedly."""

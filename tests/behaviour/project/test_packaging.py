@@ -78,8 +78,11 @@ def test_wheel_contains_one_top_level_package(wheel):
   names = zipfile.ZipFile(wheel).namelist()
   tops = {name.split("/")[0] for name in names}
   assert {top for top in tops if not top.endswith(".dist-info")} == {"agents"}
-  assert {"agents/configs/cheetah.py", "agents/configs/presets/paper.py"
-          } <= set(names)
+  assert {"agents/configs/cheetah.py", "agents/configs/presets/paper.py",
+          "agents/export/same_arguments.csv",
+          "agents/export/templates/README.md", "agents/reports/page.html",
+          "agents/reports/figures.mplstyle",
+          "agents/reports/published_scores.csv"} <= set(names)
 
 
 @pytest.mark.parametrize("source", ["checkout", "archive", "installed"])
