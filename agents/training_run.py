@@ -12,6 +12,7 @@
 import contextlib
 import pathlib
 import shlex
+import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -220,7 +221,7 @@ class TrainingRun:
       except Exception:
         if not self._resumes:
           # Commands would take this empty run for the newest of its logdir.
-          self._folder.remove()
+          shutil.rmtree(self._folder.path)
         raise
       loop = self.make_loop(trainer)
       self._run(loop, trainer)

@@ -114,8 +114,8 @@ class TrialRunner:
                sys.executable, "-m", "agents", "train"]
     if core != "all":
       command.append("--no-env-processes")
-    if folder := run_folder.resumable(monitor.folder, monitor.config):
-      command += ["--resume", str(folder.path)]
+    if runs := run_folder.with_config(monitor.folder, monitor.config):
+      command += ["--resume", str(runs[0].path)]
     else:
       command += ["--logdir", str(monitor.folder), *arguments]
     with open(monitor.output, "ab") as output:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pathlib
 import pickle
 import signal
 import subprocess
@@ -71,8 +72,7 @@ class VideoRecorder:
 
   def remove_throttle(self):
     """Let the current video use all idle processor time."""
-    if self._process:
-      assert self._process.stdin
+    if self._process and self._process.stdin:
       with contextlib.suppress(BrokenPipeError):
         self._process.stdin.write(b"!")
 
@@ -107,15 +107,10 @@ class VideoRecorder:
       return
     # The group also contains ffmpeg. If all its processes have ended, its id
     # may be unknown or belong to another user.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+    with self._process, self._stdout, self._stderr, contextlib.suppress(
+        ProcessLookupError, PermissionError):
       os.killpg(self._process.pid, signal.SIGKILL)
-    self._process.wait()
-    assert self._process.stdin
-    self._process.stdin.close()
-    self._stdout.close()
-    self._stderr.close()
-    with contextlib.suppress(FileNotFoundError):
-      os.unlink(self._video.partial_path)
+    pathlib.Path(self._video.partial_path).unlink(missing_ok=True)
     self._process = None
 
   def _print(self, problem: str):

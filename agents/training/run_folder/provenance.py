@@ -13,15 +13,28 @@ import os
 import pathlib
 import platform
 import sysconfig
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import gymnasium
 
 from agents.environments.making import third_party
 
+# Installed packages of each module. The first call takes half a second.
+_distributions = functools.cache(importlib.metadata.packages_distributions)
 _PACKAGES = ("tensorflow", "keras", "tensorflow-probability", "numpy",
              "gymnasium", "mujoco")
+
+
+def files(env: str) -> dict[str, dict[str, str]]:
+  """Return the contents of the files that describe what made a run.
+
+  Args:
+    env: Id of the environment.
+  Returns:
+    Results of `versions` and `code`, by file name.
+  """
+  return {"versions.yaml": versions(env), "code.yaml": code(env)}
 
 
 def versions(env: str) -> dict[str, str]:
@@ -87,12 +100,6 @@ def _packages(module: str) -> list[str]:
   top = module.partition(".")[0]
   return [] if top in ("", "gymnasium", "agents") else (
       _distributions().get(top, []))
-
-
-@functools.cache
-def _distributions() -> Mapping[str, list[str]]:
-  """Return the installed packages of each module; takes half a second."""
-  return importlib.metadata.packages_distributions()
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
