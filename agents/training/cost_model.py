@@ -7,10 +7,10 @@ import gymnasium
 
 from agents import config as config_lib
 from agents import spaces
-from agents.environments import batch_env
 from agents.environments.making import make
 from agents.environments.workers import pool
 from agents.training import epoch_result
+from agents.training import trainer as trainer_lib
 
 _FLOPS = 150e9  # Per second in small matrix products, on two cores.
 _SECONDS_PER_GRADIENT_STEP = 50e-6  # Constant overhead.
@@ -43,19 +43,19 @@ def gpu_pays(config: config_lib.Config, space: gymnasium.Space, rows: int
   return cpu > 2 * gpu
 
 
-def training_minutes(config: config_lib.Config, env: batch_env.BatchEnv,
-                     rows: int, epoch: epoch_result.Epoch, steps: int) -> float:
+def training_minutes(config: config_lib.Config, trainer: trainer_lib.Trainer,
+                     epoch: epoch_result.Epoch, steps: int) -> float:
   """Estimate the minutes of training, including evaluations.
 
   Args:
     config: Configuration of the run.
-    env: Environments to learn from.
-    rows: Steps in the batch of an update.
+    trainer: Trainer of the run.
     epoch: Result of the first epoch, which contains the stepping time.
     steps: Remaining training steps.
   Returns:
     Estimated minutes.
   """
+  env, rows = trainer.train_env.batch_env, trainer.rollout_spec.rows
   step = _STEPPING_OVERHEAD * epoch.least_seconds * env.parallel / epoch.steps
   workers = min(env.parallel, pool.num_cores())  # Each has its own core.
   learn = config.algorithm.update_epochs * (
@@ -69,7 +69,7 @@ def training_minutes(config: config_lib.Config, env: batch_env.BatchEnv,
     seconds += eval_steps * (
         math.ceil(config.eval_episodes / workers) * step
         + _SECONDS_PER_BATCHED_STEP)
-  return seconds / 60
+  return max(0.0, seconds) / 60
 
 
 def _multiplications(config: config_lib.Config, space: gymnasium.Space) -> int:

@@ -42,8 +42,7 @@ class Statistics:
 
   scores: list[float] = dataclasses.field(default_factory=list)
   lengths: list[int] = dataclasses.field(default_factory=list)
-  reward_parts: list[dict[str, float]] = dataclasses.field(
-      default_factory=list)
+  reward_parts: list[dict[str, float]] = dataclasses.field(default_factory=list)
 
   def add(self, epoch: Epoch):
     """Add the episodes of an epoch.

@@ -56,9 +56,8 @@ class Schedule:
       step: Environment steps so far.
     """
     interval, last = self.intervals[name], self.last[name]
-    if not interval or step <= last:
-      return False
-    return step >= self.budget or step // interval > last // interval
+    return interval is not None and step > last and (
+        step >= self.budget or step // interval > last // interval)
 
 
 class Loop:
@@ -91,18 +90,15 @@ class Loop:
     self._stop = stop
     self._save_on_timeout = save_on_timeout
     last = {"report_every": 0, "eval_every": 0, "checkpoint_every": -1}
-    intervals = {name: self._config.every(name) for name in last}
-    self._schedule = Schedule(
-        self._config.steps,
-        {**intervals, "video_every": self._config.video_every},
-        {**last, "video_every": 0})
+    self._schedule = Schedule(self._config.steps, {
+        **{name: self._config.every(name) for name in last},
+        "video_every": self._config.video_every}, {**last, "video_every": 0})
     self._statistics = epoch_result.Statistics()
     env = trainer.train_env.batch_env
     self._failures = env.failure_budget
     self._restarts = 0  # Replaced environments and workers, across resumes.
     self._episode_recorder = episode_recorder.EpisodeRecorder()
-    self._video_recorder = video_recorder.VideoRecorder(
-        folder, rendering or {})
+    self._video_recorder = video_recorder.VideoRecorder(folder, rendering or {})
     self._diagnostics = diagnostics.Diagnostics(self._config, any(
         isinstance(leaf.space, gymnasium.spaces.Box)
         for leaf in spaces.leaves(env.action_space, acting=True)))
@@ -212,9 +208,7 @@ class Loop:
       self._time_budget.seconds["compiling"] += seconds
       self._is_compiled = True
       self._progress.forecast(cost_model.training_minutes(
-          self._config, self._trainer.train_env.batch_env,
-          self._trainer.rollout_spec.rows, epoch,
-          max(0, self._config.steps - self.step)))
+          self._config, self._trainer, epoch, self._config.steps - self.step))
 
   def _report(self, epoch: epoch_result.Epoch):
     """Writes a row about training since the previous report."""
@@ -224,7 +218,8 @@ class Loop:
     self._write(
         "train", self._statistics,
         {**time_shares, "warnings": warnings, "restarts": self._restarts},
-        {**metrics_writer.by_tag(epoch.metrics),
+        {**{f"{metrics_writer.GROUPS.get(name, 'policy')}/{name}": value
+            for name, value in epoch.metrics.items()},
          "reliability/restarts": self._restarts,
          **{f"performance/{name}": value
             for name, value in time_shares.items()},
@@ -311,8 +306,7 @@ class Loop:
     arrays, data = checkpoint.load(
         checkpoint.newest_readable(self._folder.checkpoints))
     try:
-      metadata = config_parsing.convert(
-          checkpoint.Metadata, data, "metadata")
+      metadata = config_parsing.convert(checkpoint.Metadata, data, "metadata")
       self._trainer.load(arrays)
       self._statistics = epoch_result.Statistics(
           metadata.scores, metadata.lengths, metadata.reward_parts)

@@ -18,7 +18,8 @@ from agents.simulation import (
 from agents.training import epoch_result
 
 _MAX_STEPS = 2 ** 40  # More batched steps than any run takes.
-_PREFIXES = ("episodes/", "variable/", "recorded/", "state/")  # Of arrays.
+# First parts of the names of the arrays in a checkpoint.
+_PREFIXES = ("clock", "episodes/", "variable/", "recorded/", "state/")
 _NO_VALID_STEP = "All steps of all environments in this epoch have failed."
 
 
@@ -117,13 +118,12 @@ class Trainer:
     Returns:
       Transitions of all environments, [T, B, ...].
     """
-    if self.rollout_spec.quota is None:
-      return simulate.simulate(
-          self.train_env, self.algorithm, carry, self.rollout_spec.steps,
-          explore=True)
+    spec = self.rollout_spec
+    arguments = self.train_env, self.algorithm, carry, spec.steps
+    if spec.quota is None:
+      return simulate.simulate(*arguments, explore=True)
     simulation, _ = simulate.simulate_episodes(
-        self.train_env, self.algorithm, carry, self.rollout_spec.steps,
-        explore=True, episodes_left=tf.constant(self.rollout_spec.quota))
+        *arguments, explore=True, episodes_left=tf.constant(spec.quota))
     return simulation
 
   def start(self):
@@ -206,8 +206,7 @@ class Trainer:
               "advantages": advantage.numpy()[learned.numpy()]}
     if not spaces.composite(self.train_env.batch_env.action_space):
       values["actions"] = action.numpy()[valid.numpy()]
-    return {name: array.ravel() for name, array in values.items()
-            if array.size}
+    return {name: array.ravel() for name, array in values.items() if array.size}
 
   def change_random_numbers(self, number: int):
     """Uses other random numbers in all further epochs.
@@ -254,20 +253,18 @@ class Trainer:
       KeyError: If an array is missing.
       ValueError: If the arrays belong to another model or version.
     """
-    if unknown := [name for name in arrays if name != "clock" and (
-        not name.startswith(_PREFIXES))]:
+    if unknown := [name for name in arrays if not name.startswith(_PREFIXES)]:
       raise ValueError(
           f"Unknown arrays in the checkpoint: {', '.join(unknown)}.")
     episodes = episodes_lib.EpisodeState.from_arrays(
         _select(arrays, "episodes/"))
-    step_counter = arrays["clock"]
     state = self.algorithm.initial_state(len(episodes.seed))
     saved = [tf.constant(arrays[f"state/{index}"])
              for index in range(len(tf.nest.flatten(state)))]
     if self._restore(episodes):
       state = tf.nest.pack_sequence_as(state, saved)
     load_variables(self.algorithm, arrays)
-    self._begin(step_counter, state)
+    self._begin(arrays["clock"], state)
 
   def end(self, finished: bool):
     """Called once when training ends.
@@ -287,8 +284,7 @@ class Trainer:
     if state is None:
       state = self.algorithm.initial_state(len(episodes.seed))
     with tf.device("CPU:0"):
-      self._carry = simulate.initial_carry(
-          episodes.observ, step_counter, state)
+      self._carry = simulate.initial_carry(episodes.observ, step_counter, state)
 
   def _collected(self, samples: epoch_result.Samples) -> tuple[
       list[episodes_lib.Episode], episodes_lib.EpisodeState]:
@@ -324,8 +320,7 @@ def load_variables(algorithm: Algorithm, arrays: dict[str, np.ndarray]):
   saved, variables = _select(arrays, "variable/"), algorithm.variables()
   def shapes(arrays):
     return {name: tuple(array.shape) for name, array in arrays.items()}
-  if shapes(saved) != shapes(variables):
-    differing = shapes(saved).items() ^ shapes(variables).items()
+  if differing := shapes(saved).items() ^ shapes(variables).items():
     raise ValueError(
         "The checkpoint is of another model; these variables differ: "
         f"{sorted({name for name, _ in differing})}.")

@@ -15,7 +15,10 @@ def _minutes(config, space, steps_per_second):
   env = types.SimpleNamespace(observation_space=space, parallel=2)
   epoch = types.SimpleNamespace(
       steps=2048, least_seconds=2048 / steps_per_second / 2)
-  return cost_model.training_minutes(config, env, 2048, epoch, 1_000_000)
+  trainer = types.SimpleNamespace(
+      train_env=types.SimpleNamespace(batch_env=env),
+      rollout_spec=types.SimpleNamespace(rows=2048))
+  return cost_model.training_minutes(config, trainer, epoch, 1_000_000)
 
 
 @pytest.fixture(autouse=True)

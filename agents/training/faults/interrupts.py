@@ -113,8 +113,7 @@ class Interrupts:
       if self.signum is None and signum in (signal.SIGINT, signal.SIGTERM):
         self.signum = signum
         deadlines = [
-            (now + _SECONDS_FOR_STEPS,
-             lambda: os.write(self._give_up, b"\0")),
+            (now + _SECONDS_FOR_STEPS, lambda: os.write(self._give_up, b"\0")),
             (now + _SECONDS_FOR_EPOCH, self._save_and_end),
             (now + _SECONDS_TO_END, lambda: self._end(
                 "It took too long to stop."))]

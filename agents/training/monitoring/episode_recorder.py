@@ -16,6 +16,8 @@ from agents.videos import video
 
 _MAX_EPISODES = 32
 _MAX_STEPS = 20_000  # Summed over all episodes; the last one always stays.
+_COLUMNS = [("number", np.int64), ("step", np.int64), ("seed", np.int64),
+            ("score", np.float64), ("length", np.int64)]
 _PREFIX = "recorded/"  # Starts the names of the arrays in a checkpoint.
 
 
@@ -62,17 +64,14 @@ class EpisodeRecorder:
       Arrays of shape [E] with one value per episode, the concatenated actions
       of shape [L, ...], and the scalar number of ended episodes.
     """
-    episodes = [one.episode for one in self._recorded]
-    arrays = {
-        "number": np.array([one.number for one in self._recorded], np.int64),
-        "step": np.array([one.step for one in self._recorded], np.int64),
-        "seed": np.array([episode.seed for episode in episodes], np.int64),
-        "score": np.array([episode.score for episode in episodes], np.float64),
-        "length": np.array([episode.length for episode in episodes], np.int64),
-        "action": np.concatenate(
-            [episode.action for episode in episodes] or [np.zeros(0)]),
-        "count": np.array(self._num_ended, np.int64)}
-    return {_PREFIX + name: array for name, array in arrays.items()}
+    table = np.array([
+        (number, step, episode.seed, episode.score, episode.length)
+        for number, step, episode in self._recorded], _COLUMNS)
+    actions = [recorded.episode.action for recorded in self._recorded]
+    return {
+        **{_PREFIX + name: table[name] for name, _ in _COLUMNS},
+        f"{_PREFIX}action": np.concatenate(actions or [np.zeros(0)]),
+        f"{_PREFIX}count": np.array(self._num_ended, np.int64)}
 
   def load(self, arrays: dict[str, np.ndarray]):
     """Restore the state.

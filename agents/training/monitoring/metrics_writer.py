@@ -25,8 +25,8 @@ from agents.videos import video
 
 # Layout of TensorBoard's page "Custom Scalars": categories, charts, tags.
 CHARTS = pathlib.Path(__file__).with_name("charts.json")
-# Metrics that TensorBoard groups under another name than "policy".
-_GROUPS = {
+# Metrics of an update that TensorBoard shows in another group than "policy".
+GROUPS = {
     "policy_loss": "losses", "value_loss": "losses", "grad_norm": "losses",
     "explained_variance": "losses", "learning_rate": "losses",
     "value_mean": "losses", "observ_mean": "normalization",
@@ -167,15 +167,3 @@ class MetricsWriter:
     return [path for pattern in (
         "metrics.jsonl", "events*", "train/events*", "eval/events*")
             for path in self._folder.glob(pattern)]
-
-
-def by_tag(values: dict[str, float]) -> dict[str, float]:
-  """Return the metrics of an update by their TensorBoard tags.
-
-  Args:
-    values: Metrics by name, such as "kl".
-  Returns:
-    Metrics by tag, such as "policy/kl".
-  """
-  return {f"{_GROUPS.get(name, 'policy')}/{name}": value
-          for name, value in values.items()}

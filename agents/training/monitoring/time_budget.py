@@ -50,8 +50,7 @@ class TimeBudget:
       Fields of `metrics.jsonl`. Speeds are in steps per second; they are None
       without any epoch.
     """
-    total = time.monotonic() - self._start
-    spent = self.seconds
+    total, spent = time.monotonic() - self._start, self.seconds
     speed = limit = None
     if self._steps:
       speed = self._steps / (total - spent["evaluation"] - spent["compiling"])

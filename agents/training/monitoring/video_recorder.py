@@ -47,12 +47,10 @@ class VideoRecorder:
     Args:
       recorded: Episode of training.
     """
-    assert not self._process
     videos = self._folder.path / "videos"
     self._video = episode_recorder.make_video(recorded, videos)
     self._step = recorded.step
-    self._stdout = tempfile.TemporaryFile()
-    self._stderr = tempfile.TemporaryFile()
+    self._stdout, self._stderr = (tempfile.TemporaryFile() for _ in range(2))
     try:
       videos.mkdir(exist_ok=True)
       with tempfile.TemporaryFile() as job:

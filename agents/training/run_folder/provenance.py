@@ -8,7 +8,6 @@ import functools
 import hashlib
 import importlib.metadata
 import importlib.util
-import itertools
 import os
 import pathlib
 import platform
@@ -48,8 +47,10 @@ def versions(env: str) -> dict[str, str]:
   result = {"python": platform.python_version(), "machine": platform.machine()}
   family = third_party.find(env)
   modules = _module(env), *(family.modules if family else ())
-  for package in dict.fromkeys(
-      (*_PACKAGES, *itertools.chain.from_iterable(map(_packages, modules)))):
+  tops = [module.partition(".")[0] for module in modules]
+  names = [name for top in tops if top not in ("", "gymnasium", "agents")
+           for name in _distributions().get(top, [])]
+  for package in dict.fromkeys((*_PACKAGES, *names)):
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
       result[package] = importlib.metadata.version(package)
   # oneDNN kernels change the last bits of results.
@@ -93,13 +94,6 @@ def _module(env: str) -> str:
   spec = gymnasium.registry.get(env)
   entry = spec.entry_point if spec else None
   return entry.partition(":")[0] if isinstance(entry, str) else ""
-
-
-def _packages(module: str) -> list[str]:
-  """Return the installed packages that contain a module."""
-  top = module.partition(".")[0]
-  return [] if top in ("", "gymnasium", "agents") else (
-      _distributions().get(top, []))
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
