@@ -12,6 +12,7 @@
 import contextlib
 import pathlib
 import shlex
+import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -220,7 +221,7 @@ class TrainingRun:
       except Exception:
         if not self._resumes:
           # Commands would take this empty run for the newest of its logdir.
-          folder.remove()
+          shutil.rmtree(folder.path)
         raise
       from agents.training.monitoring import console_summary
       loop = self.make_loop(trainer)

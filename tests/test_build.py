@@ -11,7 +11,7 @@ import pytest
 from agents import build, configs
 from agents import config as config_lib
 from agents.environments.workers import pool
-from tests import command, config_fixtures
+from tests import command, config_fixtures, scored
 
 # Prints the memory of this process in MB after each epoch.
 EPOCHS = """
@@ -101,9 +101,11 @@ def test_stagger_truncates_first_episodes_at_different_lengths(
   assert [[episode.length for episode in epoch.episodes]
           for epoch in epochs] == lengths
   # Truncated first episodes are not reported as scores.
-  assert {length for epoch in epochs for length in epoch.lengths} == {200}
-  assert sum(len(epoch.scores) for epoch in epochs) == (2 if stagger else 4)
-  assert sum(len(epoch.reward_parts) for epoch in epochs) == (
+  assert {length for epoch in epochs
+          for length in scored.lengths(epoch)} == {200}
+  assert sum(len(scored.scores(epoch)) for epoch in epochs) == (
+      2 if stagger else 4)
+  assert sum(len(scored.reward_parts(epoch)) for epoch in epochs) == (
       2 if stagger else 4)
 
 
@@ -150,7 +152,7 @@ def test_bounded_distributions_learn_to_follow_a_target(changes, score):
   trainer.start()
   epochs = [trainer.epoch(0.0) for _ in range(15)]
   trainer.close()
-  first, last = (np.mean(epoch.scores) / 5 for epoch in (epochs[0], epochs[-1]))
+  first, last = (np.mean(scored.scores(epochs[index])) / 5 for index in (0, -1))
   assert first < 0.5 and last > score
   assert epochs[-1].metrics["action_saturation"] == 0
 

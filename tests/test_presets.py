@@ -9,7 +9,7 @@ from agents.configs import presets
 from agents import build, config_parsing, configs
 from agents import config as config_lib
 from agents.environments.making import third_party
-from tests import config_fixtures, modes
+from tests import config_fixtures, modes, scored
 
 # Settings in the source code of 2017, with the names of `agents/config.py`.
 _ALGORITHM = {
@@ -184,7 +184,7 @@ def test_one_update_with_the_paper_preset_changes_the_networks(name):
     epoch = trainer.epoch(0.0)
     after = trainer.state()
     trainer.close()
-  assert epoch.lengths == [3, 3, 3] and epoch.steps == 9
+  assert scored.lengths(epoch) == [3, 3, 3] and epoch.steps == 9
   assert after["episodes/episode"].tolist() == [2, 1]
   assert after["variable/adam/iteration"] == 2
   assert np.isfinite(list(epoch.metrics.values())).all()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from agents import config as config_lib
 from agents import errors, training_run
 from agents.distributed import cluster as cluster_lib
-from agents.training.faults import crash_recorder
+from agents.training.faults import crash_folder
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import checkpoint, provenance, run_folder
@@ -153,7 +153,8 @@ def _coordinate(cluster: cluster_lib.Cluster, options: training_run.Options,
 def _find_unfinished(logdir: str, config: config_lib.Config
                      ) -> run_folder.RunFolder | None:
   """Returns the run that the same command began earlier and did not finish."""
-  folder = run_folder.unfinished(logdir, config)
+  folder = next((run for run in reversed(run_folder.with_config(logdir, config))
+                 if not run.complete), None)
   if folder:
     print(f"Resuming {folder.path}, which has the same settings.\n"
           "To start a new run, change --logdir or --seed.", flush=True)
@@ -203,10 +204,10 @@ def _participate(cluster: cluster_lib.Cluster, options: training_run.Options,
       _save(run, participant, options.logdir)
       raise
     except Exception as error:
-      if crash_recorder.is_environment_failure(error) and not interrupts():
-        crash_recorder.CrashRecorder(
-            _folder(run, options.logdir), run.config, trainer.failure_budget
-        ).save_fatal(participant.step, error)
+      if crash_folder.is_environment_failure(error) and not interrupts():
+        crash_folder.save_fatal(
+            _folder(run, options.logdir),
+            trainer.train_env.batch_env.failure_budget, participant.step, error)
       raise
   print(f"Machine 0 has {'finished' if complete else 'stopped'} the run.")
   exit_code = interrupts.exit_code if interrupts() else 1

@@ -159,8 +159,7 @@ class Participant:
     if not self._checkpoint:
       return None
     metadata, state, recorded = self._checkpoint
-    return {**state(), **{f"recorded/{name}": array
-                          for name, array in recorded.items()}}, metadata
+    return {**state(), **recorded}, metadata
 
   def _execute(self, command: Command):
     trainer, arguments = self._trainer, command.arguments
@@ -177,5 +176,5 @@ class Participant:
     if command.method == "evaluate":
       arguments = (*arguments, self._stop)
     if command.method == "load":
-      self._recorder.load(episode_recorder.recorded_arrays(*arguments))
+      self._recorder.load(*arguments)
     getattr(trainer, command.method)(*arguments)

@@ -141,12 +141,12 @@ class DistributedTrainer(trainer.Trainer):
     statuses = self._communicator.all_gather_object(
         rollout_status.RolloutStatus(
             state._replace(actions=state.actions[:0]), state.length,
-            env.take_finished(), self.failure_budget.drain() if rank else [],
+            env.take_finished(), env.failure_budget.drain() if rank else [],
             self.stop(), env.step_seconds - self._step_seconds_before))
     for other, status in enumerate(statuses):
       if other != rank:
         self.stop_elsewhere |= status.stop
         if not rank:
-          self.failure_budget.merge(status.failures)
+          env.failure_budget.merge(status.failures)
     self.collecting_seconds = [status.seconds for status in statuses]
     return statuses

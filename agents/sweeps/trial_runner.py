@@ -116,8 +116,8 @@ class TrialRunner:
     command = [sys.executable, "-m", "agents.sweeps.trial_process", core,
                sys.executable, "-m", "agents", "train",
                *([] if core == "all" else ["--no-env-processes"])]
-    if folder := run_folder.resumable(monitor.folder, monitor.config):
-      command += ["--resume", str(folder.path)]
+    if runs := run_folder.with_config(monitor.folder, monitor.config):
+      command += ["--resume", str(runs[0].path)]
     else:
       command += ["--logdir", str(monitor.folder), *arguments]
     with open(output, "ab") as file:

@@ -1,11 +1,16 @@
 """Rough model of training time, fitted to docs/performance.md."""
 
+import contextlib
 import math
 
 import gymnasium
 
 from agents import config as config_lib
 from agents import spaces
+from agents.environments.making import make
+from agents.environments.workers import pool
+from agents.training import epoch_result
+from agents.training import trainer as trainer_lib
 
 _FLOPS = 150e9  # Per second in small matrix products, on two cores.
 _SECONDS_PER_GRADIENT_STEP = 50e-6  # Constant overhead.
@@ -13,22 +18,6 @@ _SECONDS_PER_BATCHED_STEP = 640e-6  # Graph crossing and inference.
 # Multiplications per pixel of an image, and number of output features.
 _CONVOLUTIONS = {"nature": (1300, 512), "impala": (8500, 256)}
 _STEPPING_OVERHEAD = 1.2  # Stepping in workers relative to a plain loop.
-
-
-def learning_seconds(config: config_lib.Config, space: gymnasium.Space,
-                     rows: int) -> float:
-  """Estimate the seconds of an update on two CPU cores.
-
-  Args:
-    config: Configuration of the run.
-    space: Space of the observations.
-    rows: Steps in the batch of an update.
-  Returns:
-    Estimated seconds.
-  """
-  return config.algorithm.update_epochs * (
-      6 * _multiplications(config, space) * rows / _FLOPS
-      + _SECONDS_PER_GRADIENT_STEP * _num_minibatches(config, rows))
 
 
 def gpu_pays(config: config_lib.Config, space: gymnasium.Space, rows: int
@@ -54,30 +43,33 @@ def gpu_pays(config: config_lib.Config, space: gymnasium.Space, rows: int
   return cpu > 2 * gpu
 
 
-def training_seconds(config: config_lib.Config, space: gymnasium.Space,
-                     rows: int, steps: int, steps_per_second: float,
-                     workers: int, episode_length: int) -> float:
-  """Estimate the seconds of training, including evaluations.
+def training_minutes(config: config_lib.Config, trainer: trainer_lib.Trainer,
+                     epoch: epoch_result.Epoch, steps: int) -> float:
+  """Estimate the minutes of training, including evaluations.
 
   Args:
     config: Configuration of the run.
-    space: Space of the observations.
-    rows: Steps in the batch of an update.
+    trainer: Trainer of the run.
+    epoch: Result of the first epoch, which contains the stepping time.
     steps: Remaining training steps.
-    steps_per_second: Speed of one environment in a plain loop.
-    workers: Processes that step environments, each on its own core.
-    episode_length: Steps of an evaluation episode; 0 if unknown.
   Returns:
-    Estimated seconds.
+    Estimated minutes.
   """
-  step = _STEPPING_OVERHEAD / steps_per_second
-  train = steps * (
-      step / workers + _SECONDS_PER_BATCHED_STEP / config.num_envs
-      + learning_seconds(config, space, rows) / rows)
-  eval_steps = steps / config.every("eval_every") * episode_length
-  episodes_per_worker = math.ceil(config.eval_episodes / workers)
-  return train + eval_steps * (
-      episodes_per_worker * step + _SECONDS_PER_BATCHED_STEP)
+  env, rows = trainer.train_env.batch_env, trainer.rollout_spec.rows
+  step = _STEPPING_OVERHEAD * epoch.least_seconds * env.parallel / epoch.steps
+  workers = min(env.parallel, pool.num_cores())  # Each has its own core.
+  learn = config.algorithm.update_epochs * (
+      6 * _multiplications(config, env.observation_space) / _FLOPS
+      + _SECONDS_PER_GRADIENT_STEP * _num_minibatches(config, rows) / rows)
+  seconds = steps * (step / workers + learn
+                     + _SECONDS_PER_BATCHED_STEP / config.num_envs)
+  with contextlib.suppress(config_lib.ConfigError):  # There is no time limit.
+    eval_steps = (steps / config.every("eval_every")
+                  * make.max_length(config.env))
+    seconds += eval_steps * (
+        math.ceil(config.eval_episodes / workers) * step
+        + _SECONDS_PER_BATCHED_STEP)
+  return max(0.0, seconds) / 60
 
 
 def _multiplications(config: config_lib.Config, space: gymnasium.Space) -> int:
@@ -88,7 +80,8 @@ def _multiplications(config: config_lib.Config, space: gymnasium.Space) -> int:
   per_pixel, units = _CONVOLUTIONS[network.conv]
   torso = pixels * per_pixel
   size = len(images) * units + network.frame_stack * sum(
-      _num_inputs(leaf) for leaf in leaves if not leaf.is_image)
+      gymnasium.spaces.flatdim(leaf.space)
+      for leaf in leaves if not leaf.is_image)
   if network.recurrent:
     gates = {"gru": 3, "lstm": 4}[network.recurrent]
     torso += gates * network.recurrent_units * (size + network.recurrent_units)
@@ -96,15 +89,6 @@ def _multiplications(config: config_lib.Config, space: gymnasium.Space) -> int:
   return torso * (1 if network.share_core else 2) + sum(
       before * units for layers in (network.policy_layers, network.value_layers)
       for before, units in zip((size, *layers), layers))
-
-
-def _num_inputs(leaf: spaces.Leaf) -> int:
-  """Return the number of network inputs of a part of an observation."""
-  if isinstance(leaf.space, gymnasium.spaces.Discrete):
-    return int(leaf.space.n)
-  if isinstance(leaf.space, gymnasium.spaces.MultiDiscrete):
-    return int(leaf.space.nvec.sum())
-  return math.prod(leaf.shape)
 
 
 def _num_minibatches(config: config_lib.Config, rows: int) -> int:

@@ -23,21 +23,17 @@ def check(epoch: epoch_result.Epoch, step: int, algorithm: trainer.Algorithm):
   metrics = [f"{name} became {value}" for name, value in epoch.metrics.items()
              if not math.isfinite(value)]
   if metrics or not all(map(_finite, algorithm.weights)):
+    names = [name for name, variable in algorithm.variables().items()
+             if not _finite(variable)]
+    more = f" and {len(names) - 3} others" if len(names) > 3 else ""
+    variables = (f"Not finite are {', '.join(names[:3])}{more}." if names
+                 else "All variables are finite.")
     raise errors.TrainingDiverged(
         f"{metrics[0] if metrics else 'A weight became NaN or infinite'} "
         f"in the update after step {step:,}; its first {epoch.finite_steps} "
         f"of {epoch.gradient_steps} minibatches had finite gradients. "
-        f"{_nonfinite_variables(algorithm)} If this happens again, start a "
-        "new run with, for example, a smaller algorithm.learning_rate.")
-
-
-def _nonfinite_variables(algorithm: trainer.Algorithm) -> str:
-  names = [name for name, variable in algorithm.variables().items()
-           if not _finite(variable)]
-  if not names:
-    return "All variables are finite."
-  more = f" and {len(names) - 3} others" if len(names) > 3 else ""
-  return f"Not finite are {', '.join(names[:3])}{more}."
+        f"{variables} If this happens again, start a new run with, for "
+        "example, a smaller algorithm.learning_rate.")
 
 
 def _finite(variable: Any) -> bool:

@@ -1,12 +1,12 @@
-"""Result of one training epoch."""
+"""Result of one training epoch, and statistics of its episodes."""
 
-from typing import NamedTuple
+import dataclasses
+from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
-from agents import types
 from agents.environments.data import episodes as episodes_lib
-from agents.simulation import simulate
 
 
 class Samples(NamedTuple):
@@ -32,40 +32,53 @@ class Epoch(NamedTuple):
   least_seconds: float  # Stepping time if no worker had waited.
   samples: Samples
 
-  @property
-  def scored_episodes(self) -> list[episodes_lib.Episode]:
-    """Episodes without those truncated to stagger the environments."""
-    return [episode for episode in self.episodes
-            if not episode.info.get("cut_short")]
 
-  @property
-  def scores(self) -> list[float]:
-    """Undiscounted return of each scored episode."""
-    return [episode.score for episode in self.scored_episodes]
+@dataclasses.dataclass
+class Statistics:
+  """Scores, lengths and reward parts of episodes since the last report.
 
-  @property
-  def lengths(self) -> list[int]:
-    """Steps of each scored episode."""
-    return [episode.length for episode in self.scored_episodes]
-
-  @property
-  def reward_parts(self) -> list[dict[str, float]]:
-    """Sums of the reward parts of each scored episode."""
-    return [episode.info["reward_parts"] for episode in self.scored_episodes]
-
-
-def samples(collected: simulate.Simulation, batch: types.Experience,
-            advantage: tf.Tensor) -> Samples:
-  """Return the steps that an update learned from.
-
-  Args:
-    collected: Simulated steps of all environments, [T, B, ...].
-    batch: The same steps as a batch of N rows.
-    advantage: Tensor of shape [N], in units of scaled reward.
-  Returns:
-    Samples of the update.
+  Episodes that were truncated to stagger the environments are excluded.
   """
-  transitions = collected.transitions
-  return Samples(transitions.observ, transitions.action, transitions.valid,
-                 transitions.terminated | transitions.truncated, advantage,
-                 batch.valid)
+
+  scores: list[float] = dataclasses.field(default_factory=list)
+  lengths: list[int] = dataclasses.field(default_factory=list)
+  reward_parts: list[dict[str, float]] = dataclasses.field(default_factory=list)
+
+  def add(self, epoch: Epoch):
+    """Add the episodes of an epoch.
+
+    Args:
+      epoch: Result of the epoch.
+    """
+    for episode in epoch.episodes:
+      if not episode.info.get("cut_short"):
+        self.scores.append(episode.score)
+        self.lengths.append(episode.length)
+        self.reward_parts.append(episode.info["reward_parts"])
+
+  def row(self) -> dict[str, Any]:
+    """Return the fields of `metrics.jsonl` that describe episodes.
+
+    Returns:
+      Number of episodes, and statistics that are None without any episode.
+    """
+    def apply(function, values):
+      return float(function(values)) if values else None
+    return {
+        "episodes": len(self.scores),
+        "return_mean": apply(np.mean, self.scores),
+        "return_std": apply(np.std, self.scores),
+        "return_min": apply(np.min, self.scores),
+        "return_max": apply(np.max, self.scores),
+        "length_mean": apply(np.mean, self.lengths)}
+
+  def mean_reward_parts(self) -> dict[str, float]:
+    """Return the mean per episode of each reward part.
+
+    Returns:
+      Means by name, without the prefix "reward_".
+    """
+    names = sorted(set().union(*self.reward_parts))
+    return {name.removeprefix("reward_"): float(np.mean(
+        [parts.get(name, 0.0) for parts in self.reward_parts]))
+            for name in names}

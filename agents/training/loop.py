@@ -14,14 +14,9 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import config_parsing, errors, spaces
-from agents.training import (
-  divergence,
-  epoch_result,
-  forecast,
-  training_statistics,
-)
+from agents.training import cost_model, divergence, epoch_result
 from agents.training import trainer as trainer_lib
-from agents.training.faults import crash_recorder
+from agents.training.faults import crash_folder
 from agents.training.monitoring import (
   diagnostics,
   episode_recorder,
@@ -30,12 +25,7 @@ from agents.training.monitoring import (
   time_budget,
   video_recorder,
 )
-from agents.training.run_folder import (
-  checkpoint,
-  checkpoint_metadata,
-  provenance,
-  run_folder,
-)
+from agents.training.run_folder import checkpoint, provenance, run_folder
 
 # Context manager that receives a function to save a checkpoint.
 SaveOnTimeout = Callable[
@@ -44,33 +34,30 @@ SaveOnTimeout = Callable[
 _MAX_FALLBACKS = 3  # To the same checkpoint.
 
 
-class Every:
-  """Schedule of a periodic action, such as a report.
+@dataclasses.dataclass
+class Schedule:
+  """Decides when periodic actions, such as reports, are due.
 
-  The action is due at the first step at or after each multiple of the interval,
+  An action is due at the first step at or after each multiple of its interval,
   and at the end of the budget.
-
-  Args:
-    interval: Environment steps between two actions; None disables the action.
-    budget: Environment steps of the run.
-    last: Step of the previous action; -1 makes the action due at step 0.
   """
 
-  def __init__(self, interval: int | None, budget: int, last: int = 0):
-    self.last = last
-    self._interval = interval
-    self._budget = budget
+  budget: int  # Environment steps of the run.
+  # Environment steps between two actions, by name; None disables the action.
+  intervals: dict[str, int | None]
+  # Step of the previous action, by name; -1 makes the action due at step 0.
+  last: dict[str, int]
 
-  def is_due(self, step: int) -> bool:
-    """Returns whether the action is due.
+  def is_due(self, name: str, step: int) -> bool:
+    """Returns whether an action is due.
 
     Args:
+      name: Name of the action.
       step: Environment steps so far.
     """
-    if not self._interval or step <= self.last:
-      return False
-    return (self.last < 0 or step >= self._budget
-            or step // self._interval > self.last // self._interval)
+    interval, last = self.intervals[name], self.last[name]
+    return interval is not None and step > last and (
+        step >= self.budget or step // interval > last // interval)
 
 
 class Loop:
@@ -102,32 +89,27 @@ class Loop:
     self._settings = config_lib.flat(self._config)
     self._stop = stop
     self._save_on_timeout = save_on_timeout
-    budget = self._config.steps
-    self._schedule = {
-        name: Every(self._config.every(name), budget)
-        for name in ("report_every", "eval_every")}
-    self._schedule["checkpoint_every"] = Every(
-        self._config.every("checkpoint_every"), budget, last=-1)
-    self._schedule["video_every"] = Every(self._config.video_every, budget)
-    self._statistics = training_statistics.TrainingStatistics()
-    self._crash_recorder = crash_recorder.CrashRecorder(
-        folder, self._config, trainer.failure_budget)
+    last = {"report_every": 0, "eval_every": 0, "checkpoint_every": -1}
+    self._schedule = Schedule(self._config.steps, {
+        **{name: self._config.every(name) for name in last},
+        "video_every": self._config.video_every}, {**last, "video_every": 0})
+    self._statistics = epoch_result.Statistics()
+    env = trainer.train_env.batch_env
+    self._failures = env.failure_budget
+    self._restarts = 0  # Replaced environments and workers, across resumes.
     self._episode_recorder = episode_recorder.EpisodeRecorder()
-    self._video_recorder = video_recorder.VideoRecorder(
-        folder, rendering or {})
-    actions = spaces.leaves(
-        trainer.train_env.batch_env.action_space, acting=True)
+    self._video_recorder = video_recorder.VideoRecorder(folder, rendering or {})
     self._diagnostics = diagnostics.Diagnostics(self._config, any(
-        isinstance(leaf.space, gymnasium.spaces.Box) for leaf in actions))
+        isinstance(leaf.space, gymnasium.spaces.Box)
+        for leaf in spaces.leaves(env.action_space, acting=True)))
     self._num_fallbacks = 0  # Since the latest checkpoint.
     self._is_compiled = False  # The first epoch compiles, so its time differs.
-    self._seconds_before = 0.0  # Duration of the run in earlier processes.
 
   @property
   def complete(self) -> bool:
     """Whether the budget is used up and the result is evaluated."""
-    return checkpoint_metadata.complete(
-        self.step, self._last_steps(), self._config.steps)
+    return checkpoint.complete(
+        self.step, self._schedule.last, self._config.steps)
 
   def start(self):
     """Begins a new run.
@@ -137,14 +119,9 @@ class Loop:
     """
     with self._record_fatal_failures():
       self._trainer.start()
+    self._start_time = time.monotonic()
     self._metrics = metrics_writer.MetricsWriter(self._folder.path)
-    self._metrics.describe({
-        "about/steps": (
-            f"The x-axis counts decisions of the agent in all "
-            f"{self._config.num_envs} training environments together; each is "
-            f"{self._config.env.action_repeat} step(s) of the simulator."),
-        "about/config": f"```\n{config_lib.dump(self._config)}```",
-    }, self._settings)
+    self._metrics.describe(self._config)
 
   def resume(self):
     """Continues from the newest checkpoint that is not damaged.
@@ -165,56 +142,44 @@ class Loop:
       MachineLost: If another machine does not answer.
       TrainingDiverged: If metrics or weights are repeatedly not finite.
     """
-    self._start_time = time.monotonic()
     self._progress = progress.Progress(self._config.steps, self.step)
     self._time_budget = time_budget.TimeBudget()
     try:
-      self._train()
-      if self._stop():
-        self._save()
-      self._trainer.end(self.complete)
-      self._finish_videos()
-    except Exception as error:
-      # After failures of environments, and after an interrupted step, the
-      # trainer still holds the state before the epoch.
-      if not crash_recorder.is_environment_failure(error):
-        raise
-      try:
-        self._record_failures()
-        self._record_fatal(error)
-      finally:
-        self._save()
-      if not self._stop():
-        raise
+      with self._record_fatal_failures(save=True):
+        self._train()
+        if self._stop():
+          self._save()
+        self._trainer.end(self.complete)
+        self._finish_videos()
     finally:
       self._video_recorder.close()
-      self._progress.close()
+      self._progress.bar.close()
       self._metrics.close()
 
   def metadata(self) -> dict[str, Any]:
     """Returns the metadata of a checkpoint of the current state."""
-    return dataclasses.asdict(checkpoint_metadata.CheckpointMetadata(
-        self.step, self._last_steps(), **dataclasses.asdict(self._statistics),
-        health=self._diagnostics.state, seconds=self._seconds(),
-        files=self._metrics.lengths(), restarts=self._crash_recorder.count,
-        config=self._settings))
+    return dataclasses.asdict(checkpoint.Metadata(
+        self.step, self._schedule.last, **dataclasses.asdict(self._statistics),
+        health=self._diagnostics.state, files=self._metrics.lengths(),
+        seconds=time.monotonic() - self._start_time,
+        restarts=self._restarts, config=self._settings))
 
   def _train(self):
     """Repeats epochs until the budget is used up or training shall stop."""
     epoch = None
     while True:
-      if self._is_due("report_every") and epoch:
+      if self._schedule.is_due("report_every", self.step) and epoch:
         self._report(epoch)
-      if self._is_due("eval_every"):
+      if self._schedule.is_due("eval_every", self.step):
         self._evaluate(epoch)
-      self._write_finished_video()
-      self._start_video()
-      if self._is_due("checkpoint_every") and not self._stop():
-        self._schedule["checkpoint_every"].last = self.step
+      self._advance_videos()
+      if (self._schedule.is_due("checkpoint_every", self.step)
+          and not self._stop()):
+        self._schedule.last["checkpoint_every"] = self.step
         self._save()
       if self._stop() or self.step >= self._config.steps:
         return
-      self._progress.phase("train")
+      self._progress.bar.set_description("train")
       start = time.monotonic()
       with self._save_on_timeout(
           functools.partial(self._save, self._trainer.capture())):
@@ -230,22 +195,19 @@ class Loop:
       else:
         self._add(epoch, time.monotonic() - start)
 
-  def _is_due(self, name: str) -> bool:
-    return self._schedule[name].is_due(self.step)
-
   def _add(self, epoch: epoch_result.Epoch, seconds: float):
     """Counts the steps, episodes and seconds of an epoch."""
     self._record_failures()
     self.step += epoch.steps
-    self._progress.advance(self.step)
+    self._progress.bar.update(self.step - self._progress.bar.n)
     self._statistics.add(epoch)
     self._episode_recorder.add(epoch.episodes, self.step)
     if self._is_compiled:
-      self._time_budget.train(epoch.steps, epoch.seconds, epoch.least_seconds)
+      self._time_budget.add(epoch.steps, epoch.seconds, epoch.least_seconds)
     else:
-      self._time_budget.spend("compiling", seconds)
+      self._time_budget.seconds["compiling"] += seconds
       self._is_compiled = True
-      self._progress.forecast(forecast.minutes(
+      self._progress.forecast(cost_model.training_minutes(
           self._config, self._trainer, epoch, self._config.steps - self.step))
 
   def _report(self, epoch: epoch_result.Epoch):
@@ -253,81 +215,76 @@ class Loop:
     time_shares = self._time_budget.row()
     self._time_budget = time_budget.TimeBudget()
     warnings = self._diagnostics.examine(epoch.metrics)
-    restarts = self._crash_recorder.count
-    row = {**self._row("train", self._statistics.row()), **time_shares,
-           "warnings": warnings, "restarts": restarts}
-    scalars = metrics_writer.by_tag(epoch.metrics)
-    scalars["reliability/restarts"] = restarts
-    for name, value in time_shares.items():
-      if value is not None:
-        scalars[f"performance/{name}"] = value
-    for name, value in self._statistics.mean_reward_parts().items():
-      scalars[f"reward_parts/{name}"] = value
-    self._write(row, scalars)
+    self._write(
+        "train", self._statistics,
+        {**time_shares, "warnings": warnings, "restarts": self._restarts},
+        {**{f"{metrics_writer.GROUPS.get(name, 'policy')}/{name}": value
+            for name, value in epoch.metrics.items()},
+         "reliability/restarts": self._restarts,
+         **{f"performance/{name}": value
+            for name, value in time_shares.items()},
+         **{f"reward_parts/{name}": value for name, value
+            in self._statistics.mean_reward_parts().items()}})
     for warning in warnings:
-      self._progress.warn(f"step {self.step:,}: {warning}")
+      progress.warn(f"step {self.step:,}: {warning}")
     if warnings:  # TensorBoard keeps one text per step.
-      self._metrics.write_text(
-          "health/warnings", "\n\n".join(warnings), self.step)
-    self._statistics = training_statistics.TrainingStatistics()
-    self._schedule["report_every"].last = self.step
+      with self._metrics.training_events(self.step):
+        tf.summary.text("health/warnings", "\n\n".join(warnings))
+    self._statistics = epoch_result.Statistics()
+    self._schedule.last["report_every"] = self.step
 
   def _evaluate(self, epoch: epoch_result.Epoch | None):
     """Evaluates and writes a row, unless interrupted."""
-    self._progress.phase("eval")
+    self._progress.bar.set_description("eval")
     start = time.monotonic()
     result = self._trainer.evaluate(self._config.eval_episodes, self._stop)
     self._record_failures()
     if result:
-      self._write(self._row("eval", training_statistics.summarize(*result)), {})
-      self._schedule["eval_every"].last = self.step
+      self._write("eval", epoch_result.Statistics(*result), {}, {})
+      self._schedule.last["eval_every"] = self.step
       if self._config.histograms and epoch:
-        self._metrics.write_histograms(
-            self._trainer.histograms(epoch.samples), self.step)
-    self._time_budget.spend("evaluation", time.monotonic() - start)
+        with self._metrics.training_events(self.step):
+          for name, values in self._trainer.histograms(epoch.samples).items():
+            tf.summary.histogram(f"histograms/{name}", values)
+    self._time_budget.seconds["evaluation"] += time.monotonic() - start
 
-  def _row(self, phase: str, episodes: dict[str, Any]) -> dict[str, Any]:
-    return {"phase": phase, "step": self.step,
-            "seconds": round(self._seconds(), 3), **episodes}
-
-  def _write(self, row: dict[str, Any], scalars: dict[str, float]):
+  def _write(self, phase: str, statistics: epoch_result.Statistics,
+             fields: dict[str, Any], scalars: dict[str, float | None]):
     """Writes a row to `metrics.jsonl`, TensorBoard and the terminal."""
-    for name, tag in (("return_mean", "score/return"),
-                      ("length_mean", "score/length")):
-      if row[name] is not None:
-        scalars[tag] = row[name]
-    self._metrics.write(row, scalars)
+    row = {"phase": phase, "step": self.step,
+           "seconds": round(time.monotonic() - self._start_time, 3),
+           **statistics.row(), **fields}
+    self._metrics.write(row, {
+        **scalars, "score/return": row["return_mean"],
+        "score/length": row["length_mean"]})
     self._progress.report(row)
 
-  def _start_video(self):
-    """Starts to render an episode if a video is due and none is rendered."""
-    last_episode = self._episode_recorder.last
-    if (self._is_due("video_every") and last_episode
-        and not self._video_recorder.busy):
-      self._video_recorder.start(last_episode)
-      self._schedule["video_every"].last = self.step
+  def _advance_videos(self) -> bool:
+    """Writes a finished video and starts one that is due.
 
-  def _write_finished_video(self) -> bool:
-    """Writes a finished video to TensorBoard; returns whether there was one."""
-    finished = self._video_recorder.take_finished()
-    if finished:
+    Returns:
+      Whether a video was finished.
+    """
+    if finished := self._video_recorder.take_finished():
       step, gif = finished
       self._metrics.write_video("films/training", gif, step)
+    last_episode = self._episode_recorder.last
+    if (self._schedule.is_due("video_every", self.step) and last_episode
+        and not self._video_recorder.busy):
+      self._video_recorder.start(last_episode)
+      self._schedule.last["video_every"] = self.step
     return bool(finished)
 
   def _finish_videos(self):
     """Waits for the video in progress and for one that is due."""
-    has_written = False
-    for _ in range(2):
-      if not self._stop():
-        self._start_video()
-      if self._video_recorder.busy:
-        print("Rendering the last video of training; Ctrl-C skips it.",
-              file=sys.stderr, flush=True)
-        self._video_recorder.remove_throttle()
-      while self._video_recorder.busy and not self._stop():
-        time.sleep(0.1)
-        has_written |= self._write_finished_video()
+    has_written = not self._stop() and self._advance_videos()
+    if self._video_recorder.busy:
+      print("Rendering the last video of training; Ctrl-C skips it.",
+            file=sys.stderr, flush=True)
+    while self._video_recorder.busy and not self._stop():
+      self._video_recorder.remove_throttle()
+      time.sleep(0.1)
+      has_written |= self._advance_videos()
     if has_written:
       self._save()  # Resuming truncates files to their length at a checkpoint.
 
@@ -338,22 +295,30 @@ class Loop:
       state: Result of `Trainer.capture`; by default the current state.
     """
     self._num_fallbacks = 0
-    arrays = state() if state else self._trainer.state()
-    for name, array in self._episode_recorder.arrays().items():
-      arrays[f"recorded/{name}"] = array
+    arrays = (state or self._trainer.capture())()
     self._metrics.sync()
     checkpoint.save(
-        self._folder.checkpoints, self.step, arrays, self.metadata())
+        self._folder.checkpoints, self.step,
+        {**arrays, **self._episode_recorder.arrays()}, self.metadata())
 
   def _load(self):
     """Loads the newest checkpoint that is not damaged."""
-    arrays, data = checkpoint.load_newest(self._folder.checkpoints)
+    arrays, data = checkpoint.load(
+        checkpoint.newest_readable(self._folder.checkpoints))
     try:
-      metadata = config_parsing.convert(
-          checkpoint_metadata.CheckpointMetadata, data, "metadata")
+      metadata = config_parsing.convert(checkpoint.Metadata, data, "metadata")
       self._trainer.load(arrays)
-      self._load_metadata(metadata)
-      self._episode_recorder.load(episode_recorder.recorded_arrays(arrays))
+      self._statistics = epoch_result.Statistics(
+          metadata.scores, metadata.lengths, metadata.reward_parts)
+      self.step = metadata.step
+      self._start_time = time.monotonic() - metadata.seconds
+      self._schedule.last |= metadata.done
+      self._diagnostics.state = metadata.health
+      self._restarts = metadata.restarts
+      self._episode_recorder.load(arrays)
+      changed = provenance.differences(
+          config_lib.without_removed(metadata.config or self._settings),
+          self._settings)
     except KeyError as error:
       raise config_lib.ConfigError(
           f"The checkpoint lacks {error}; another version of this program "
@@ -364,24 +329,11 @@ class Loop:
         raise  # An environment failed while its episode was replayed.
       raise config_lib.ConfigError(
           f"config.yaml and checkpoint do not fit: {error}") from error
-    self._metrics = metrics_writer.MetricsWriter(
-        self._folder.path, metadata.files)
-
-  def _load_metadata(self, metadata: checkpoint_metadata.CheckpointMetadata):
-    """Continues from the result of `metadata`."""
-    self.step = metadata.step
-    for name, every in self._schedule.items():
-      every.last = metadata.done.get(name, every.last)
-    self._statistics = training_statistics.TrainingStatistics(
-        metadata.scores, metadata.lengths, metadata.reward_parts)
-    self._diagnostics.state = metadata.health
-    self._seconds_before = metadata.seconds
-    self._crash_recorder.count = metadata.restarts
-    if changed := provenance.differences(
-        config_lib.without_removed(metadata.config or self._settings),
-        self._settings):
+    if changed:
       print("Settings that differ from those of the checkpoint: "
             f"{', '.join(changed)}.", file=sys.stderr)
+    self._metrics = metrics_writer.MetricsWriter(
+        self._folder.path, metadata.files)
 
   def _fall_back(self, error: errors.TrainingDiverged):
     """Returns to the newest checkpoint, with other random numbers.
@@ -394,7 +346,7 @@ class Loop:
       raise error
     self._record_failures()
     self._metrics.close()
-    seconds, restarts = self._seconds_before, self._crash_recorder.count
+    start_time, restarts = self._start_time, self._restarts
     try:
       self._load()
     except Exception as load_error:
@@ -403,38 +355,42 @@ class Loop:
           f"{error} The last checkpoint cannot be loaded: {load_error}"
       ) from None
     # Time and restarts after the checkpoint still count.
-    self._seconds_before, self._crash_recorder.count = seconds, restarts
+    self._start_time, self._restarts = start_time, restarts
     self._trainer.change_random_numbers(self._num_fallbacks)
     self._time_budget = time_budget.TimeBudget()
-    self._progress.warn(
+    progress.warn(
         f"{error} Training continues from the checkpoint of step "
         f"{self.step:,}, with other random numbers.")
 
   @contextlib.contextmanager
-  def _record_fatal_failures(self):
-    """Context that records failures of environments, and raises them again."""
+  def _record_fatal_failures(self, save: bool = False):
+    """Context that records failures of environments, and raises them again.
+
+    Args:
+      save: Whether to save the state, and to ignore failures caused by a
+        signal.
+    """
     try:
       yield
     except Exception as error:
-      self._record_fatal(error)
-      raise
-
-  def _record_fatal(self, error: Exception):
-    """Records a failure of environments, unless a signal has caused it."""
-    if isinstance(error, errors.MachineLost) or self._stop():
-      return
-    if crash_recorder.is_environment_failure(error):
-      self._crash_recorder.save_fatal(self.step, error)
+      # After failures of environments, and after an interrupted step, the
+      # trainer still holds the state before the epoch.
+      if not crash_folder.is_environment_failure(error):
+        raise
+      try:
+        self._record_failures()
+        if not isinstance(error, errors.MachineLost) and not self._stop():
+          crash_folder.save_fatal(
+              self._folder, self._failures, self.step, error)
+      finally:
+        if save:
+          self._save()
+      if not (save and self._stop()):
+        raise
 
   def _record_failures(self):
     """Records and prints which environments and workers were replaced."""
-    for line in self._crash_recorder.save_survived(self.step):
-      self._progress.warn(line)
-
-  def _last_steps(self) -> dict[str, int]:
-    """Returns the step of the latest report, evaluation, ..., by setting."""
-    return {name: every.last for name, every in self._schedule.items()}
-
-  def _seconds(self) -> float:
-    """Returns the seconds of the run so far, across resumes."""
-    return self._seconds_before + time.monotonic() - self._start_time
+    for line in crash_folder.save_survived(
+        self._folder, self._failures, self.step):
+      self._restarts += 1
+      progress.warn(line)

@@ -1,6 +1,5 @@
 """Trains in compiled epochs, evaluates, and saves and restores all state."""
 
-import contextlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -9,7 +8,6 @@ import tensorflow as tf
 
 from agents import errors, spaces, types
 from agents.environments.data import episodes as episodes_lib
-from agents.environments.data import failure_budget as failure_budget_lib
 from agents.simulation import evaluator as evaluator_lib
 from agents.simulation import (
   frame_stack,
@@ -20,6 +18,8 @@ from agents.simulation import (
 from agents.training import epoch_result
 
 _MAX_STEPS = 2 ** 40  # More batched steps than any run takes.
+# First parts of the names of the arrays in a checkpoint.
+_PREFIXES = ("clock", "episodes/", "variable/", "recorded/", "state/")
 _NO_VALID_STEP = "All steps of all environments in this epoch have failed."
 
 
@@ -92,8 +92,7 @@ class Trainer:
         middle = tf.timestamp()
       check = tf.debugging.Assert(
           tf.reduce_any(transitions.valid), [_NO_VALID_STEP])
-      with tf.control_dependencies(
-          [middle] if check is None else [middle, check]):
+      with tf.control_dependencies([middle, check]):
         valid = tf.identity(transitions.valid)
       batch = self.rollout_spec.flatten(
           transitions._replace(valid=valid), carry.state,
@@ -119,19 +118,18 @@ class Trainer:
     Returns:
       Transitions of all environments, [T, B, ...].
     """
-    if self.rollout_spec.quota is None:
-      return simulate.simulate(
-          self.train_env, self.algorithm, carry, self.rollout_spec.steps,
-          explore=True)
+    spec = self.rollout_spec
+    arguments = self.train_env, self.algorithm, carry, spec.steps
+    if spec.quota is None:
+      return simulate.simulate(*arguments, explore=True)
     simulation, _ = simulate.simulate_episodes(
-        self.train_env, self.algorithm, carry, self.rollout_spec.steps,
-        explore=True, episodes_left=tf.constant(self.rollout_spec.quota))
+        *arguments, explore=True, episodes_left=tf.constant(spec.quota))
     return simulation
 
   def start(self):
     """Begins all training episodes."""
     self.train_env.batch_env.reset()
-    self._begin(self._episode_state())
+    self._begin()
 
   def epoch(self, progress: float) -> epoch_result.Epoch | None:
     """Collects one batch and learns from it.
@@ -150,9 +148,15 @@ class Trainer:
     env = self.train_env.batch_env
     env.take_finished()
     step_seconds, busy_seconds = env.step_seconds, env.busy_seconds
-    with self._described_errors():
-      carry, metrics, samples, seconds = self.train_epoch(
-          self._carry, tf.constant(progress, tf.float32))
+    try:
+      with self.train_env.original_errors():
+        carry, metrics, samples, seconds = self.train_epoch(
+            self._carry, tf.constant(progress, tf.float32))
+    except tf.errors.InvalidArgumentError as error:
+      for text in (_NO_VALID_STEP, frame_stack.FULL):
+        if text in error.message:
+          raise errors.EnvironmentsError(text) from None
+      raise
     finished, state = self._collected(samples)
     # Both change together: an error above leaves the state before the epoch.
     self._carry, self._episodes = carry, state
@@ -202,13 +206,7 @@ class Trainer:
               "advantages": advantage.numpy()[learned.numpy()]}
     if not spaces.composite(self.train_env.batch_env.action_space):
       values["actions"] = action.numpy()[valid.numpy()]
-    return {name: array.ravel() for name, array in values.items()
-            if array.size}
-
-  @property
-  def failure_budget(self) -> failure_budget_lib.FailureBudget:
-    """Failures of the environments, in training and in evaluations."""
-    return self.train_env.batch_env.failure_budget
+    return {name: array.ravel() for name, array in values.items() if array.size}
 
   def change_random_numbers(self, number: int):
     """Uses other random numbers in all further epochs.
@@ -255,23 +253,18 @@ class Trainer:
       KeyError: If an array is missing.
       ValueError: If the arrays belong to another model or version.
     """
-    unknown = [name for name in arrays if name != "clock" and (
-        not name.startswith((
-            "episodes/", "variable/", "recorded/", "state/")))]
-    if unknown:
+    if unknown := [name for name in arrays if not name.startswith(_PREFIXES)]:
       raise ValueError(
           f"Unknown arrays in the checkpoint: {', '.join(unknown)}.")
-    episodes = episodes_lib.EpisodeState.from_arrays({
-        name.removeprefix("episodes/"): array
-        for name, array in arrays.items() if name.startswith("episodes/")})
-    step_counter = arrays["clock"]
+    episodes = episodes_lib.EpisodeState.from_arrays(
+        _select(arrays, "episodes/"))
     state = self.algorithm.initial_state(len(episodes.seed))
     saved = [tf.constant(arrays[f"state/{index}"])
              for index in range(len(tf.nest.flatten(state)))]
     if self._restore(episodes):
       state = tf.nest.pack_sequence_as(state, saved)
     load_variables(self.algorithm, arrays)
-    self._begin(self._episode_state(), step_counter, state)
+    self._begin(arrays["clock"], state)
 
   def end(self, finished: bool):
     """Called once when training ends.
@@ -285,15 +278,13 @@ class Trainer:
     self.train_env.batch_env.close()
     self._evaluator.close()
 
-  def _begin(self, episodes: episodes_lib.EpisodeState, step_counter: Any = 0,
-             state: Any = None):
-    """Sets the carry to the latest observations of the episodes."""
+  def _begin(self, step_counter: Any = 0, state: Any = None):
+    """Sets the carry to the latest observations of the running episodes."""
+    self._episodes = episodes = self._episode_state()
     if state is None:
       state = self.algorithm.initial_state(len(episodes.seed))
-    self._episodes = episodes
     with tf.device("CPU:0"):
-      self._carry = simulate.initial_carry(
-          episodes.observ, step_counter, state)
+      self._carry = simulate.initial_carry(episodes.observ, step_counter, state)
 
   def _collected(self, samples: epoch_result.Samples) -> tuple[
       list[episodes_lib.Episode], episodes_lib.EpisodeState]:
@@ -307,17 +298,6 @@ class Trainer:
   def _restore(self, episodes: episodes_lib.EpisodeState) -> bool:
     """Rebuilds running episodes; returns whether they continue."""
     return self.train_env.batch_env.restore(episodes)
-
-  @contextlib.contextmanager
-  def _described_errors(self):
-    try:
-      with self.train_env.original_errors():
-        yield
-    except tf.errors.InvalidArgumentError as error:
-      for text in (_NO_VALID_STEP, frame_stack.FULL):
-        if text in error.message:
-          raise errors.EnvironmentsError(text) from None
-      raise
 
   @tf.function(autograph=False)
   def _copy_variables(self) -> list[tf.Tensor]:
@@ -337,14 +317,18 @@ def load_variables(algorithm: Algorithm, arrays: dict[str, np.ndarray]):
   Raises:
     ValueError: If names or shapes differ.
   """
-  saved = {name.removeprefix("variable/"): array
-           for name, array in arrays.items() if name.startswith("variable/")}
-  variables = algorithm.variables()
+  saved, variables = _select(arrays, "variable/"), algorithm.variables()
   def shapes(arrays):
     return {name: tuple(array.shape) for name, array in arrays.items()}
-  if shapes(saved) != shapes(variables):
-    differing = shapes(saved).items() ^ shapes(variables).items()
+  if differing := shapes(saved).items() ^ shapes(variables).items():
     raise ValueError(
         "The checkpoint is of another model; these variables differ: "
         f"{sorted({name for name, _ in differing})}.")
   algorithm.assign(saved)
+
+
+def _select(arrays: dict[str, np.ndarray], prefix: str
+            ) -> dict[str, np.ndarray]:
+  """Returns the arrays whose names have a prefix, by the rest of the name."""
+  return {name.removeprefix(prefix): array
+          for name, array in arrays.items() if name.startswith(prefix)}

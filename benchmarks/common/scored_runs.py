@@ -263,13 +263,13 @@ def train(job: Job, logdir: pathlib.Path, *options: str
     ProcessFailed: If training fails.
   """
   config = job.config
-  interrupted = run_folder.resumable(logdir, config)
+  interrupted = run_folder.with_config(logdir, config)
   machine.python(str(machine.REPOSITORY / "train.py"), *(
-      ["--resume", str(interrupted.path)] if interrupted else
+      ["--resume", str(interrupted[0].path)] if interrupted else
       [*job.args, "--logdir", str(logdir)]), *options)
-  folder = run_folder.resumable(logdir, config)
-  assert folder, "A finished run has a run folder."
-  return folder
+  folders = run_folder.with_config(logdir, config)
+  assert folders, "A finished run has a run folder."
+  return folders[0]
 
 
 def _pin_thread(number: int, at_once: int):

@@ -4,6 +4,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -27,8 +28,8 @@ def _crash(folder, how, failed=(), text="Environment 3 ('Breaks') failed"):
 
 def _save(folder, env, kwargs, failed, text="Worker 0 died"):
   config = config_lib.Config().override({"env.id": env, "env.kwargs": kwargs})
-  return str(crash_folder.save(
-      folder, 5, failure_budget.Failure(text, failed), config))
+  run = types.SimpleNamespace(path=folder, config=config)
+  return str(crash_folder.save(run, 5, failure_budget.Failure(text, failed)))
 
 
 def _failed(*steps):
@@ -42,7 +43,7 @@ def _failed(*steps):
     ("reward", "reward .*inf.*is not finite")])
 def test_replay_raises_the_error_of_the_environment(
     how, error, tmp_path, capsys):
-  folder = _crash(tmp_path / "crashes", how, _failed())
+  folder = _crash(tmp_path, how, _failed())
   with pytest.raises(ValueError, match=error):
     replay.main([folder])
   assert capsys.readouterr().out == (

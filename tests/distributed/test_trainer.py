@@ -178,10 +178,10 @@ def test_evaluation_detects_machines_with_other_variables():
 def test_failures_are_collected_by_machine_0():
   trainers = machines.trainers(machines.CONFIG, 2)
   failure = failure_budget.Failure("Environment 3 failed.")
-  trainers[1].failure_budget.record(failure)
+  trainers[1].train_env.batch_env.failure_budget.record(failure)
   machines.run([functools.partial(_train_one_epoch, trainer)
                 for trainer in trainers], trainers[0]._communicator.group)
-  assert trainers[0].failure_budget.drain() == [failure]
-  assert not trainers[1].failure_budget.drain()
+  assert trainers[0].train_env.batch_env.failure_budget.drain() == [failure]
+  assert not trainers[1].train_env.batch_env.failure_budget.drain()
   for trainer in trainers:
     trainer.close()

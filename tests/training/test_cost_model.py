@@ -1,5 +1,7 @@
 """Predicted times agree with measured times (docs/performance.md)."""
 
+import types
+
 import gymnasium
 import pytest
 
@@ -8,27 +10,44 @@ from agents.environments.making import make
 from agents.training import cost_model
 
 
+def _minutes(config, space, steps_per_second):
+  """Returns the time of 1M steps, for this speed of an environment."""
+  env = types.SimpleNamespace(observation_space=space, parallel=2)
+  epoch = types.SimpleNamespace(
+      steps=2048, least_seconds=2048 / steps_per_second / 2)
+  trainer = types.SimpleNamespace(
+      train_env=types.SimpleNamespace(batch_env=env),
+      rollout_spec=types.SimpleNamespace(rows=2048))
+  return cost_model.training_minutes(config, trainer, epoch, 1_000_000)
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch):
+  monkeypatch.setattr(cost_model.pool, "num_cores", lambda: 2)
+
+
 @pytest.mark.parametrize("name, raw, training", [
     ("cheetah", 69_958, 26_848), ("walker", 19_553, 10_708),
     ("hopper", 25_095, 13_071), ("ant", 10_617, 7_088),
     ("humanoid", 7_368, 4_915)])
 def test_predicted_speed_is_near_the_measured_speed(name, raw, training):
-  # Measured with these settings.
+  # Measured with these settings, without evaluations.
   config = configs.load(name)[1].override({
       "num_envs": 64, "algorithm.segment_length": 32,
-      "algorithm.minibatch_size": 64, "algorithm.update_epochs": 10})
+      "algorithm.minibatch_size": 64, "algorithm.update_epochs": 10,
+      "eval_every": 10 ** 12})
   env = make.MakeEnv(config.env)()
   env.close()
-  seconds = cost_model.training_seconds(
-      config, env.observation_space, 2048, 1_000_000, raw / 2, 2, 0)
-  assert 1e6 / seconds == pytest.approx(training, rel=0.2)
+  minutes = _minutes(config, env.observation_space, raw / 2)
+  assert 1e6 / (60 * minutes) == pytest.approx(training, rel=0.2)
 
 
 def test_predicted_time_includes_evaluations():
   _, config = configs.load("cheetah")
   space = gymnasium.spaces.Box(-1, 1, (17,))
-  without, with_them = (cost_model.training_seconds(
-      config, space, 2048, 1_000_000, 35_000, 2, length)
-                        for length in (0, 1000))
+  without, with_them = (
+      _minutes(config.override({"steps": 1_000_000, "eval_every": every}),
+               space, 35_000)
+      for every in (10 ** 12, None))
   # Training evaluates twenty times, with 1,000 batched steps each.
-  assert 10 < with_them - without < 25
+  assert 10 < 60 * (with_them - without) < 25

@@ -68,13 +68,16 @@ def finished(tmp_path_factory):
 @pytest.mark.parametrize("last, step, due", [
     (0, 0, False), (0, 29, False), (0, 30, True), (20, 40, True),
     (40, 59, False), (40, 60, True), (90, 110, True), (110, 110, False)])
-def test_every_is_due_after_each_multiple_and_at_the_end(last, step, due):
-  assert loop_lib.Every(30, budget=110, last=last).is_due(step) == due
+def test_action_is_due_after_each_multiple_and_at_the_end(last, step, due):
+  schedule = loop_lib.Schedule(110, {"report": 30}, {"report": last})
+  assert schedule.is_due("report", step) == due
 
 
-def test_every_can_be_due_at_the_start_or_never():
-  assert loop_lib.Every(30, budget=110, last=-1).is_due(0)
-  assert not loop_lib.Every(None, budget=110).is_due(110)
+def test_action_can_be_due_at_the_start_or_never():
+  schedule = loop_lib.Schedule(
+      110, {"save": 30, "film": None}, {"save": -1, "film": 0})
+  assert schedule.is_due("save", 0)
+  assert not schedule.is_due("film", 110)
 
 
 def test_last_epoch_may_exceed_the_budget(finished):

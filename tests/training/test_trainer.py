@@ -21,7 +21,7 @@ from agents.ops import random
 from agents.simulation import evaluator, in_graph_batch_env, rollout_batch
 from agents.training import epoch_result
 from agents.training import trainer as trainer_lib
-from tests import command, modes, toy
+from tests import command, modes, scored, toy
 from tests.training import graph_calls
 
 _BEST = 5.0  # Score of `toy.Target`: five steps, rewards of at most one.
@@ -108,7 +108,7 @@ def fresh():
     "continuous", pytest.param("discrete", marks=pytest.mark.slow)])
 def test_training_raises_scores_and_evaluation(name, request):
   trained = request.getfixturevalue(name)
-  scores = [np.mean(epoch.scores) for epoch in trained.epochs]
+  scores = [np.mean(scored.scores(epoch)) for epoch in trained.epochs]
   assert scores[0] < 0.65 * _BEST
   trained.trainer.load(trained.states[-1])
   evaluated, _ = trained.trainer.evaluate(20, _never)
@@ -182,7 +182,7 @@ def test_same_seed_learns_the_same_bits(continuous, fresh):
   for number in (1, 2):
     epoch = fresh.epoch(0.5)
     _assert_same(fresh.state(), continuous.states[number])
-    assert epoch.scores == continuous.epochs[number - 1].scores
+    assert scored.scores(epoch) == scored.scores(continuous.epochs[number - 1])
     assert epoch.metrics == continuous.epochs[number - 1].metrics
 
 
@@ -195,9 +195,10 @@ def test_loaded_state_continues_with_the_same_bits(continuous, fresh):
   for number in (8, 9):
     epoch = fresh.epoch(0.5)
     _assert_same(fresh.state(), continuous.states[number])
-    assert epoch.scores == continuous.epochs[number - 1].scores
-    assert epoch.lengths == continuous.epochs[number - 1].lengths
-    assert epoch.metrics == continuous.epochs[number - 1].metrics
+    expected = continuous.epochs[number - 1]
+    assert scored.scores(epoch) == scored.scores(expected)
+    assert scored.lengths(epoch) == scored.lengths(expected)
+    assert epoch.metrics == expected.metrics
 
 
 def test_eager_and_compiled_epochs_agree(continuous, fresh):
@@ -205,8 +206,9 @@ def test_eager_and_compiled_epochs_agree(continuous, fresh):
     fresh.load(continuous.states[2])
     epoch = fresh.epoch(0.5)
   expected = continuous.epochs[2]
-  np.testing.assert_allclose(epoch.scores, expected.scores, rtol=1e-4)
-  assert epoch.lengths == expected.lengths
+  np.testing.assert_allclose(
+      scored.scores(epoch), scored.scores(expected), rtol=1e-4)
+  assert scored.lengths(epoch) == scored.lengths(expected)
   _assert_close(epoch.metrics, expected.metrics, rtol=2e-3, atol=1e-4)
   _assert_close(fresh.state(), continuous.states[3], rtol=2e-3, atol=1e-4)
 
@@ -348,14 +350,14 @@ def test_episodes_are_in_order_of_time_and_span_epochs():
     first, second = trainer.epoch(0.0), trainer.epoch(0.0)
     trainer.close()
   # The first epoch has steps 1 to 4, the second one 5 to 8.
-  assert first.lengths == [2, 3, 2]
-  assert first.scores == [3, 6, 3]
-  assert second.lengths == [2, 3, 6, 2]
-  assert second.scores == [3, 6, 21, 3]
+  assert scored.lengths(first) == [2, 3, 2]
+  assert scored.scores(first) == [3, 6, 3]
+  assert scored.lengths(second) == [2, 3, 6, 2]
+  assert scored.scores(second) == [3, 6, 21, 3]
   # This part is half of the reward.
   for epoch in (first, second):
-    assert epoch.reward_parts == [
-        {"reward_part": score / 2} for score in epoch.scores]
+    assert scored.reward_parts(epoch) == [
+        {"reward_part": score / 2} for score in scored.scores(epoch)]
 
 
 @pytest.mark.parametrize("eager", [

@@ -1,4 +1,4 @@
-"""Crash folders: data about a failure that `replay` reproduces.
+"""Saves failures of environments as folders that `replay` reproduces.
 
     about.txt      the failure: traceback or stacks of the threads
     config.yaml    all settings of the run
@@ -8,13 +8,15 @@
 
 import itertools
 import pathlib
+import sys
 from typing import NamedTuple
 
 import numpy as np
 
 from agents import config as config_lib
+from agents import errors
 from agents.environments.data import failure_budget
-from agents.training.run_folder import atomic_write, import_guard
+from agents.training.run_folder import atomic_write, import_guard, run_folder
 
 
 class Crash(NamedTuple):
@@ -24,28 +26,71 @@ class Crash(NamedTuple):
   failure: failure_budget.Failure
 
 
-def save(folder: pathlib.Path, step: int, failure: failure_budget.Failure,
-         config: config_lib.Config) -> pathlib.Path:
+def save_survived(run: run_folder.RunFolder,
+                  failures: failure_budget.FailureBudget, step: int
+                  ) -> list[str]:
+  """Save the failures that training survived since the last call.
+
+  Args:
+    run: Run folder.
+    failures: Failures of the environments and workers of the run.
+    step: Training steps completed.
+  Returns:
+    One line per failure for the console.
+  """
+  return [f"step {step:,}: restart: {failure.summary} "
+          f"(details: {save(run, step, failure)})"
+          for failure in failures.drain()]
+
+
+def save_fatal(run: run_folder.RunFolder,
+               failures: failure_budget.FailureBudget, step: int,
+               error: Exception):
+  """Save the failure that caused an error, and print the path.
+
+  Args:
+    run: Run folder.
+    failures: Failures of the environments and workers of the run.
+    step: Training steps completed.
+    error: Error for which `is_environment_failure` is true.
+  """
+  failure = failures.fatal or failure_budget.Failure(str(error))
+  print(f"The failure is saved in {save(run, step, failure)}.", file=sys.stderr)
+
+
+def is_environment_failure(error: Exception) -> bool:
+  """Return whether an error was caused by environments.
+
+  Args:
+    error: Error that ended an epoch.
+  Returns:
+    True if the trainer still has the state of the last complete epoch.
+  """
+  return any(isinstance(cause, errors.EnvironmentsError)
+             for cause in (error, error.__cause__))
+
+
+def save(run: run_folder.RunFolder, step: int, failure: failure_budget.Failure
+         ) -> pathlib.Path:
   """Save a failure in a new crash folder.
 
   Args:
-    folder: Folder of the crash folders; created if missing.
+    run: Run folder.
     step: Training steps completed before the epoch of the failure.
     failure: Description and episodes of the failure.
-    config: Configuration of the run.
   Returns:
     Path of the new folder.
   Raises:
     WriteError: If the folder cannot be written.
   """
   number = 1
-  while (path := folder / f"{step:012d}-{number}").exists():
+  while (path := run.path / f"crashes/{step:012d}-{number}").exists():
     number += 1
   with atomic_write.convert_errors(path):
     path.mkdir(parents=True)
     (path / "about.txt").write_text(
         failure.text, "utf-8", errors="backslashreplace")
-    (path / "config.yaml").write_text(config_lib.dump(config))
+    (path / "config.yaml").write_text(config_lib.dump(run.config))
     if episodes := failure.episodes:
       np.savez(
           path / "episodes.npz",

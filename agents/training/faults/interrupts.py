@@ -52,12 +52,11 @@ class Interrupts:
     return self.signum is not None
 
   def __enter__(self) -> Interrupts:
-    self._arrivals, sender = socket.socketpair()
-    sender.setblocking(False)
-    self._sender = sender
+    self._arrivals, self._sender = socket.socketpair()
+    self._sender.setblocking(False)
     self._handlers = self.install_handlers()
     self._old_fd = signal.set_wakeup_fd(
-        sender.fileno(), warn_on_full_buffer=False)
+        self._sender.fileno(), warn_on_full_buffer=False)
     self._thread = threading.Thread(target=self._watch, daemon=True)
     self._thread.start()
     return self
@@ -93,8 +92,7 @@ class Interrupts:
     Args:
       save: Saves the state from before the epoch; runs in another thread.
     """
-    with self._saving:
-      self._save = save
+    self._save = save
     try:
       yield
     finally:
@@ -103,52 +101,42 @@ class Interrupts:
 
   def _watch(self):
     """Receives signals; acts at the deadlines after the first one."""
-    deadlines: list[tuple[float, Callable[[], None]]] = []
+    deadlines: list[tuple[float, Callable[[], Any]]] = []
     while True:
       wait = max(0.0, deadlines[0][0] - time.monotonic()) if deadlines else None
       if not select.select([self._arrivals], [], [], wait)[0]:
         deadlines.pop(0)[1]()
         continue
-      arrived = self._arrivals.recv(1)
-      if not arrived:
+      if not (arrived := self._arrivals.recv(1)):
         return
-      if arrived[0] not in (signal.SIGINT, signal.SIGTERM):
-        continue
-      if self.signum is None:
-        self.signum = arrived[0]
-        now = time.monotonic()
+      signum, now = arrived[0], time.monotonic()
+      if self.signum is None and signum in (signal.SIGINT, signal.SIGTERM):
+        self.signum = signum
         deadlines = [
-            (now + _SECONDS_FOR_STEPS, self._stop_waiting),
+            (now + _SECONDS_FOR_STEPS, lambda: os.write(self._give_up, b"\0")),
             (now + _SECONDS_FOR_EPOCH, self._save_and_end),
             (now + _SECONDS_TO_END, lambda: self._end(
                 "It took too long to stop."))]
-        _print(f"\n{signal.Signals(self.signum).name}: finishing the epoch; "
+        _print(f"\n{signal.Signals(signum).name}: finishing the epoch; "
                "Ctrl-C again ends at once.")
-      elif arrived[0] == signal.SIGINT:
+      elif signum == signal.SIGINT:
         self._end("Ended at once.")
-
-  def _stop_waiting(self):
-    os.write(self._give_up, b"\0")
 
   def _save_and_end(self):
     """Saves the state from before the epoch, if one is in progress."""
     with self._saving:
       if self._save is not None:
-        ended = threading.Event()
-        saver = threading.Thread(
-            target=self._try_to_save, args=(self._save, ended), daemon=True)
-        saver.start()
-        if not ended.wait(_SECONDS_TO_END - _SECONDS_FOR_EPOCH):
-          self._end("It took too long to save.")
-        self._end("The epoch took too long and was given up.")
+        ended = _wait_for(
+            self._try_to_save, _SECONDS_TO_END - _SECONDS_FOR_EPOCH)
+        self._end("The epoch took too long and was given up." if ended else
+                  "It took too long to save.")
 
-  def _try_to_save(self, save: Callable[[], None], ended: threading.Event):
+  def _try_to_save(self):
+    assert self._save
     try:
-      save()
+      self._save()
     except Exception as error:
       _print(f"The epoch was given up and could not be saved: {error}")
-    finally:
-      ended.set()
 
   def _end(self, reason: str):
     _print(f"{reason} {self.farewell}")
@@ -160,6 +148,12 @@ def _print(text: str):
   def write():
     with contextlib.suppress(OSError):
       print(text, file=sys.stderr, flush=True)
-  thread = threading.Thread(target=write, daemon=True)
+  _wait_for(write, _SECONDS_TO_PRINT)
+
+
+def _wait_for(function: Callable[[], None], seconds: float) -> bool:
+  """Calls a function in a thread; returns whether it ends within a time."""
+  thread = threading.Thread(target=function, daemon=True)
   thread.start()
-  thread.join(_SECONDS_TO_PRINT)
+  thread.join(seconds)
+  return not thread.is_alive()

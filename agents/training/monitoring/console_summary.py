@@ -57,11 +57,11 @@ def end(folder: run_folder.RunFolder) -> str:
   best = max(scores, key=lambda row: row["return_mean"])
   duration = datetime.timedelta(seconds=round(scores[-1]["seconds"]))
   total = time_budget.total(train)
-  speed = time_budget.describe_speed(total)
   return (
       f"Return {scores[-1]['return_mean']:,.1f} at the end, "
       f"{best['return_mean']:,.1f} at its best (step {best['step']:,}), in "
-      f"{duration}.\nSpeed: {speed or 'unknown'}.\n"
+      f"{duration}.\n"
+      f"Speed: {time_budget.describe_speed(total) or 'unknown'}.\n"
       f"Time: {time_budget.describe_shares(total)}.")
 
 
@@ -75,16 +75,13 @@ def _space(space: gymnasium.Space) -> str:
 
 
 def _batch(config: config_lib.Config) -> str:
-  workers = config.workers(pool.num_cores())
-  if config.env.backend == "envpool":
-    location = f"{workers} threads of EnvPool"
-  elif config.env.backend != "gymnasium":
-    location = f"this process, by {config.env.backend}"
-  elif not config.env_processes:
-    location = "this process"
-  else:
-    location = f"{workers} worker processes"
-  return f"{config.num_envs} environments in {location}"
+  workers, backend = config.workers(pool.num_cores()), config.env.backend
+  location = {
+      "envpool": f"{workers} threads of EnvPool",
+      "gymnasium": (f"{workers} worker processes" if config.env_processes
+                    else "this process")}
+  return (f"{config.num_envs} environments in "
+          f"{location.get(backend, f'this process, by {backend}')}")
 
 
 def _networks(network: config_lib.Network) -> str:
@@ -97,14 +94,12 @@ def _networks(network: config_lib.Network) -> str:
 
 def _updates(config: config_lib.Config) -> str:
   algorithm = config.algorithm
-  if algorithm.update_every:
-    batch = f"{algorithm.update_every:,} whole episodes"
-  else:
-    assert algorithm.segment_length  # One of the two is set.
-    batch = f"{config.num_envs * algorithm.segment_length:,} steps"
+  steps = config.num_envs * (algorithm.segment_length or 0)
+  batch = (f"{algorithm.update_every:,} whole episodes"
+           if algorithm.update_every else f"{steps:,} steps")
   if algorithm.type != "ppo":
     return f"batches of {batch}, by {algorithm.type}"
   minibatches = ("the whole batch" if algorithm.minibatch_size is None else
                  f"minibatches of {algorithm.minibatch_size:,}")
-  epochs = f"{algorithm.update_epochs} epochs"
-  return f"batches of {batch}, {epochs} of {minibatches}"
+  return (f"batches of {batch}, {algorithm.update_epochs} epochs of "
+          f"{minibatches}")

@@ -4,21 +4,26 @@ The bounds lie beyond the metrics of the named configs while they learn, and a
 symptom must persist for several reports, so healthy runs cause no warnings.
 """
 
+import math
+import pathlib
 from collections.abc import Callable
 from typing import NamedTuple
+
+import yaml
 
 from agents import config as config_lib
 
 _PAUSE = 25  # Reports before a warning is repeated.
+_TEXTS = pathlib.Path(__file__).with_name("warnings.yaml")
 
 
 class Symptom(NamedTuple):
   """Condition that causes a warning."""
 
-  name: str
+  name: str  # Key of the warning in `warnings.yaml`.
   patience: int  # Consecutive reports with the symptom before a warning.
   present: Callable[[dict[str, float]], bool]  # Function of update metrics.
-  text: str  # Warning; a format string for metrics and settings.
+  meaningful: bool = True  # With the settings of the run.
 
 
 class Diagnostics:
@@ -35,11 +40,22 @@ class Diagnostics:
   """
 
   def __init__(self, config: config_lib.Config, continuous: bool):
-    self._settings = config_lib.flat(config)
-    # Other algorithms may report other metrics, or use other units.
-    self._symptoms = (_symptoms(config.algorithm, continuous)
-                      if config.algorithm.type == "ppo" else [])
     self.state: dict[str, dict[str, int]] = {"lasts": {}, "pause": {}}
+    self._texts = yaml.safe_load(_TEXTS.read_text())
+    # A controller that holds the KL replaces the initial learning rate.
+    adaptive = config.algorithm.lr_schedule == "kl_adaptive"
+    limit, reason = _value_limit(config.algorithm)
+    self._words = {
+        "settings": config_lib.flat(config), "reason": reason,
+        "rate": f"algorithm.{'kl_target' if adaptive else 'learning_rate'}",
+        "smaller": "algorithm.update_epochs" if adaptive else (
+            "algorithm.learning_rate, or set "
+            "algorithm.lr_schedule=kl_adaptive"),
+        "larger": "" if adaptive else " or algorithm.learning_rate"}
+    # Other algorithms may report other metrics, or use other units.
+    self._symptoms = [
+        symptom for symptom in _symptoms(config.algorithm, continuous, limit)
+        if symptom.meaningful and config.algorithm.type == "ppo"]
 
   def examine(self, metrics: dict[str, float]) -> list[str]:
     """Update the counters and return due warnings.
@@ -50,90 +66,41 @@ class Diagnostics:
       One text per warning.
     """
     lasts, pause, warnings = self.state["lasts"], self.state["pause"], []
-    for symptom in self._symptoms:
-      name = symptom.name
-      lasts[name] = lasts.get(name, 0) + 1 if symptom.present(metrics) else 0
+    for name, patience, present, _ in self._symptoms:
+      lasts[name] = lasts.get(name, 0) + 1 if present(metrics) else 0
       pause[name] = max(0, pause.get(name, 0) - 1)
-      if lasts[name] >= symptom.patience and not pause[name]:
+      if lasts[name] >= patience and not pause[name]:
         pause[name] = _PAUSE
-        warnings.append(symptom.text.format(
-            **metrics, settings=self._settings))
+        warnings.append(self._texts[name].format(**metrics, **self._words))
     return warnings
 
 
-def _symptoms(config: config_lib.Algorithm, continuous: bool) -> list[Symptom]:
-  """Return the symptoms that are meaningful with these settings."""
-  # A controller that holds the KL replaces the initial learning rate.
-  adaptive = config.lr_schedule == "kl_adaptive"
-  rate = "algorithm.kl_target" if adaptive else "algorithm.learning_rate"
-  return [
-      *_update_symptoms(config, adaptive), *_value_symptoms(config, rate),
-      Symptom(
-          "observ_clipped", 3, lambda x: x.get("observ_clipped", 0.0) > 0.05,
-          "{observ_clipped:.0%} of the normalized observations are clipped. "
-          "Raise algorithm.observ_clip, or remove extreme values from the "
-          "observations of the environment."),
-      *(_action_symptoms(rate) if continuous else [])]
-
-
-def _update_symptoms(config: config_lib.Algorithm, adaptive: bool
-                     ) -> list[Symptom]:
-  """Return symptoms of updates that are too large or too small."""
+def _symptoms(config: config_lib.Algorithm, continuous: bool,
+              value_limit: float) -> list[Symptom]:
   target = config.kl_target
-  symptoms = [Symptom(
-      "kl_high", 3, lambda x: x["kl"] > 30 * target,
-      "Updates are too large: their KL divergence is {kl:.2g}, but "
-      "algorithm.kl_target is {settings[algorithm.kl_target]:g}. "
-      + ("Lower algorithm.update_epochs." if adaptive else
-         "Lower algorithm.learning_rate, or set "
-         "algorithm.lr_schedule=kl_adaptive."))]
-  if adaptive or config.kl_penalty:
-    symptoms.append(Symptom(
-        "kl_low", 10, lambda x: x["kl"] < target / 30,
-        "Updates are too small: their KL divergence is {kl:.2g}, but "
-        "algorithm.kl_target is {settings[algorithm.kl_target]:g}. Raise "
-        "algorithm.update_epochs" + (
-            "." if adaptive else " or algorithm.learning_rate.")))
-  return symptoms
-
-
-def _value_symptoms(config: config_lib.Algorithm, rate: str) -> list[Symptom]:
-  """Return symptoms of a value function that learns nothing or diverges."""
-  symptoms = [Symptom(
-      # A small error means that returns hardly vary, as in a mastered task.
-      "value_useless", 10, lambda x: (
-          x["explained_variance"] <= 0 and x["value_loss"] > 0.05),
-      "The value function explains nothing of the returns: the explained "
-      "variance is {explained_variance:.2f}. Unless rewards are noise, raise "
-      f"algorithm.update_epochs or network.value_layers, or lower {rate}.")]
-  if config.reward_scale == "return":
-    limit, reason = 10.0, "returns are scaled to a variance of 1"
-  elif config.reward_clip and config.discount < 1:
-    largest = config.reward_clip / (1 - config.discount)
-    limit, reason = largest ** 2, f"no return is larger than {largest:g}"
-  else:  # Returns are unbounded, and so are the errors.
-    return symptoms
-  return [*symptoms, Symptom(
-      "value_diverges", 3, lambda x: x["value_loss"] > limit,
-      "The value function diverges: its squared error is {value_loss:.3g}, "
-      f"but {reason}. Lower {rate}, or bound the rewards more tightly by "
-      "algorithm.reward_clip.")]
-
-
-def _action_symptoms(rate: str) -> list[Symptom]:
-  """Return symptoms of the distribution of continuous actions."""
   return [
-      Symptom(
-          "std_collapsed", 3, lambda x: x["action_std"] < 0.002,
-          "The policy no longer explores: the standard deviation of its "
-          "actions is {action_std:.2g}; bounded actions span [-1, 1]. Raise "
-          f"algorithm.entropy_coef, or lower {rate}."),
-      Symptom(
-          "std_explodes", 3, lambda x: x["action_std"] > 3,
-          "The policy is mostly noise: the standard deviation of its actions "
-          "is {action_std:.2g}; bounded actions span [-1, 1]. Lower "
-          "algorithm.entropy_coef or network.init_std."),
-      Symptom(
-          "actions_saturated", 3, lambda x: x["action_saturation"] > 0.9,
-          "{action_saturation:.0%} of the actions lie beyond their bounds. "
-          f"Lower network.init_std or {rate}.")]
+      Symptom("kl_high", 3, lambda x: x["kl"] > 30 * target),
+      Symptom("kl_low", 10, lambda x: x["kl"] < target / 30, bool(
+          config.lr_schedule == "kl_adaptive" or config.kl_penalty)),
+      # A small error means that returns hardly vary, as in a mastered task.
+      Symptom("value_useless", 10, lambda x: (
+          x["explained_variance"] <= 0 and x["value_loss"] > 0.05)),
+      Symptom("value_diverges", 3, lambda x: x["value_loss"] > value_limit,
+              math.isfinite(value_limit)),
+      Symptom("observ_clipped", 3,
+              lambda x: x.get("observ_clipped", 0.0) > 0.05),
+      Symptom("std_collapsed", 3, lambda x: x["action_std"] < 0.002,
+              continuous),
+      Symptom("std_explodes", 3, lambda x: x["action_std"] > 3, continuous),
+      Symptom("actions_saturated", 3, lambda x: x["action_saturation"] > 0.9,
+              continuous)]
+
+
+def _value_limit(config: config_lib.Algorithm) -> tuple[float, str]:
+  """Return the largest plausible error of the value function, and why."""
+  if config.reward_scale == "return":
+    return 10.0, "returns are scaled to a variance of 1"
+  if config.reward_clip and config.discount < 1:
+    largest = config.reward_clip / (1 - config.discount)
+    return largest ** 2, f"no return is larger than {largest:g}"
+  return math.inf, "returns are unbounded"

@@ -16,6 +16,8 @@ from agents.videos import video
 
 _MAX_EPISODES = 32
 _MAX_STEPS = 20_000  # Summed over all episodes; the last one always stays.
+_COLUMNS = [("number", np.int64), ("step", np.int64), ("seed", np.int64),
+            ("score", np.float64), ("length", np.int64)]
 _PREFIX = "recorded/"  # Starts the names of the arrays in a checkpoint.
 
 
@@ -58,30 +60,28 @@ class EpisodeRecorder:
     """Return the state as arrays for a checkpoint.
 
     Returns:
+      Arrays whose names begin with "recorded/":
       Arrays of shape [E] with one value per episode, the concatenated actions
       of shape [L, ...], and the scalar number of ended episodes.
     """
-    recorded = self._recorded
-    episodes = [one.episode for one in recorded]
+    table = np.array([
+        (number, step, episode.seed, episode.score, episode.length)
+        for number, step, episode in self._recorded], _COLUMNS)
+    actions = [recorded.episode.action for recorded in self._recorded]
     return {
-        "number": np.array([one.number for one in recorded], np.int64),
-        "step": np.array([one.step for one in recorded], np.int64),
-        "seed": np.array([episode.seed for episode in episodes], np.int64),
-        "score": np.array([episode.score for episode in episodes], np.float64),
-        "length": np.array([episode.length for episode in episodes], np.int64),
-        "action": np.concatenate(
-            [episode.action for episode in episodes] or [np.zeros(0)]),
-        "count": np.array(self._num_ended, np.int64)}
+        **{_PREFIX + name: table[name] for name, _ in _COLUMNS},
+        f"{_PREFIX}action": np.concatenate(actions or [np.zeros(0)]),
+        f"{_PREFIX}count": np.array(self._num_ended, np.int64)}
 
   def load(self, arrays: dict[str, np.ndarray]):
     """Restore the state.
 
     Args:
-      arrays: Result of `arrays`; empty in checkpoints of older versions.
+      arrays: Arrays of a checkpoint; those of older versions contain no
+        episodes.
     """
-    if arrays:
-      self._recorded = collections.deque(_parse(arrays))
-      self._num_ended = int(arrays["count"])
+    self._recorded = collections.deque(_parse(arrays))
+    self._num_ended = int(arrays.get(f"{_PREFIX}count", 0))
 
 
 def find(checkpoints: pathlib.Path, number: int) -> RecordedEpisode:
@@ -104,7 +104,7 @@ def find(checkpoints: pathlib.Path, number: int) -> RecordedEpisode:
     except checkpoint.CheckpointError as error:
       print(f"Note: {error}", file=sys.stderr)
       continue
-    recorded |= {one.number: one for one in _parse(recorded_arrays(arrays))}
+    recorded |= {one.number: one for one in _parse(arrays)}
   numbers = sorted(recorded)
   if number < 0 and -number <= len(numbers):
     number = numbers[number]
@@ -131,24 +131,13 @@ def make_video(recorded: RecordedEpisode, outdir: pathlib.Path) -> video.Video:
                     (video.Tile(episode, caption),))
 
 
-def recorded_arrays(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-  """Select the arrays of an episode recorder from a checkpoint.
-
-  Args:
-    arrays: All arrays of the checkpoint, by name.
-  Returns:
-    Arguments of `EpisodeRecorder.load`.
-  """
-  return {name.removeprefix(_PREFIX): array
-          for name, array in arrays.items() if name.startswith(_PREFIX)}
-
-
 def _parse(arrays: dict[str, np.ndarray]) -> Iterator[RecordedEpisode]:
-  """Yield the episodes that `EpisodeRecorder.arrays` converted to arrays."""
-  if not arrays:
+  """Yield the episodes in the arrays of a checkpoint."""
+  if f"{_PREFIX}count" not in arrays:
     return
-  actions = np.split(arrays["action"], np.cumsum(arrays["length"])[:-1])
-  columns = (arrays[name].tolist() for name in (
+  actions = np.split(
+      arrays[f"{_PREFIX}action"], np.cumsum(arrays[f"{_PREFIX}length"])[:-1])
+  columns = (arrays[_PREFIX + name].tolist() for name in (
       "number", "step", "seed", "score"))
   for number, step, seed, score, action in zip(*columns, actions):
     yield RecordedEpisode(

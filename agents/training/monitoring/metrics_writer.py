@@ -12,35 +12,21 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
+from google.protobuf import json_format
 from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.custom_scalar import summary as custom_scalar
 from tensorboard.plugins.hparams import api as hparams_api
 from tensorboard.plugins.image import metadata as image_metadata
 
-from agents.training.monitoring import time_budget
+from agents import config as config_lib
 from agents.training.run_folder import atomic_write
 from agents.videos import video
 
-# Charts on TensorBoard's page "Custom Scalars": category, title, tags.
-_CHARTS = {
-    "Score": {
-        "return": ["score/return"],
-        "length": ["score/length"]},
-    "Is it learning?": {
-        "explained variance of the value": ["losses/explained_variance"],
-        "KL divergence of an update": ["policy/kl"],
-        "entropy": ["policy/entropy"],
-        "share of clipped ratios": ["policy/clip_fraction"]},
-    "Speed": {
-        "steps a second, and their limit": [
-            "performance/steps_per_second", "performance/step_limit"],
-        "where the time goes": [
-            f"performance/{name}_share" for name in time_budget.PARTS]},
-}
-# Metrics that TensorBoard groups under another name than "policy".
-_GROUPS = {
+# Layout of TensorBoard's page "Custom Scalars": categories, charts, tags.
+CHARTS = pathlib.Path(__file__).with_name("charts.json")
+# Metrics of an update that TensorBoard shows in another group than "policy".
+GROUPS = {
     "policy_loss": "losses", "value_loss": "losses", "grad_norm": "losses",
     "explained_variance": "losses", "learning_rate": "losses",
     "value_mean": "losses", "observ_mean": "normalization",
@@ -74,12 +60,12 @@ class MetricsWriter:
           phase: tf.summary.create_file_writer(str(folder / phase))
           for phase in ("train", "eval")}
 
-  def write(self, row: dict[str, Any], scalars: dict[str, float]):
+  def write(self, row: dict[str, Any], scalars: dict[str, float | None]):
     """Write a report.
 
     Args:
       row: Line of `metrics.jsonl`, with `phase` and `step`.
-      scalars: Values for TensorBoard, by tag.
+      scalars: Values for TensorBoard, by tag; None is not written.
     """
     with self._write_errors():
       self._rows.write(json.dumps(row) + "\n")
@@ -87,30 +73,21 @@ class MetricsWriter:
       writer = self._writers[row["phase"]]
       with writer.as_default(step=row["step"]):
         for tag, value in scalars.items():
-          tf.summary.scalar(tag, value)
+          if value is not None:
+            tf.summary.scalar(tag, value)
       writer.flush()
 
-  def write_histograms(self, histograms: dict[str, np.ndarray], step: int):
-    """Write histograms of training.
+  @contextlib.contextmanager
+  def training_events(self, step: int) -> Iterator[None]:
+    """Context in which functions of `tf.summary` write about training.
 
     Args:
-      histograms: One-dimensional arrays of values, by name.
       step: Training steps completed.
+    Yields:
+      None.
     """
-    with self._train_writer(step):
-      for name, values in histograms.items():
-        tf.summary.histogram(f"histograms/{name}", values)
-
-  def write_text(self, tag: str, text: str, step: int):
-    """Write a text about training.
-
-    Args:
-      tag: Tag in TensorBoard.
-      text: Text in Markdown.
-      step: Training steps completed.
-    """
-    with self._train_writer(step):
-      tf.summary.text(tag, text)
+    with self._write_errors(), self._writers["train"].as_default(step=step):
+      yield
 
   def write_video(self, tag: str, gif: video.Gif, step: int):
     """Write an animation, which TensorBoard shows among its images.
@@ -123,23 +100,26 @@ class MetricsWriter:
     data = tf.constant([str(gif.width), str(gif.height), gif.data])
     metadata = image_metadata.create_summary_metadata(
         tag, "", converted_to_tensor=True)
-    with self._train_writer(step):
+    with self.training_events(step):
       tf.summary.write(tag, data, metadata=metadata)
 
-  def describe(self, texts: dict[str, str],
-               settings: dict[str, bool | float | str]):
+  def describe(self, config: config_lib.Config):
     """Write descriptions, chart layout and settings of a new run.
 
     Args:
-      texts: Texts in Markdown, by tag.
-      settings: Values by dotted key, for TensorBoard's page "HParams".
+      config: Configuration of the run.
     """
+    settings = config_lib.flat(config)
     with self._write_errors(), tf.summary.create_file_writer(
         str(self._folder)).as_default(step=0):
-      for tag, text in texts.items():
-        tf.summary.text(tag, text)
+      tf.summary.text("about/steps", (
+          f"The x-axis counts decisions of the agent in all {config.num_envs} "
+          "training environments together; each is "
+          f"{config.env.action_repeat} step(s) of the simulator."))
+      tf.summary.text("about/config", f"```\n{config_lib.dump(config)}```")
+      layout = json_format.Parse(CHARTS.read_text(), layout_pb2.Layout())
       tf.summary.experimental.write_raw_pb(
-          custom_scalar.pb(_chart_layout()).SerializeToString(), step=0)
+          custom_scalar.pb(layout).SerializeToString(), step=0)
       hparams_api.hparams_config(
           [hparams_api.HParam(name) for name in settings], [
               hparams_api.Metric("score/return", "eval", "return, mean action"),
@@ -167,16 +147,9 @@ class MetricsWriter:
 
   def close(self):
     """Close all files; errors are ignored because checkpoints are complete."""
-    with contextlib.suppress(OSError):
-      self._rows.close()
-    for writer in self._writers.values():
-      with contextlib.suppress(tf.errors.OpError):
-        writer.close()
-
-  @contextlib.contextmanager
-  def _train_writer(self, step: int) -> Iterator[None]:
-    with self._write_errors(), self._writers["train"].as_default(step=step):
-      yield
+    for file in (self._rows, *self._writers.values()):
+      with contextlib.suppress(OSError, tf.errors.OpError):
+        file.close()
 
   @contextlib.contextmanager
   def _write_errors(self) -> Iterator[None]:
@@ -194,26 +167,3 @@ class MetricsWriter:
     return [path for pattern in (
         "metrics.jsonl", "events*", "train/events*", "eval/events*")
             for path in self._folder.glob(pattern)]
-
-
-def by_tag(values: dict[str, float]) -> dict[str, float]:
-  """Return the metrics of an update by their TensorBoard tags.
-
-  Args:
-    values: Metrics by name, such as "kl".
-  Returns:
-    Metrics by tag, such as "policy/kl".
-  """
-  return {f"{_GROUPS.get(name, 'policy')}/{name}": value
-          for name, value in values.items()}
-
-
-def _chart_layout() -> layout_pb2.Layout:
-  def chart(title, tags):
-    return layout_pb2.Chart(
-        title=title, multiline=layout_pb2.MultilineChartContent(
-            tag=[f"^{tag}$" for tag in tags]))
-  return layout_pb2.Layout(category=[
-      layout_pb2.Category(
-          title=category, chart=[chart(*item) for item in charts.items()])
-      for category, charts in _CHARTS.items()])

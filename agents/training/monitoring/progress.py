@@ -13,6 +13,9 @@ from agents.training.monitoring import time_budget
 class Progress:
   """Shows phase, speed, latest scores and remaining time.
 
+  Attributes:
+    bar: Progress bar of the training steps.
+
   Args:
     steps: Training steps of the whole run.
     done: Training steps completed before this process started.
@@ -22,18 +25,10 @@ class Progress:
     self._steps = steps
     self._first = done
     self._start = time.monotonic()
-    self._bar = tqdm.tqdm(
+    self.bar = tqdm.tqdm(
         total=steps, initial=done, unit=" steps", unit_scale=True,
         dynamic_ncols=True, disable=None)  # Disabled without a terminal.
     self._scores: dict[str, str] = {}
-
-  def advance(self, done: int):
-    """Move the bar.
-
-    Args:
-      done: Training steps completed.
-    """
-    self._bar.update(done - self._bar.n)
 
   def forecast(self, minutes: float):
     """Print the budget and the expected duration.
@@ -45,22 +40,6 @@ class Progress:
     _print(f"budget    {self._steps:,} steps{done}; about {minutes:.1f} "
            "minutes from now")
 
-  def warn(self, text: str):
-    """Print a warning on stderr.
-
-    Args:
-      text: Warning in one line.
-    """
-    _print(f"Warning, {text}", sys.stderr)
-
-  def phase(self, name: str):
-    """Show the current phase in front of the bar.
-
-    Args:
-      name: "train" or "eval".
-    """
-    self._bar.set_description(name)
-
   def report(self, row: dict[str, Any]):
     """Show a row of `metrics.jsonl`.
 
@@ -71,9 +50,9 @@ class Progress:
     score = ("no episode ended" if row["return_mean"] is None
              else f"{row['return_mean']:.1f}")
     self._scores[phase] = score
-    self._bar.set_postfix(self._scores)
+    self.bar.set_postfix(self._scores)
     speed = time_budget.describe_speed(row)
-    if self._bar.disable:
+    if self.bar.disable:
       columns = [f"{phase:5}", f"step {step:,}/{self._steps:,}",
                  f"return {score}", speed, self._time_left(step)]
       _print("   ".join(filter(None, columns)))
@@ -90,9 +69,14 @@ class Progress:
     seconds = round(max(0, self._steps - step) * seconds_per_step)
     return f"{datetime.timedelta(seconds=seconds)} left"
 
-  def close(self):
-    """Finish the bar."""
-    self._bar.close()
+
+def warn(text: str):
+  """Print a warning on stderr.
+
+  Args:
+    text: Warning in one line.
+  """
+  _print(f"Warning, {text}", sys.stderr)
 
 
 def _print(text: str, file: TextIO | None = None):

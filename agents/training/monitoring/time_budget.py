@@ -6,42 +6,39 @@ The limit is the speed that workers reach if they only step environments.
 import time
 from typing import Any
 
+import numpy as np
+
 PARTS = ("stepping", "crossing", "inference", "exchange", "learning",
          "evaluation", "compiling", "rest")
 
 
 class TimeBudget:
-  """Adds up the wall-clock time since the object was created."""
+  """Adds up the wall-clock time since the object was created.
+
+  Attributes:
+    seconds: Wall-clock time of each part, by name.
+  """
 
   def __init__(self):
+    self.seconds = dict.fromkeys(PARTS, 0.0)
     self._start = time.monotonic()
-    self._seconds = dict.fromkeys(PARTS, 0.0)
     self._steps = 0
     self._least_seconds = 0.0
 
-  def spend(self, name: str, seconds: float):
-    """Add time to a part.
-
-    Args:
-      name: One of `PARTS`.
-      seconds: Wall-clock time.
-    Raises:
-      KeyError: If the part is unknown.
-    """
-    self._seconds[name] += seconds
-
-  def train(self, steps: int, seconds: dict[str, float], least_seconds: float):
+  def add(self, steps: int, seconds: dict[str, float], least_seconds: float):
     """Add the time of an epoch.
 
     Args:
       steps: Training steps, summed over all environments.
       seconds: Wall-clock time of each part, by name.
       least_seconds: Stepping time if no worker had waited; 0 if unknown.
+    Raises:
+      KeyError: If a part is unknown.
     """
     self._steps += steps
     self._least_seconds += least_seconds
     for name, value in seconds.items():
-      self.spend(name, value)
+      self.seconds[name] += value
 
   def row(self) -> dict[str, float | None]:
     """Return the speed, its limit, and the share of each part of the time.
@@ -53,8 +50,7 @@ class TimeBudget:
       Fields of `metrics.jsonl`. Speeds are in steps per second; they are None
       without any epoch.
     """
-    total = time.monotonic() - self._start
-    spent = self._seconds
+    total, spent = time.monotonic() - self._start, self.seconds
     speed = limit = None
     if self._steps:
       speed = self._steps / (total - spent["evaluation"] - spent["compiling"])
@@ -73,10 +69,8 @@ def total(rows: list[dict[str, Any]]) -> dict[str, float | None]:
   Returns:
     Same fields as `TimeBudget.row`.
   """
-  previous = [{"step": 0, "seconds": 0.0}, *rows[:-1]]
-  steps, seconds = (
-      [row[name] - before[name] for row, before in zip(rows, previous)]
-      for name in ("step", "seconds"))
+  steps, seconds = (np.diff([0, *(row[name] for row in rows)])
+                    for name in ("step", "seconds"))
   def speed(name):
     timed = [(num_steps, row[name]) for num_steps, row in zip(steps, rows)
              if row[name] is not None]

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pathlib
 import pickle
 import signal
 import subprocess
@@ -46,12 +47,10 @@ class VideoRecorder:
     Args:
       recorded: Episode of training.
     """
-    assert not self._process
     videos = self._folder.path / "videos"
     self._video = episode_recorder.make_video(recorded, videos)
     self._step = recorded.step
-    self._stdout = tempfile.TemporaryFile()
-    self._stderr = tempfile.TemporaryFile()
+    self._stdout, self._stderr = (tempfile.TemporaryFile() for _ in range(2))
     try:
       videos.mkdir(exist_ok=True)
       with tempfile.TemporaryFile() as job:
@@ -70,8 +69,7 @@ class VideoRecorder:
 
   def remove_throttle(self):
     """Let the current video use all idle processor time."""
-    if self._process:
-      assert self._process.stdin
+    if self._process and self._process.stdin:
       with contextlib.suppress(BrokenPipeError):
         self._process.stdin.write(b"!")
 
@@ -105,15 +103,10 @@ class VideoRecorder:
       return
     # The group also contains ffmpeg. If all its processes have ended, its id
     # may be unknown or belong to another user.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+    with self._process, self._stdout, self._stderr, contextlib.suppress(
+        ProcessLookupError, PermissionError):
       os.killpg(self._process.pid, signal.SIGKILL)
-    self._process.wait()
-    assert self._process.stdin
-    self._process.stdin.close()
-    self._stdout.close()
-    self._stderr.close()
-    with contextlib.suppress(FileNotFoundError):
-      os.unlink(self._video.partial_path)
+    pathlib.Path(self._video.partial_path).unlink(missing_ok=True)
     self._process = None
 
   def _print(self, problem: str):

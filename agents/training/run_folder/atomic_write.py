@@ -56,17 +56,12 @@ def open_file(path: pathlib.Path) -> Iterator[IO[bytes]]:
         file.flush()
         os.fsync(file.fileno())
       os.replace(temporary, path)
-      _sync_folder(path.parent)
+      descriptor = os.open(path.parent, os.O_RDONLY)
+      try:
+        os.fsync(descriptor)  # So that the renaming survives a power cut.
+      finally:
+        os.close(descriptor)
   except BaseException:
     with contextlib.suppress(OSError):
       temporary.unlink()
     raise
-
-
-def _sync_folder(folder: pathlib.Path):
-  """Flush renames in a folder to disk, so that they survive a power cut."""
-  descriptor = os.open(folder, os.O_RDONLY)
-  try:
-    os.fsync(descriptor)
-  finally:
-    os.close(descriptor)

@@ -1,9 +1,9 @@
 """Checkpoints: one `.npz` file each, written atomically."""
 
 import contextlib
+import dataclasses
 import json
 import pathlib
-import re
 import sys
 from typing import Any
 
@@ -22,6 +22,40 @@ class CheckpointError(errors.RunError):
   """A checkpoint is missing or damaged."""
 
 
+@dataclasses.dataclass
+class Metadata:
+  """JSON-serializable state of the training loop.
+
+  Fields with defaults were added later, so older checkpoints still load.
+  """
+
+  step: int  # Training steps completed, summed over all environments.
+  # Step of the last report, evaluation, checkpoint and video, by the name of
+  # the config field that holds the interval.
+  done: dict[str, int]
+  scores: list[float]  # Since the last report, see `Statistics`.
+  lengths: list[int]
+  reward_parts: list[dict[str, float]]
+  health: dict[str, dict[str, int]]  # See `Diagnostics.state`.
+  seconds: float  # Wall-clock time since the run started, across resumes.
+  files: dict[str, int]  # Bytes of the append-only files, by relative path.
+  restarts: int = 0  # Environments and workers replaced so far.
+  config: dict[str, Any] | None = None  # All settings, by dotted key.
+
+
+def complete(step: int, done: dict[str, int], budget: int) -> bool:
+  """Return whether a run used up its budget and evaluated the result.
+
+  Args:
+    step: Training steps completed.
+    done: Steps of the last actions, see `Metadata.done`.
+    budget: Training steps of the whole run.
+  Returns:
+    True if the last evaluation took place after the last step.
+  """
+  return step >= budget and done["eval_every"] == step
+
+
 def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
          metadata: dict[str, Any]):
   """Write a checkpoint and delete superfluous older ones.
@@ -32,7 +66,7 @@ def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
     folder: Folder of the checkpoints.
     step: Training steps completed; names the file.
     arrays: Arrays by name.
-    metadata: JSON-serializable data, see `checkpoint_metadata`.
+    metadata: JSON-serializable data, see `Metadata`.
   Raises:
     WriteError: If the file cannot be written, for example on a full disk.
   """
@@ -40,7 +74,10 @@ def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
     contents: dict[str, Any] = {**arrays, _METADATA: json.dumps(metadata)}
     np.savez(file, **contents)
   while len(older := paths(folder)[:-_NUM_NEWEST]) > _NUM_MILESTONES:
-    _most_redundant(older, step).unlink(missing_ok=True)
+    # The first checkpoint stays. The deleted one leaves the smallest gap.
+    steps = [*map(step_of, older), step]
+    index = np.argmin(np.subtract(steps[2:], steps[:-2]))
+    older[index + 1].unlink(missing_ok=True)
 
 
 def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -65,20 +102,6 @@ def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
   except Exception as error:
     reason = str(error).partition(".")[0]  # NumPy then suggests allow_pickle.
     raise CheckpointError(f"{path} is damaged ({reason}).") from error
-
-
-def load_newest(folder: pathlib.Path
-                ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-  """Load the newest readable checkpoint.
-
-  Args:
-    folder: Folder of the checkpoints.
-  Returns:
-    Arrays by name, and the metadata.
-  Raises:
-    CheckpointError: If no checkpoint can be read.
-  """
-  return load(newest_readable(folder))
 
 
 def newest_readable(folder: pathlib.Path) -> pathlib.Path:
@@ -109,8 +132,7 @@ def paths(folder: pathlib.Path) -> list[pathlib.Path]:
   Returns:
     Paths in order of their steps.
   """
-  return sorted(path for path in folder.glob("checkpoint-*.npz")
-                if re.fullmatch(r"checkpoint-\d+\.npz", path.name))
+  return sorted(folder.glob(f"checkpoint-{'[0-9]' * 12}.npz"))
 
 
 def find(folder: pathlib.Path, name: str | None) -> pathlib.Path:
@@ -165,14 +187,3 @@ def newest(folder: pathlib.Path) -> pathlib.Path:
   if not (available := paths(folder)):
     raise CheckpointError(f"There is no checkpoint in {folder}.")
   return available[-1]
-
-
-def _most_redundant(older: list[pathlib.Path], step: int) -> pathlib.Path:
-  """Return the checkpoint to delete: it leaves the smallest gap of steps.
-
-  The first checkpoint of the run always stays.
-  """
-  steps = [*map(step_of, older), step]
-  gaps = {path: steps[index + 2] - steps[index]
-          for index, path in enumerate(older[1:])}
-  return min(gaps, key=lambda path: gaps[path])

@@ -16,10 +16,9 @@ import threading
 class _ImportGuard(importlib.abc.MetaPathFinder):
   """Finder that raises an error for modules in guarded folders."""
 
-  def __init__(self):
-    # Absolute paths with and without links resolved. Other threads read the
-    # set, so it is replaced instead of modified.
-    self.folders: frozenset[str] = frozenset()
+  # Absolute paths with and without links resolved. Other threads read the set,
+  # so it is replaced instead of modified.
+  folders: frozenset[str] = frozenset()
 
   def find_spec(self, fullname, path=None, target=None):
     """Raise ImportError if a module lies in a guarded folder."""
@@ -31,7 +30,6 @@ class _ImportGuard(importlib.abc.MetaPathFinder):
         raise ImportError(
             f"Module '{fullname}' can't be imported from a run folder.",
             name=fullname)
-    return None
 
   def contains(self, location: str) -> bool:
     """Return whether a path, or its link target, is in a guarded folder."""

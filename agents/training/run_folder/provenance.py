@@ -8,20 +8,32 @@ import functools
 import hashlib
 import importlib.metadata
 import importlib.util
-import itertools
 import os
 import pathlib
 import platform
 import sysconfig
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import gymnasium
 
 from agents.environments.making import third_party
 
+# Installed packages of each module. The first call takes half a second.
+_distributions = functools.cache(importlib.metadata.packages_distributions)
 _PACKAGES = ("tensorflow", "keras", "tensorflow-probability", "numpy",
              "gymnasium", "mujoco")
+
+
+def files(env: str) -> dict[str, dict[str, str]]:
+  """Return the contents of the files that describe what made a run.
+
+  Args:
+    env: Id of the environment.
+  Returns:
+    Results of `versions` and `code`, by file name.
+  """
+  return {"versions.yaml": versions(env), "code.yaml": code(env)}
 
 
 def versions(env: str) -> dict[str, str]:
@@ -35,8 +47,10 @@ def versions(env: str) -> dict[str, str]:
   result = {"python": platform.python_version(), "machine": platform.machine()}
   family = third_party.find(env)
   modules = _module(env), *(family.modules if family else ())
-  for package in dict.fromkeys(
-      (*_PACKAGES, *itertools.chain.from_iterable(map(_packages, modules)))):
+  tops = [module.partition(".")[0] for module in modules]
+  names = [name for top in tops if top not in ("", "gymnasium", "agents")
+           for name in _distributions().get(top, [])]
+  for package in dict.fromkeys((*_PACKAGES, *names)):
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
       result[package] = importlib.metadata.version(package)
   # oneDNN kernels change the last bits of results.
@@ -80,19 +94,6 @@ def _module(env: str) -> str:
   spec = gymnasium.registry.get(env)
   entry = spec.entry_point if spec else None
   return entry.partition(":")[0] if isinstance(entry, str) else ""
-
-
-def _packages(module: str) -> list[str]:
-  """Return the installed packages that contain a module."""
-  top = module.partition(".")[0]
-  return [] if top in ("", "gymnasium", "agents") else (
-      _distributions().get(top, []))
-
-
-@functools.cache
-def _distributions() -> Mapping[str, list[str]]:
-  """Return the installed packages of each module; takes half a second."""
-  return importlib.metadata.packages_distributions()
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

@@ -16,7 +16,6 @@ import fcntl
 import itertools
 import os
 import pathlib
-import shutil
 
 import yaml
 
@@ -25,7 +24,6 @@ from agents import config_parsing
 from agents.training.run_folder import (
   atomic_write,
   checkpoint,
-  checkpoint_metadata,
   import_guard,
   provenance,
 )
@@ -67,10 +65,6 @@ class RunFolder:
     _write(self.path / "config.yaml", config_lib.dump(saved.override({
         "steps": config.steps, "extended_from": config.extended_from})))
 
-  def remove(self):
-    """Delete the folder of a run that failed to start."""
-    shutil.rmtree(self.path)
-
   @contextlib.contextmanager
   def locked(self):
     """Lock the folder against other training processes.
@@ -99,17 +93,25 @@ class RunFolder:
     Returns:
       A text per package or file that differs; see `provenance.differences`.
     """
-    env = self.config.env.id
-    return [*self._changes("versions.yaml", provenance.versions(env)),
-            *self._changes("code.yaml", provenance.code(env))]
+    changes = []
+    for name, now in provenance.files(self.config.env.id).items():
+      before = None
+      with contextlib.suppress(OSError, ValueError):
+        before = config_parsing.parse((self.path / name).read_text())
+      changes += (provenance.differences(before, now)
+                  if isinstance(before, dict) else [f"{name} can't be read"])
+    return changes
 
-  def _changes(self, name: str, now: dict[str, str]) -> list[str]:
-    before = None
-    with contextlib.suppress(OSError, ValueError):
-      before = config_parsing.parse((self.path / name).read_text())
-    if not isinstance(before, dict):
-      return [f"{name} can't be read"]
-    return provenance.differences(before, now)
+  @property
+  def complete(self) -> bool:
+    """Whether training cannot continue, as it is complete or unreadable."""
+    try:
+      _, metadata = checkpoint.load(
+          checkpoint.newest_readable(self.checkpoints))
+    except checkpoint.CheckpointError:
+      return True
+    return checkpoint.complete(
+        metadata["step"], metadata["done"], self.config.steps)
 
 
 def find(path: str | os.PathLike) -> RunFolder:
@@ -131,31 +133,21 @@ def find(path: str | os.PathLike) -> RunFolder:
   return RunFolder(folder)
 
 
-def resumable(logdir: str | os.PathLike, config: config_lib.Config
-              ) -> RunFolder | None:
-  """Return the oldest run with this config and a checkpoint, if any.
+def with_config(logdir: str | os.PathLike, config: config_lib.Config
+                ) -> list[RunFolder]:
+  """Return the runs with a config and a checkpoint, the oldest first.
 
   Args:
     logdir: Path of a folder of runs.
-    config: Configuration of the run.
+    config: Configuration of the runs.
   Returns:
-    The run folder, or None.
+    The run folders.
   """
-  return next(iter(_runs_of_config(logdir, config)), None)
-
-
-def unfinished(logdir: str | os.PathLike, config: config_lib.Config
-               ) -> RunFolder | None:
-  """Return the newest run with this config that is not complete, if any.
-
-  Args:
-    logdir: Path of a folder of runs.
-    config: Configuration of the run.
-  Returns:
-    The run folder, or None.
-  """
-  return next((folder for folder in reversed(_runs_of_config(logdir, config))
-               if not _complete(folder)), None)
+  folders = []
+  for run in filter(_has_checkpoint, _runs(pathlib.Path(logdir).expanduser())):
+    with contextlib.suppress(config_lib.ConfigError):  # From another version.
+      folders.append(RunFolder(run))
+  return [folder for folder in folders if folder.config == config]
 
 
 def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
@@ -173,9 +165,8 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
     ConfigError: If the folder cannot be created.
   """
   second = f"{datetime.datetime.now():%Y%m%dT%H%M%S}"
-  for number in itertools.count(1):
-    time = second if number == 1 else f"{second}.{number}"
-    path = pathlib.Path(logdir).expanduser() / f"{time}-{name}"
+  for suffix in itertools.chain([""], map(".{}".format, itertools.count(2))):
+    path = pathlib.Path(logdir).expanduser() / f"{second}{suffix}-{name}"
     try:
       path.mkdir(parents=True)
       break
@@ -186,8 +177,7 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
           f"--logdir {logdir}: can't make {path}: {error.strerror}") from None
   for folder in ("checkpoints", "train", "eval"):
     (path / folder).mkdir()
-  for file, content in (("versions.yaml", provenance.versions(config.env.id)),
-                        ("code.yaml", provenance.code(config.env.id))):
+  for file, content in provenance.files(config.env.id).items():
     _write(path / file, yaml.safe_dump(content, sort_keys=False))
   _write(path / "config.yaml", config_lib.dump(config))
   return RunFolder(path)
@@ -203,25 +193,6 @@ def _runs(logdir: pathlib.Path) -> list[pathlib.Path]:
 
 def _has_checkpoint(run: pathlib.Path) -> bool:
   return bool(checkpoint.paths(run / "checkpoints"))
-
-
-def _runs_of_config(logdir: str | os.PathLike, config: config_lib.Config
-                    ) -> list[RunFolder]:
-  """Return the runs with this config and a checkpoint, the oldest first."""
-  folders = []
-  for run in filter(_has_checkpoint, _runs(pathlib.Path(logdir).expanduser())):
-    with contextlib.suppress(config_lib.ConfigError):  # From another version.
-      folders.append(RunFolder(run))
-  return [folder for folder in folders if folder.config == config]
-
-
-def _complete(folder: RunFolder) -> bool:
-  try:
-    _, metadata = checkpoint.load_newest(folder.checkpoints)
-  except checkpoint.CheckpointError:
-    return True  # The run cannot be resumed.
-  return checkpoint_metadata.complete(
-      metadata["step"], metadata["done"], folder.config.steps)
 
 
 def _write(path: pathlib.Path, text: str):

@@ -33,9 +33,9 @@ def finished(tmp_path_factory):
       "steps": 40, "checkpoint_every": 20})
   loop.start()
   loop.run()
-  crash_folder.save(folder.path / "crashes", 20, failure_budget.Failure(
+  crash_folder.save(folder, 20, failure_budget.Failure(
       "Worker 0 died",
-      (failure_budget.FailedEpisode(0, 1, np.zeros((3, 1))),)), folder.config)
+      (failure_budget.FailedEpisode(0, 1, np.zeros((3, 1))),)))
   return folder.path
 
 
@@ -49,7 +49,7 @@ def _load_all(path):
   for checkpoint_path in checkpoint.paths(folder.checkpoints):
     checkpoint.load(checkpoint_path)
   episode_recorder.find(folder.checkpoints, -1)
-  checkpoint.load_newest(folder.checkpoints)
+  checkpoint.load(checkpoint.newest_readable(folder.checkpoints))
 
 
 def _files(path):

@@ -14,7 +14,7 @@ from agents.environments.workers import pool
 from agents.ops import random
 from agents.training import epoch_result
 from agents.training import trainer as trainer_lib
-from tests import toy
+from tests import scored, toy
 from tests.training import graph_calls
 
 _SEED = 5
@@ -96,10 +96,11 @@ def with_workers():
 def test_every_environment_plays_its_quota(trained):
   for number, epoch in enumerate(trained.epochs):
     lengths = _lengths(number)
-    assert epoch.lengths == _in_order_of_time(lengths)
-    assert len(epoch.scores) == len(epoch.reward_parts) == 8
-    np.testing.assert_allclose(epoch.scores, [
-        parts["reward_near"] for parts in epoch.reward_parts], rtol=1e-5)
+    assert scored.lengths(epoch) == _in_order_of_time(lengths)
+    assert len(scored.scores(epoch)) == len(scored.reward_parts(epoch)) == 8
+    np.testing.assert_allclose(scored.scores(epoch), [
+        parts["reward_near"]
+        for parts in scored.reward_parts(epoch)], rtol=1e-5)
     assert trained.states[number + 1]["episodes/episode"].tolist() == [
         (number + 1) * quota for quota in _QUOTA]
 
@@ -108,7 +109,7 @@ def test_counters_count_the_steps_of_the_episodes(trained):
   steps = [epoch.steps for epoch in trained.epochs]
   assert len(set(steps)) > 2
   assert all(type(number) is int for number in steps)
-  assert steps == [sum(epoch.lengths) for epoch in trained.epochs]
+  assert steps == [sum(scored.lengths(epoch)) for epoch in trained.epochs]
   # Moments count environment steps, the step counter counts batched steps.
   batched = [max(map(sum, _lengths(number))) for number in range(60)]
   assert len(set(batched)) > 2

@@ -275,7 +275,7 @@ def test_commands_refuse_to_replay_an_episode_of_training(tmp_path, capsys):
   config = config_lib.Config(config_lib.Env("CartPole-v1", backend="envpool"))
   folder = run_folder.create(str(tmp_path), "mine", config)
   crash = crash_folder.save(
-      tmp_path, 7, failure_budget.Failure("It failed.", ()), config)
+      folder, 7, failure_budget.Failure("It failed.", ()))
   for main, args in (
       (visualize.main, ["--logdir", folder.path, "--episode=-1"]),
       (replay.main, [crash])):

@@ -21,7 +21,7 @@ def _recorder(lengths, step=7):
 
 
 def _numbers(recorder):
-  return recorder.arrays()["number"].tolist()
+  return recorder.arrays()["recorded/number"].tolist()
 
 
 def test_last_episodes_are_kept_up_to_the_limits():
@@ -57,9 +57,7 @@ def test_checkpoints_of_older_versions_load_without_episodes():
 
 def test_episodes_are_found_in_all_checkpoints(tmp_path):
   for step, lengths in ((10, [2] * 3), (20, [2] * 60)):
-    arrays = _recorder(lengths).arrays()
-    checkpoint.save(tmp_path, step, {
-        f"recorded/{name}": array for name, array in arrays.items()}, {})
+    checkpoint.save(tmp_path, step, _recorder(lengths).arrays(), {})
   for number, expected in ((1, 1), (-1, 59), (59, 59), (28, 28), (-2, 58)):
     one = episode_recorder.find(tmp_path, number)
     assert one.number == expected and one.episode.seed == 100 + expected
@@ -75,7 +73,6 @@ def test_episodes_are_found_in_all_checkpoints(tmp_path):
 def test_missing_episodes_raise_errors(tmp_path):
   with pytest.raises(checkpoint.CheckpointError, match="no checkpoint"):
     episode_recorder.find(tmp_path, 0)
-  checkpoint.save(tmp_path, 0, {"recorded/" + name: array for name, array in
-                                _recorder([]).arrays().items()}, {})
+  checkpoint.save(tmp_path, 0, _recorder([]).arrays(), {})
   with pytest.raises(config_lib.ConfigError, match=r"episodes: \(none\)\."):
     episode_recorder.find(tmp_path, -1)

@@ -18,11 +18,11 @@ ROW = {"phase": "train", "step": 500, "return_mean": 12.34,
 
 def test_output_without_a_terminal_is_plain_lines(capsys):
   shown = progress.Progress(1_000, 0)
-  shown.phase("train")
-  shown.advance(500)
+  shown.bar.set_description("train")
+  shown.bar.update(500)
   shown.report(ROW)
   shown.report({"phase": "eval", "step": 500, "return_mean": None})
-  shown.close()
+  shown.bar.close()
   train, shares, evaluation = capsys.readouterr().out.splitlines()
   assert train.startswith(
       "train   step 500/1,000   return 12.3   4,321 steps/s (0.50 of the limit "
@@ -36,8 +36,9 @@ def test_output_without_a_terminal_is_plain_lines(capsys):
 
 def test_output_on_a_terminal_is_a_progress_bar():
   code = ("from agents.training.monitoring import progress\n"
-          "p = progress.Progress(1000, 0); p.phase('train'); p.advance(500)\n"
-          f"p.report({ROW!r}); p.close()")
+          "p = progress.Progress(1000, 0)\n"
+          "p.bar.set_description('train'); p.bar.update(500)\n"
+          f"p.report({ROW!r}); p.bar.close()")
   reader, terminal = pty.openpty()
   size = struct.pack("HHHH", 24, 100, 0, 0)  # Rows and columns.
   fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)

@@ -22,8 +22,8 @@ UPDATE = {"stepping": 2.0, "crossing": 0.5, "inference": 0.5, "learning": 1.0}
 
 
 def test_shares_sum_to_one(budget):
-  budget.train(600, UPDATE, 1.5)
-  budget.spend("evaluation", 3.0)
+  budget.add(600, UPDATE, 1.5)
+  budget.seconds["evaluation"] += 3.0
   row = budget.row()
   shares = {name: value for name, value in row.items()
             if name.endswith("_share") and name != "limit_share"}
@@ -36,10 +36,10 @@ def test_shares_sum_to_one(budget):
 
 
 def test_speed_excludes_compilation_and_evaluation(budget):
-  budget.spend("compiling", 1.0)
-  budget.spend("evaluation", 3.0)
-  budget.train(600, UPDATE, 1.5)
-  budget.train(600, {"stepping": 0.5}, 0.5)
+  budget.seconds["compiling"] += 1.0
+  budget.seconds["evaluation"] += 3.0
+  budget.add(600, UPDATE, 1.5)
+  budget.add(600, {"stepping": 0.5}, 0.5)
   row = budget.row()
   assert row["steps_per_second"] == pytest.approx(1200 / 6)
   assert row["step_limit"] == pytest.approx(1200 / 2)
@@ -47,7 +47,7 @@ def test_speed_excludes_compilation_and_evaluation(budget):
 
 
 def test_speed_without_epochs_is_none(budget):
-  budget.spend("compiling", 4.0)
+  budget.seconds["compiling"] += 4.0
   row = budget.row()
   assert row["compiling_share"] == pytest.approx(0.4)
   assert row["steps_per_second"] is row["step_limit"] is None
@@ -58,12 +58,12 @@ def test_speed_without_epochs_is_none(budget):
 
 def test_unknown_part_raises_an_error(budget):
   with pytest.raises(KeyError):
-    budget.spend("steping", 1.0)
+    budget.add(600, {"steping": 1.0}, 1.0)
 
 
 def test_description_of_shares_and_speed(budget):
-  budget.train(60_000, UPDATE, 1.5)
-  budget.spend("evaluation", 5.999)
+  budget.add(60_000, UPDATE, 1.5)
+  budget.seconds["evaluation"] += 5.999
   row = budget.row()
   assert time_budget.describe_shares(row) == (
       "stepping 20%, crossing 5%, inference 5%, learning 10%, evaluation 60%")
@@ -72,7 +72,7 @@ def test_description_of_shares_and_speed(budget):
 
 
 def test_backend_without_stepping_times_has_no_limit(budget):
-  budget.train(600, UPDATE, 0.0)
+  budget.add(600, UPDATE, 0.0)
   row = budget.row()
   assert row["steps_per_second"] and row["step_limit"] is None
   assert "limit" not in time_budget.describe_speed(row)

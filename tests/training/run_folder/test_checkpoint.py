@@ -22,6 +22,10 @@ def test_loaded_checkpoint_equals_the_saved_one_bit_for_bit(tmp_path):
     assert loaded[name].tobytes() == arrays[name].tobytes()
 
 
+def _load_newest(folder):
+  return checkpoint.load(checkpoint.newest_readable(folder))
+
+
 def _steps(folder):
   return [checkpoint.load(path)[1]["step"] for path in checkpoint.paths(folder)]
 
@@ -102,19 +106,19 @@ def test_flipped_bits_and_truncation_are_detected(tmp_path):
 def test_newest_undamaged_checkpoint_is_loaded(tmp_path, capsys):
   for step in (1, 2, 3):
     save(tmp_path, step)
-  assert checkpoint.load_newest(tmp_path)[1]["step"] == 3
+  assert _load_newest(tmp_path)[1]["step"] == 3
   assert not capsys.readouterr().err
   paths = checkpoint.paths(tmp_path)
   paths[2].write_bytes(b"")
   paths[1].write_bytes(paths[1].read_bytes()[:-40])
-  arrays, metadata = checkpoint.load_newest(tmp_path)
+  arrays, metadata = _load_newest(tmp_path)
   assert metadata["step"] == 1 and arrays["a/b"].tolist() == [1] * 3
   notes = capsys.readouterr().err.splitlines()
   assert [str(path) in line and "is damaged" in line for line, path in zip(
       notes, paths[:0:-1], strict=True)] == [True, True]
   paths[0].write_bytes(b"PK")
   with pytest.raises(checkpoint.CheckpointError, match="No checkpoint in "):
-    checkpoint.load_newest(tmp_path)
+    _load_newest(tmp_path)
 
 
 def test_newest_readable_checkpoint_is_returned(tmp_path):

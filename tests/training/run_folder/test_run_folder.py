@@ -114,41 +114,43 @@ def test_runs_with_checkpoints_precede_newer_runs_without(tmp_path):
   assert run_folder.find(tmp_path).path == first.path
 
 
-def test_run_with_the_same_config_is_resumable(tmp_path):
+def test_runs_with_the_same_config_and_a_checkpoint_are_found(tmp_path):
   other = run_folder.create(
       str(tmp_path), "other", CONFIG.override({"seed": 1}))
   folder = run_folder.create(str(tmp_path), "some", CONFIG)
-  assert run_folder.resumable(tmp_path, CONFIG) is None  # No checkpoint yet.
+  assert not run_folder.with_config(tmp_path, CONFIG)  # No checkpoint yet.
   broken = run_folder.create(str(tmp_path), "of_another_version", CONFIG)
   (broken.path / "config.yaml").write_text("nonsense: 1")
   for path in other.checkpoints, folder.checkpoints, broken.checkpoints:
     (path / "checkpoint-000000000100.npz").touch()
-  assert run_folder.resumable(tmp_path, CONFIG).path == folder.path
-  assert run_folder.resumable(tmp_path / "nowhere", CONFIG) is None
+  found, = run_folder.with_config(tmp_path, CONFIG)
+  assert found.path == folder.path
+  assert not run_folder.with_config(tmp_path / "nowhere", CONFIG)
 
 
-def test_newest_incomplete_run_with_the_same_config_is_unfinished(tmp_path):
+def test_runs_are_complete_after_the_evaluation_of_their_last_step(tmp_path):
   def run(config, step, evaluated=0):
     folder = run_folder.create(str(tmp_path), "some", config)
     for saved in (0, step):
       checkpoint.save(folder.checkpoints, saved, {}, {
           "step": saved, "done": {"eval_every": evaluated}})
     return folder
-  assert run_folder.unfinished(tmp_path / "nowhere", CONFIG) is None
+  def incomplete():
+    return [folder.path for folder in run_folder.with_config(tmp_path, CONFIG)
+            if not folder.complete]
   run(CONFIG, CONFIG.steps, evaluated=CONFIG.steps)
   run(CONFIG.override({"seed": 1}), 100)
-  assert run_folder.unfinished(tmp_path, CONFIG) is None
+  assert incomplete() == []
   last = run(CONFIG, CONFIG.steps, evaluated=CONFIG.steps - 10)
-  assert run_folder.unfinished(tmp_path, CONFIG).path == last.path
+  assert incomplete() == [last.path]
   checkpoint.newest(last.checkpoints).write_bytes(b"")
-  assert run_folder.unfinished(tmp_path, CONFIG).path == last.path
+  assert incomplete() == [last.path]
   checkpoint.newest(last.checkpoints).unlink()
   checkpoint.newest(last.checkpoints).write_bytes(b"")
   # A run without a readable checkpoint cannot be resumed.
-  assert run_folder.unfinished(tmp_path, CONFIG) is None
-  run(CONFIG, CONFIG.steps - 1)
-  newest = run(CONFIG, 100)
-  assert run_folder.unfinished(tmp_path, CONFIG).path == newest.path
+  assert incomplete() == []
+  runs = [run(CONFIG, CONFIG.steps - 1), run(CONFIG, 100)]
+  assert incomplete() == [folder.path for folder in runs]
   run_folder.create(str(tmp_path), "some", CONFIG)  # Without a checkpoint.
   (run(CONFIG, 200).path / "config.yaml").write_text("nonsense: 1")
-  assert run_folder.unfinished(tmp_path, CONFIG).path == newest.path
+  assert incomplete() == [folder.path for folder in runs]

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from agents.environments.data import episodes
-from agents.training import epoch_result, training_statistics
+from agents.training import epoch_result
 
 
 def _epoch(*episode_data):
@@ -17,7 +17,7 @@ def _epoch(*episode_data):
 
 
 def test_staggered_episodes_are_excluded():
-  statistics = training_statistics.TrainingStatistics()
+  statistics = epoch_result.Statistics()
   statistics.add(_epoch(
       (10, 1.0, {"reward_parts": {"reward_run": 2.0}}),
       (3, 99.0, {"reward_parts": {"reward_run": 9.0}, "cut_short": 1.0})))
@@ -31,7 +31,7 @@ def test_staggered_episodes_are_excluded():
 
 
 def test_statistics_without_episodes_are_none():
-  row = training_statistics.TrainingStatistics().row()
+  row = epoch_result.Statistics().row()
   assert row.pop("episodes") == 0
   assert set(row.values()) == {None}
-  assert training_statistics.TrainingStatistics().mean_reward_parts() == {}
+  assert epoch_result.Statistics().mean_reward_parts() == {}

@@ -1,0 +1,66 @@
+"""Failures are counted, printed and saved."""
+
+import numpy as np
+import pytest
+
+from agents import config as config_lib
+from agents.environments.blocks import base
+from agents.environments.data import failure_budget
+from agents.training.faults import crash_folder
+from agents.training.run_folder import run_folder
+
+_WORKER_FAILURE = failure_budget.Failure(
+    "Worker 0 died. It was here:\n  File x.py")
+_ENVIRONMENT_FAILURE = failure_budget.Failure(
+    "Environment 3 failed in step():\n\nTraceback (most recent call last):\n"
+    "  File x.py\nValueError: broken\n",
+    (failure_budget.FailedEpisode(3, 5, np.ones((2, 1))),))
+
+
+@pytest.fixture
+def run(tmp_path):
+  return run_folder.create(str(tmp_path), "some", config_lib.Config())
+
+
+def test_survived_failures_are_reported_once(run):
+  failures = failure_budget.FailureBudget(9)
+  assert not crash_folder.save_survived(run, failures, 10)
+  failures.record(_WORKER_FAILURE)
+  failures.record(_ENVIRONMENT_FAILURE)
+  lines = crash_folder.save_survived(run, failures, 2000)
+  assert lines == [
+      "step 2,000: restart: Worker 0 died. "
+      f"(details: {run.path}/crashes/000000002000-1)",
+      "step 2,000: restart: Environment 3 failed in step(): ValueError: "
+      f"broken (details: {run.path}/crashes/000000002000-2)"]
+  assert not crash_folder.save_survived(run, failures, 3000)
+
+
+def test_undecodable_characters_are_saved_escaped(run):
+  text = "FileNotFoundError: b\udce4r"  # Python reads Latin-1 names like this.
+  path = crash_folder.save(run, 1, failure_budget.Failure(text))
+  failure = crash_folder.load(path).failure
+  assert failure.text == r"FileNotFoundError: b\udce4r"
+
+
+def test_fatal_failures_are_saved(run, capsys):
+  failures = failure_budget.FailureBudget(0)
+  error = base.EnvironmentFailure("Environment 3 failed")
+  assert crash_folder.is_environment_failure(error)
+  crash_folder.save_fatal(run, failures, 7, error)
+  assert not failures.record(_ENVIRONMENT_FAILURE)
+  crash_folder.save_fatal(run, failures, 8, error)
+  paths = sorted((run.path / "crashes").iterdir())
+  first, second = map(crash_folder.load, paths)
+  assert first.failure.text == "Environment 3 failed"
+  assert not first.failure.episodes
+  assert second.failure.episodes[0].seed == 5
+  lines = capsys.readouterr().err.splitlines()
+  assert lines == [f"The failure is saved in {path}." for path in paths]
+
+
+@pytest.mark.parametrize("cause", [None, base.EnvironmentFailure("x")])
+def test_environment_failure_is_recognized_by_its_cause(cause):
+  error = ValueError("broken")
+  error.__cause__ = cause
+  assert crash_folder.is_environment_failure(error) == (cause is not None)
