@@ -13,6 +13,8 @@ class LearningRateSchedule:
     schedule: "constant", "linear" to zero over the budget, or "kl_adaptive".
     initial: Learning rate of the first update.
     kl_target: Desired KL divergence of one update for "kl_adaptive", in nats.
+  Attributes:
+    variables: Variables for checkpoints.
   """
 
   def __init__(self, schedule: str, initial: float, kl_target: float):
@@ -20,11 +22,7 @@ class LearningRateSchedule:
     self._kl_target = kl_target
     self._bounds = min(initial, _SMALLEST), max(initial, _LARGEST)
     self._rate = tf.Variable(initial, trainable=False, name="step_size/rate")
-
-  @property
-  def variables(self) -> list[tf.Variable]:
-    """Variables for checkpoints."""
-    return [self._rate]
+    self.variables = [self._rate]
 
   def rate(self, progress: tf.Tensor) -> tf.Tensor:
     """Returns the learning rate.

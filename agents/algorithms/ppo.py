@@ -12,7 +12,6 @@ from agents import types
 from agents.algorithms import (
   actor_critic,
   feed_forward_model,
-  kl_penalty,
   lr_schedule,
   minibatches,
   reward_scale,
@@ -55,14 +54,7 @@ class BatchPPO(actor_critic.ActorCritic):
                networks: feed_forward_model.Networks, seed: int,
                frame_stack: int = 1):
     super().__init__(config, observation_space, networks, seed, frame_stack)
-    # Checkpoints contain its variable even if the penalty is not used.
-    penalty = kl_penalty.Penalty(
-        config.kl_penalty, config.kl_penalty_factor, config.kl_target)
-    if config.kl_penalty or config.kl_cutoff_coef:
-      self._loss: loss_lib.PPOLoss = kl_penalty.PenalizedLoss(
-          config, self.distribution, self.model, penalty)
-    else:
-      self._loss = loss_lib.PPOLoss(config, self.distribution, self.model)
+    self._loss = loss_lib.PPOLoss(config, self.distribution, self.model)
     self._reward_scale = reward_scale.RewardScale(
         config.reward_scale, config.reward_clip)
     self._lr_schedule = lr_schedule.LearningRateSchedule(
@@ -73,7 +65,7 @@ class BatchPPO(actor_critic.ActorCritic):
     self._optimizer.build(self.weights)
     self.extra_variables = [
         *self._optimizer.variables, *self._reward_scale.variables,
-        *self._lr_schedule.variables, *penalty.variables]
+        *self._lr_schedule.variables, *self._loss.penalty.variables]
 
   @tf.function(jit_compile=True, autograph=False)
   def learn(self, batch: types.Experience, step_counter: tf.Tensor,
@@ -122,8 +114,9 @@ class BatchPPO(actor_critic.ActorCritic):
         "value_mean": masked.mean(value, weight),
         "explained_variance": 1 - masked.variance(advantage, weight) / (
             masked.variance(value + advantage, weight) + 1e-8)}
-    sums = {name: tf.constant(0.0) for name in (
-        *self._loss.names, *self._loss.minibatch_names, "grad_norm", *_COUNTS)}
+    sums = dict.fromkeys((
+        *self._loss.names, *self._loss.minibatch_names, "grad_norm", *_COUNTS),
+        tf.constant(0.0))
     return Update(samples, metrics, EpochState(advantage, value, sums))
 
   def epoch(self, batch: types.Experience, samples: loss_lib.Samples,
@@ -164,7 +157,9 @@ class BatchPPO(actor_critic.ActorCritic):
     kl = self.distribution.kl(update.samples.policy, self.model.policy(batch))
     metrics["kl"] = masked.mean(kl, masked.weight(batch.valid))
     self._lr_schedule.adapt(metrics["kl"])
-    metrics.update(self._loss.finish(metrics["kl"]))
+    if self.config.kl_penalty:
+      metrics["kl_penalty"] = tf.identity(self._loss.penalty.weight)
+      self._loss.penalty.adapt(metrics["kl"])
     self._reward_scale.after_learning(
         state.value + state.advantage, batch.valid)
     metrics["reward_scale"] = self._reward_scale.std

@@ -15,6 +15,8 @@ class RewardScale:
       critic predicts normalized returns; "reward" for that of the rewards;
       "none" for no scaling.
     clip: Bound of the absolute value of scaled rewards; None for no bound.
+  Attributes:
+    variables: Variables for checkpoints.
   """
 
   def __init__(self, by: str, clip: float | None):
@@ -22,11 +24,7 @@ class RewardScale:
     self._clip = clip
     self._moments = (
         normalization.RunningMoments((), by) if by != "none" else None)
-
-  @property
-  def variables(self) -> list[tf.Variable]:
-    """Variables for checkpoints."""
-    return self._moments.variables if self._moments else []
+    self.variables = self._moments.variables if self._moments else []
 
   @property
   def std(self) -> tf.Tensor:

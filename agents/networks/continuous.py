@@ -14,7 +14,6 @@ import tensorflow_probability as tfp
 
 from agents import config as config_lib
 from agents.networks import action_distribution
-from agents.ops import random
 
 tfb = tfp.bijectors
 tfd = tfp.distributions
@@ -49,7 +48,7 @@ class Gaussian(action_distribution.ActionDistribution):
       outputs, free = np.concatenate([means, log_stds]), np.zeros(0)
     else:
       outputs, free = means, log_stds
-    super().__init__(space.shape, outputs, free, self._actions)
+    super().__init__(space.shape, outputs, free, ("normal", self._actions))
 
   def parameters(self, outputs: tf.Tensor, free: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.parameters`."""
@@ -69,10 +68,6 @@ class Gaussian(action_distribution.ActionDistribution):
     """See `ActionDistribution.mode`."""
     return self._unflatten(tf.split(parameters, 2, -1)[0])
 
-  def noise(self, num_actions: int, key: tf.Tensor) -> tf.Tensor:
-    """See `ActionDistribution.noise`."""
-    return random.normal([num_actions, self.noise_size], key)
-
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.sample`."""
     mean, log_std = tf.split(parameters, 2, -1)
@@ -87,9 +82,6 @@ class Gaussian(action_distribution.ActionDistribution):
     clipped = (action < self._low) | (action > self._high)
     flat = tf.reshape(clipped, [-1, self._actions])
     return tf.reduce_mean(tf.cast(flat, tf.float32), -1)
-
-  def _unflatten(self, flat: tf.Tensor) -> tf.Tensor:
-    return tf.reshape(flat, [-1, *self.shape])
 
 
 class SquashedGaussian(Gaussian):
@@ -160,13 +152,8 @@ class Beta(action_distribution.ActionDistribution):
     super().__init__(
         space.shape, np.full(
             self._parameters, excess + math.log(-math.expm1(-excess))),
-        np.zeros(0), 2 * _TRIES * self._parameters)
-
-  @property
-  def noise_kinds(self) -> tuple[tuple[str, int], ...]:
-    """See `ActionDistribution.noise_kinds`."""
-    half = self.noise_size // 2
-    return ("normal", half), ("exponential", half)
+        np.zeros(0), *((kind, _TRIES * self._parameters)
+                       for kind in ("normal", "exponential")))
 
   def distribution(self, parameters: tf.Tensor) -> Any:
     """See `ActionDistribution.distribution`."""
@@ -177,16 +164,8 @@ class Beta(action_distribution.ActionDistribution):
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.mode`."""
     upper, lower = tf.split(tf.nn.softplus(parameters), 2, -1)
-    return self._unflatten(
-        tf.math.divide_no_nan(upper - lower, upper + lower))
-
-  def noise(self, num_actions: int, key: tf.Tensor) -> tf.Tensor:
-    """See `ActionDistribution.noise`."""
-    shape = [num_actions, self.noise_size // 2]
-    normal, exponential = tf.unstack(random.split(key, 2))
-    return tf.concat([
-        random.normal(shape, normal),
-        -tf.math.log(1 - random.uniform(shape, exponential))], -1)
+    return self._unflatten(_clip(
+        tf.math.divide_no_nan(upper - lower, upper + lower)))
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.sample`."""
@@ -195,7 +174,7 @@ class Beta(action_distribution.ActionDistribution):
         for part in tf.split(noise, 2, -1))
     gamma = _gamma(1 + tf.nn.softplus(parameters), normal, exponential)
     upper, lower = tf.split(gamma, 2, -1)
-    return self._unflatten((upper - lower) / (upper + lower))
+    return self._unflatten(_clip((upper - lower) / (upper + lower)))
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.std`."""
@@ -204,9 +183,6 @@ class Beta(action_distribution.ActionDistribution):
   def _unstretched(self, parameters: tf.Tensor) -> Any:
     upper, lower = tf.split(1 + tf.nn.softplus(parameters), 2, -1)
     return tfd.Beta(upper, lower)
-
-  def _unflatten(self, flat: tf.Tensor) -> tf.Tensor:
-    return tf.reshape(_clip(flat), [-1, *self.shape])
 
 
 def _clip(action: tf.Tensor) -> tf.Tensor:

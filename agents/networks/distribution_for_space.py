@@ -36,13 +36,7 @@ class Product(action_distribution.ActionDistribution):
         (sum(leaf.num_bytes for leaf in self._leaves),),
         np.concatenate([factor.initial_outputs for factor in self._factors]),
         np.concatenate([factor.initial_free for factor in self._factors]),
-        sum(factor.noise_size for factor in self._factors))
-
-  @property
-  def noise_kinds(self) -> tuple[tuple[str, int], ...]:
-    """See `ActionDistribution.noise_kinds`."""
-    return tuple(
-        kind for factor in self._factors for kind in factor.noise_kinds)
+        *(kind for factor in self._factors for kind in factor.noise_kinds))
 
   def parameters(self, outputs: tf.Tensor, free: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.parameters`."""
@@ -124,9 +118,9 @@ def make(space: gymnasium.Space, config: config_lib.Network | None = None
   if spaces.composite(space):
     return Product(space, config)
   if isinstance(space, gym.Discrete):
-    return discrete.Categorical(space)
+    return discrete.Categorical(np.asarray(space.n))
   if isinstance(space, gym.MultiDiscrete):
-    return discrete.MultiCategorical(space)
+    return discrete.Categorical(space.nvec)
   if isinstance(space, gym.MultiBinary):
     return discrete.Bernoulli(space)
   assert isinstance(space, gym.Box)

@@ -38,12 +38,7 @@ class _Setup:
     model = feed_forward_model.FeedForward(
         observation_encoder.ObservationEncoder(space, False, 10.0),
         feed_forward_model.Networks(self.policy, self.value))
-    self.penalty = kl_penalty.Penalty(config.kl_penalty, 1.5, 0.01)
-    self.loss = (
-        kl_penalty.PenalizedLoss(
-            config, self.distribution, model, self.penalty)
-        if config.kl_penalty else
-        loss_lib.PPOLoss(config, self.distribution, model))
+    self.loss = loss_lib.PPOLoss(config, self.distribution, model)
     rng = np.random.default_rng(2)
     def normal(*shape):
       return tf.constant(rng.normal(size=shape), tf.float32)
@@ -116,13 +111,12 @@ def test_loss_without_penalties_is_independent_of_the_minibatch():
   setup = _Setup(dataclasses.replace(_PLAIN, normalize_advantage=False))
   assert setup.loss.bind(None, 4) == (None, setup.loss, {})
   assert setup.loss.minibatch_names == []
-  assert setup.loss.finish(tf.constant(1.0)) == {}
 
 
 def test_penalty_uses_the_present_weight():
   setup = _Setup(_ALL)
   before, _ = setup()
-  setup.penalty.weight.assign(5.0)
+  setup.loss.penalty.weight.assign(5.0)
   after, _ = setup()
   kl = setup.distribution.kl(setup.samples.policy, setup.parameters)
   np.testing.assert_allclose(
