@@ -18,11 +18,12 @@ class Torso:
 
   def __init__(self, convolutions: Sequence[keras.Model] = ()):
     self._convolutions = convolutions
+    self._layers = list(convolutions)
 
   @property
   def trainable_variables(self) -> list[Any]:
     """Variables of all layers; empty before their first call."""
-    return [variable for layer in self._convolutions
+    return [variable for layer in self._layers
             for variable in layer.trainable_variables]
 
   def encode(self, inputs: tuple[tf.Tensor, ...]) -> tf.Tensor:
@@ -54,13 +55,9 @@ class RecurrentTorso(Torso):
                cell: keras.layers.Layer):
     super().__init__(convolutions)
     self._cell = cell
+    self._layers.append(cell)
     self._sizes = tf.nest.flatten(cell.state_size)
     self.size = sum(self._sizes)
-
-  @property
-  def trainable_variables(self) -> list[Any]:
-    """Variables of all layers; empty before their first call."""
-    return [*super().trainable_variables, *self._cell.trainable_variables]
 
   def step(self, features: tf.Tensor, state: tf.Tensor
            ) -> tuple[tf.Tensor, tf.Tensor]:

@@ -45,13 +45,11 @@ def restore(raw: tf.Tensor, dtype: np.dtype, shape: Sequence[int]
   """
   batch = [tf.shape(raw)[axis] if size is None else size
            for axis, size in enumerate(raw.shape[:-1])]
-  if dtype == np.bool_:
-    return tf.cast(tf.reshape(raw, [*batch, *shape]), tf.bool)
-  if dtype == np.uint8:
-    return tf.reshape(raw, [*batch, *shape])
   size = [] if dtype.itemsize == 1 else [dtype.itemsize]
-  return tf.bitcast(
-      tf.reshape(raw, [*batch, *shape, *size]), tf.as_dtype(dtype))
+  split = tf.reshape(raw, [*batch, *shape, *size])
+  if dtype == np.bool_:
+    return tf.cast(split, tf.bool)
+  return split if dtype == np.uint8 else tf.bitcast(split, dtype)
 
 
 def as_bytes(value: tf.Tensor) -> tf.Tensor:

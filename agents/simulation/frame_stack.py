@@ -9,6 +9,7 @@ consists of positions in a table of frames.
 from typing import NamedTuple
 
 import tensorflow as tf
+import tensorflow_probability as tfp
 
 from agents import types
 
@@ -117,10 +118,7 @@ def _step_index(transitions: types.Transition, begun: tf.Tensor, stack: int
       tf.where(begun, 0, stack - 1)[None],
       tf.where((ended | ~transitions.valid)[:-1],
                stack - 1 + tf.range(1, time)[:, None], 0)], 0)
-  shift = 1
-  while shift < time:  # Cumulative maximum over time.
-    earlier = tf.pad(begin[:-shift], [[shift, 0], [0, 0]])
-    begin, shift = tf.maximum(begin, earlier), 2 * shift
+  begin = tfp.math.scan_associative(tf.maximum, begin)  # Cumulative maximum.
   times = tf.range(time)[:, None] + tf.range(stack)  # [T, stack]
   times = tf.maximum(times[:, None], begin[..., None])
   return times * num_envs + tf.range(num_envs)[:, None]

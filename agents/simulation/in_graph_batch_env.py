@@ -118,11 +118,9 @@ class InGraphBatchEnv:
         raise
       raise error from error.__cause__  # Names the environment.
 
-  def _step(self, action: tf.Tensor, active: tf.Tensor | None = None
-            ) -> np.ndarray:
+  def _step(self, *inputs: tf.Tensor) -> np.ndarray:
     try:
-      return self.batch_env.step_packed(
-          action.numpy(), None if active is None else active.numpy())
+      return self.batch_env.step_packed(*(x.numpy() for x in inputs))
     except BaseException as error:
       self._error = error
       raise RuntimeError("A batched step failed.") from None

@@ -59,14 +59,12 @@ class RolloutSpec(NamedTuple):
     sequence = tf.cumsum(tf.cast(ends, tf.int32), exclusive=True)
     rows = _pad(source, self.rows)
     final_rows = _pad(tf.boolean_mask(source, ends), self.sequences)
+    observ, action, reward, terminated, truncated, valid, last = (
+        tf.gather(field, rows) for field in (*flat[:5], flat.valid, last))
+    filled = tf.range(self.rows) < tf.shape(source)[0]
     return types.Experience(
-        tf.gather(flat.observ, rows), tf.gather(flat.action, rows),
-        tf.gather(flat.reward, rows), tf.gather(flat.terminated, rows),
-        tf.gather(flat.truncated, rows),
-        ((tf.range(self.rows) < tf.shape(source)[0])
-         & tf.gather(flat.valid, rows)),
-        tf.gather(last, rows), _pad(sequence, self.rows),
-        tf.gather(flat.next_observ, final_rows),
+        observ, action, reward, terminated, truncated, filled & valid, last,
+        _pad(sequence, self.rows), tf.gather(flat.next_observ, final_rows),
         _segments(transitions, state.cell) if self.in_place else ())
 
   def _flatten_frames(self, transitions: types.Transition,
