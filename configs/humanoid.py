@@ -9,8 +9,6 @@ trials."""
 from agents.configs import short_segments
 
 CONFIG = short_segments.CONFIG.override({
-    "env.id": "Humanoid-v5",
-    "algorithm.lr_schedule": "kl_adaptive",
-})
+    "env.id": "Humanoid-v5", "algorithm.lr_schedule": "kl_adaptive"})
 
 EXPECTED = dict(score=3007, std=2157, seeds=5, minutes=3.8)

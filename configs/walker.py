@@ -6,8 +6,6 @@ With a learning rate that follows the KL divergence, four tuning seeds reached
 from agents.configs import default
 
 CONFIG = default.CONFIG.override({
-    "env.id": "Walker2d-v5",
-    "algorithm.lr_schedule": "kl_adaptive",
-})
+    "env.id": "Walker2d-v5", "algorithm.lr_schedule": "kl_adaptive"})
 
 EXPECTED = dict(score=3500, std=1207, seeds=5, minutes=2.0)

@@ -74,12 +74,10 @@ class ActorCritic(deprecated.EarlierNames):
     Args:
       num_envs: Number of environments.
     """
-    stack, size = self.observation_encoder.stack, self.model.size
+    encoder, size = self.observation_encoder, self.model.size
     return types.PolicyState(
-        frame_stack_lib.initial_recent(
-            self.observation_encoder.example, num_envs, stack)
-        if stack else (),
-        tf.zeros([num_envs, size]) if size else ())
+        frame_stack_lib.initial_recent(encoder.example, num_envs)
+        if encoder.stack else (), tf.zeros([num_envs, size]) if size else ())
 
   def act(self, observ: tf.Tensor, state: types.PolicyState,
           noise: tf.Tensor | None) -> tuple[tf.Tensor, types.PolicyState]:

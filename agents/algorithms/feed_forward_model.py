@@ -48,7 +48,7 @@ class FeedForward(deprecated.EarlierNames):
         self._apply, networks.policy_torso, networks.policy)
     self._value = functools.partial(
         self._apply, networks.value_torso, networks.value)
-    self.policy_and_value(example(encoder))  # Builds the variables.
+    self.policy_and_value(encoder.example)  # Builds the variables.
 
   def act(self, observ: tf.Tensor, state: Any) -> tuple[tf.Tensor, Any]:
     """Returns parameters of the policy, [N, P], and the next state.
@@ -113,14 +113,3 @@ class FeedForward(deprecated.EarlierNames):
     """Returns outputs of one network, [N, ...]."""
     inputs = self._encoder.inputs(observ)
     return network(torso.encode(inputs) if torso else inputs[0])
-
-
-def example(encoder: observation_encoder.ObservationEncoder) -> tf.Tensor:
-  """Returns an observation with all frames of a stack, [1, ...].
-
-  Args:
-    encoder: Encoder of the observation space.
-  """
-  if not encoder.stack:
-    return encoder.example
-  return tf.stack([encoder.example] * encoder.stack, 1)

@@ -1,7 +1,5 @@
 """Penalties for updates that move the policy too far (Heess et al. 2017)."""
 
-from typing import NamedTuple
-
 import tensorflow as tf
 
 _LARGE, _SMALL = 1.3, 0.7
@@ -42,15 +40,6 @@ class Penalty:
     self.weight.assign(tf.clip_by_value(self.weight * change, *self._bounds))
 
 
-class Cutoff(NamedTuple):
-  """The cutoff of I sequences and its derivatives."""
-
-  loss: tf.Tensor  # []
-  # [I]. Derivative of `loss` with respect to the KL divergence of one step; all
-  # steps of a sequence have the same derivative.
-  kl_gradient: tf.Tensor
-
-
 def sum_by_sequence(kl: tf.Tensor, sequence: tf.Tensor, valid: tf.Tensor,
                     num_sequences: int) -> tuple[tf.Tensor, tf.Tensor]:
   """Sums over the steps of each sequence.
@@ -69,7 +58,7 @@ def sum_by_sequence(kl: tf.Tensor, sequence: tf.Tensor, valid: tf.Tensor,
 
 
 def cutoff(kl_sum: tf.Tensor, length: tf.Tensor, threshold: float, coef: float
-           ) -> Cutoff:
+           ) -> tuple[tf.Tensor, tf.Tensor]:
   """Penalizes the square of a sequence's divergence beyond a threshold.
 
       excess = max(0, kl_sum / length - threshold)
@@ -81,9 +70,12 @@ def cutoff(kl_sum: tf.Tensor, length: tf.Tensor, threshold: float, coef: float
       ignored.
     threshold: Mean KL divergence without a penalty, in nats.
     coef: Coefficient of the squared excess.
+  Returns:
+    The loss, of shape [], and its derivative with respect to the KL divergence
+    of one step, of shape [I]; all steps of a sequence have the same derivative.
   """
   num_sequences = tf.reduce_sum(tf.cast(length > 0, tf.float32))
   length = tf.maximum(length, 1.0)
   excess = tf.nn.relu(kl_sum / length - threshold)
-  return Cutoff(coef * tf.reduce_sum(tf.square(excess)) / num_sequences,
-                2 * coef * excess / (num_sequences * length))
+  return (coef * tf.reduce_sum(tf.square(excess)) / num_sequences,
+          2 * coef * excess / (num_sequences * length))

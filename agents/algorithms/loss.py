@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents.algorithms import kl_penalty, minibatches
-from agents.networks import distribution_for_space
+from agents.networks import action_distribution
 from agents.ops import masked
 
 Losses = dict[str, tf.Tensor]
@@ -43,7 +43,7 @@ class PPOLoss:
   """
 
   def __init__(self, config: config_lib.Algorithm,
-               distribution: distribution_for_space.ActionDistribution,
+               distribution: action_distribution.ActionDistribution,
                model: Any):
     self._config = config
     self._distribution = distribution
@@ -95,7 +95,7 @@ class PPOLoss:
       samples: Tensors of shape [N, ...].
       weight: Weight of each step in all means, [N]; the weights of all steps of
         a minibatch sum to one.
-      kl_gradient: `kl_penalty.Cutoff.kl_gradient`; None without a cutoff.
+      kl_gradient: Derivative from `kl_penalty.cutoff`, [I]; None without one.
     """
     config = self._config
     mean = functools.partial(masked.mean, weights=weight)

@@ -37,8 +37,8 @@ class RecurrentModel(deprecated.EarlierNames):
       self._slices[torso_] = slice(self.size, self.size + torso_.size)
       self.size += torso_.size
     state = tf.zeros([1, self.size])
-    self.act(feed_forward_model.example(encoder), state)
-    self.policy_and_value(feed_forward_model.example(encoder), types.Segments(
+    self.act(encoder.example, state)
+    self.policy_and_value(encoder.example, types.Segments(
         tf.constant([[False]]), state))
 
   def act(self, observ: Any, state: tf.Tensor

@@ -141,5 +141,6 @@ class ActionDistribution:
     """
     return tf.zeros(tf.shape(action)[:1])
 
-  def _unflatten(self, flat: tf.Tensor) -> tf.Tensor:
+  def _to_action(self, flat: tf.Tensor) -> tf.Tensor:
+    """Returns actions of shape [N, *shape] for random variables [N, ...]."""
     return tf.reshape(flat, [-1, *self.shape])

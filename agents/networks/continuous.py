@@ -66,12 +66,12 @@ class Gaussian(action_distribution.ActionDistribution):
 
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.mode`."""
-    return self._unflatten(tf.split(parameters, 2, -1)[0])
+    return self._to_action(tf.split(parameters, 2, -1)[0])
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.sample`."""
     mean, log_std = tf.split(parameters, 2, -1)
-    return self._unflatten(mean + tf.exp(log_std) * noise)
+    return self._to_action(mean + tf.exp(log_std) * noise)
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.std`."""
@@ -87,7 +87,8 @@ class Gaussian(action_distribution.ActionDistribution):
 class SquashedGaussian(Gaussian):
   """Hyperbolic tangents of normal variables (Haarnoja et al. 2018).
 
-  Parameters are means and log stds of the normal distributions.
+  Parameters are means and log stds of the normal distributions. `mode` returns
+  the median, because the density can have two modes.
 
   Args:
     space: Box of actions, bounded everywhere.
@@ -103,14 +104,6 @@ class SquashedGaussian(Gaussian):
     """See `ActionDistribution.distribution`."""
     return tfd.TransformedDistribution(
         super().distribution(parameters), tfb.Tanh())
-
-  def mode(self, parameters: tf.Tensor) -> tf.Tensor:
-    """Returns the median, because the density can have two modes."""
-    return _clip(tf.tanh(super().mode(parameters)))
-
-  def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-    """See `ActionDistribution.sample`."""
-    return _clip(tf.tanh(super().sample(parameters, noise)))
 
   def entropy(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.entropy`."""
@@ -132,6 +125,9 @@ class SquashedGaussian(Gaussian):
     mean, log_std = tf.split(parameters[..., None], 2, -2)
     points = mean + tf.exp(log_std) * _POINTS.astype(np.float32)
     return tf.reduce_sum(function(points) * _WEIGHTS.astype(np.float32), -1)
+
+  def _to_action(self, flat: tf.Tensor) -> tf.Tensor:
+    return _clip(tf.tanh(super()._to_action(flat)))
 
 
 class Beta(action_distribution.ActionDistribution):
@@ -164,7 +160,7 @@ class Beta(action_distribution.ActionDistribution):
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.mode`."""
     upper, lower = tf.split(tf.nn.softplus(parameters), 2, -1)
-    return self._unflatten(_clip(
+    return self._to_action(_clip(
         tf.math.divide_no_nan(upper - lower, upper + lower)))
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
@@ -174,7 +170,7 @@ class Beta(action_distribution.ActionDistribution):
         for part in tf.split(noise, 2, -1))
     gamma = _gamma(1 + tf.nn.softplus(parameters), normal, exponential)
     upper, lower = tf.split(gamma, 2, -1)
-    return self._unflatten(_clip((upper - lower) / (upper + lower)))
+    return self._to_action(_clip((upper - lower) / (upper + lower)))
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.std`."""

@@ -59,12 +59,10 @@ class Nature(keras.Model):
   def __init__(self, config: config_lib.Network, seed: int, name: str):
     super().__init__(name=name)
     self._stack = [
-        _Conv(filters, size, stride, name=f"conv_{index}",
-              kernel_initializer=feed_forward.hidden(
-                  config.initializer, seed + index))
-        for index, (filters, size, stride) in enumerate([
-            (32, 8, 4), (64, 4, 2), (64, 3, 1)])]
-    self._dense = _dense(self.units, config, seed + 3)
+        _layer(_Conv, f"conv_{index}", config, seed + index, *sizes)
+        for index, sizes in enumerate([(32, 8, 4), (64, 4, 2), (64, 3, 1)])]
+    self._dense = _layer(
+        keras.layers.Dense, "dense", config, seed + 3, self.units, "relu")
 
   def call(self, images: tf.Tensor) -> tf.Tensor:
     """Maps images of shape [N, H, W, C], in [0, 1], to [N, units].
@@ -96,13 +94,12 @@ class Impala(keras.Model):
   def __init__(self, config: config_lib.Network, seed: int, name: str):
     super().__init__(name=name)
     self._stages = [
-        [_Conv(filters, 3, name=f"conv_{stage}_{index}",
-               kernel_initializer=feed_forward.hidden(
-                   config.initializer, seed + 5 * stage + index))
-         for index in range(5)]
+        [_layer(_Conv, f"conv_{stage}_{index}", config,
+                seed + 5 * stage + index, filters, 3) for index in range(5)]
         for stage, filters in enumerate([16, 32, 32])]
     self._pool = keras.layers.MaxPooling2D(3, 2, "same", name="pool")
-    self._dense = _dense(self.units, config, seed + 15)
+    self._dense = _layer(
+        keras.layers.Dense, "dense", config, seed + 15, self.units, "relu")
 
   def call(self, images: tf.Tensor) -> tf.Tensor:
     """Maps images of shape [N, H, W, C], in [0, 1], to [N, units]."""
@@ -127,11 +124,10 @@ def make(kind: str, config: config_lib.Network, seed: int, name: str
   return (Impala if kind == "impala" else Nature)(config, seed, name)
 
 
-def _dense(units: int, config: config_lib.Network, seed: int
-           ) -> keras.layers.Layer:
-  return keras.layers.Dense(
-      units, "relu", name="dense",
-      kernel_initializer=feed_forward.hidden(config.initializer, seed))
+def _layer(kind: type[keras.layers.Layer], name: str,
+           config: config_lib.Network, seed: int, *args) -> keras.layers.Layer:
+  return kind(*args, name=name, kernel_initializer=feed_forward.hidden(
+      config.initializer, seed))
 
 
 def _padded(images: tf.Tensor) -> tf.Tensor:

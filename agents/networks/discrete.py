@@ -37,7 +37,7 @@ class Categorical(action_distribution.ActionDistribution):
 
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.mode`."""
-    return self._unflatten(tf.argmax(self._logits(parameters), -1))
+    return self._to_action(tf.argmax(self._logits(parameters), -1))
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.sample`."""
@@ -77,12 +77,12 @@ class Bernoulli(action_distribution.ActionDistribution):
 
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.mode`."""
-    return self._unflatten(tf.cast(parameters > 0, tf.int64))
+    return self._to_action(tf.cast(parameters > 0, tf.int64))
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.sample`."""
     bits = noise < tf.sigmoid(parameters)
-    return self._unflatten(tf.cast(bits, tf.int64))
+    return self._to_action(tf.cast(bits, tf.int64))
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.std`."""

@@ -26,7 +26,9 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
     self._images = [(position, leaf)
                     for position, leaf in enumerate(spaces.leaves(space))
                     if leaf.is_image]
-    self.stack = stack
+    if stack:
+      self.stack = stack
+      self.example = tf.stack([self.example] * stack, 1)
 
   def images(self, observ: tf.Tensor) -> list[tf.Tensor]:
     """Returns all images, of shape [N, H, W, C] and in [0, 1].

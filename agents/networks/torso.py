@@ -6,8 +6,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from agents.ops import loops
-
 
 class Torso:
   """Concatenates a vector with the features of images.
@@ -85,18 +83,11 @@ class RecurrentTorso(Torso):
     """
     features = tf.transpose(features, [1, 0, 2])
     continues = tf.cast(~tf.transpose(first), tf.float32)[..., None]
-    num_steps, num_sequences = features.shape[:2]
-    def step(index, carry):
-      state, outputs, states = carry
-      output, state = self.step(features[index], state * continues[index])
-      return state, outputs.write(index, output), states.write(index, state)
-    def array(size):
-      return tf.TensorArray(
-          tf.float32, num_steps, element_shape=[num_sequences, size])
-    _, outputs, states = loops.repeat(
-        num_steps, step, (state, array(self._sizes[0]), array(self.size)))
-    return (tf.transpose(outputs.stack(), [1, 0, 2]),
-            tf.transpose(states.stack(), [1, 0, 2]))
+    outputs, states = tf.scan(
+        lambda carry, step: self.step(step[0], carry[1] * step[1]),
+        (features, continues),
+        (tf.zeros([features.shape[1], self._sizes[0]]), state))
+    return tf.transpose(outputs, [1, 0, 2]), tf.transpose(states, [1, 0, 2])
 
 
 def cell(kind: str, units: int, seed: int, name: str) -> keras.layers.Layer:

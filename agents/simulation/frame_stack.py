@@ -26,16 +26,14 @@ class Recent(NamedTuple):
   begun: tf.Tensor  # [N] bool, false before the first step of an episode.
 
 
-def initial_recent(example: tf.Tensor, num_episodes: int, stack: int
-                   ) -> Recent:
+def initial_recent(example: tf.Tensor, num_episodes: int) -> Recent:
   """Returns the state before the first step of every episode.
 
   Args:
-    example: An observation, [1, ...].
+    example: Any stack of observations, [1, stack, ...].
     num_episodes: Number of episodes, N.
-    stack: Number of observations in a stack.
   """
-  shape = [num_episodes, stack - 1, *example.shape[1:]]
+  shape = [num_episodes, *example[:, 1:].shape[1:]]
   return Recent(tf.zeros(shape, example.dtype),
                 tf.zeros([num_episodes], tf.bool))
 
@@ -87,12 +85,18 @@ def index_frames(transitions: types.Transition, recent: Recent,
     truncated.
   """
   ended = transitions.terminated | transitions.truncated
-  finals = _truncated_observ(transitions, room)
   time, num_envs = ended.shape
   stack = recent.observ.shape[1] + 1
   step = _step_index(transitions, recent.begun, stack)
   # Only truncated episodes need a successor that is not in the timeline.
   truncated = transitions.truncated & ~transitions.terminated
+  finals = tf.boolean_mask(
+      transitions.final_observ, tf.boolean_mask(truncated, ended))
+  enough = tf.debugging.Assert(tf.shape(finals)[0] <= room, [FULL])
+  with tf.control_dependencies([enough] if enough is not None else []):
+    finals = tf.pad(finals, [[0, room - tf.shape(finals)[0]]] + [
+        [0, 0]] * (finals.shape.rank - 1))
+  finals = tf.ensure_shape(finals, [room, *finals.shape[1:]])
   number = tf.reshape(tf.cumsum(tf.reshape(
       tf.cast(truncated, tf.int32), [-1]), exclusive=True), [time, num_envs])
   latest = tf.where(
@@ -122,19 +126,6 @@ def _step_index(transitions: types.Transition, begun: tf.Tensor, stack: int
   times = tf.range(time)[:, None] + tf.range(stack)  # [T, stack]
   times = tf.maximum(times[:, None], begin[..., None])
   return times * num_envs + tf.range(num_envs)[:, None]
-
-
-def _truncated_observ(transitions: types.Transition, room: int) -> tf.Tensor:
-  """Returns last observations of truncated episodes, padded to [room, ...]."""
-  ended = transitions.terminated | transitions.truncated
-  truncated = transitions.truncated & ~transitions.terminated
-  finals = tf.boolean_mask(
-      transitions.final_observ, tf.boolean_mask(truncated, ended))
-  enough = tf.debugging.Assert(tf.shape(finals)[0] <= room, [FULL])
-  with tf.control_dependencies([enough] if enough is not None else []):
-    finals = tf.pad(finals, [[0, room - tf.shape(finals)[0]]] + [
-        [0, 0]] * (finals.shape.rank - 1))
-  return tf.ensure_shape(finals, [room, *finals.shape[1:]])
 
 
 def _where(condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
