@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from agents import class_loader, spaces
 from agents import config as config_lib
-from agents.algorithms import feed_forward_model, on_device, ppo
+from agents.algorithms import feed_forward_model, gpu_learner, ppo
 from agents.environments import batch_env
 from agents.environments.blocks import custom_backend, envpool_block
 from agents.environments.data import failure_budget
@@ -240,7 +240,7 @@ def learner(config: config_lib.Config, env: batch_env.BatchEnv
   gpu = tf.config.list_physical_devices("GPU")[0]
   tf.config.set_visible_devices(gpu, "GPU")
   tf.config.experimental.set_memory_growth(gpu, True)
-  return on_device.OnDevice(make_algorithm, device)
+  return gpu_learner.GPULearner(make_algorithm, device)
 
 
 def learning_device(config: config_lib.Config,

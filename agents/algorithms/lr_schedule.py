@@ -44,5 +44,4 @@ class LearningRateSchedule:
     if self._schedule == "kl_adaptive":
       factor = tf.where(kl > 2 * self._kl_target, 1 / _FACTOR, tf.where(
           kl < self._kl_target / 2, _FACTOR, 1.0))
-      self._rate.assign(
-          tf.clip_by_value(self._rate * factor, *self._bounds))
+      self._rate.assign(tf.clip_by_value(self._rate * factor, *self._bounds))

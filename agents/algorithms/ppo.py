@@ -92,7 +92,7 @@ class BatchPPO(actor_critic.ActorCritic):
     """
     learning_rate = self._lr_schedule.rate(progress)
     self._optimizer.learning_rate.assign(learning_rate)
-    self._reward_scale.before_learning(batch.reward, batch.valid)
+    self._reward_scale.update("reward", batch.reward, batch.valid)
     # Weights and moments are still those of the policy that acted.
     policy = self.model.policy(batch)
     value, advantage = self._estimate_advantage(batch)
@@ -155,8 +155,8 @@ class BatchPPO(actor_critic.ActorCritic):
     if self.config.kl_penalty:
       metrics["kl_penalty"] = tf.identity(self._loss.penalty.weight)
       self._loss.penalty.adapt(metrics["kl"])
-    self._reward_scale.after_learning(
-        state.value + state.advantage, batch.valid)
+    returns = (state.value + state.advantage) * self._reward_scale.std
+    self._reward_scale.update("return", returns, batch.valid)
     metrics["reward_scale"] = self._reward_scale.std
     metrics.update(self.update_normalization(batch))
     return metrics, state.advantage

@@ -112,10 +112,9 @@ class RecurrentModel(deprecated.EarlierNames):
       key: Random key of shape [2].
     """
     num_segments, length = batch.segments.first.shape
-    steps = types.map_tensors(
-        lambda tensor: tf.reshape(
-            tensor[:num_segments * length],
-            [num_segments, length, *tensor.shape[1:]]),
+    steps = types.map_tensors(lambda tensor: tf.reshape(
+        tensor[:num_segments * length],
+        [num_segments, length, *tensor.shape[1:]]),
         (samples._replace(context=()), batch.valid))
     return SegmentMinibatches(*minibatches.shuffle_split(
         (*steps, batch.segments), tf.ones([num_segments], tf.bool),

@@ -45,22 +45,13 @@ class RewardScale:
       return scaled
     return tf.clip_by_value(scaled, -self._clip, self._clip)
 
-  def before_learning(self, reward: tf.Tensor, valid: tf.Tensor):
-    """Updates the moments with rewards if rewards are scaled by their own std.
+  def update(self, kind: str, values: tf.Tensor, valid: tf.Tensor):
+    """Updates the moments if rewards are scaled by the std of these values.
 
     Args:
-      reward: Unnormalized rewards of shape [N].
+      kind: "reward" or "return".
+      values: Unscaled rewards or returns of shape [N].
       valid: Bool tensor of shape [N]; other rows are ignored.
     """
-    if self._moments and self._by == "reward":
-      self._moments.update(reward, valid)
-
-  def after_learning(self, scaled_return: tf.Tensor, valid: tf.Tensor):
-    """Updates the moments with returns if rewards are scaled by the return std.
-
-    Args:
-      scaled_return: Returns of scaled rewards, of shape [N].
-      valid: Bool tensor of shape [N]; other rows are ignored.
-    """
-    if self._moments and self._by == "return":
-      self._moments.update(scaled_return * self.std, valid)
+    if self._moments and self._by == kind:
+      self._moments.update(values, valid)

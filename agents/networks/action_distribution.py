@@ -8,14 +8,12 @@ import tensorflow as tf
 
 from agents.ops import random
 
-# Functions of a shape and a key.
+# Functions with the arguments shape and key.
 _DRAW = {
     "normal": random.normal,
     "uniform": random.uniform,
-    "gumbel": lambda shape, key: -tf.math.log(
-        -tf.math.log(random.uniform(shape, key))),
-    "exponential": lambda shape, key: -tf.math.log(
-        1 - random.uniform(shape, key))}
+    "gumbel": lambda *args: -tf.math.log(-tf.math.log(random.uniform(*args))),
+    "exponential": lambda *args: -tf.math.log(1 - random.uniform(*args))}
 
 
 class ActionDistribution:
@@ -120,8 +118,7 @@ class ActionDistribution:
       parameters: Parameters of the first distribution, [..., size].
       other: Parameters of the second distribution, [..., size].
     """
-    return self.distribution(parameters).kl_divergence(
-        self.distribution(other))
+    return self.distribution(parameters).kl_divergence(self.distribution(other))
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """Returns the standard deviation, as a mean over the dimensions, [...].

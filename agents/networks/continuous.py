@@ -107,10 +107,9 @@ class SquashedGaussian(Gaussian):
 
   def entropy(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.entropy`."""
-    log_slope = self._expectation(
-        lambda x: tfb.Tanh().forward_log_det_jacobian(x), parameters)
+    log_det = self._expectation(tfb.Tanh().forward_log_det_jacobian, parameters)
     return super().distribution(parameters).entropy() + tf.reduce_sum(
-        log_slope, -1)
+        log_det, -1)
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.std`."""

@@ -41,8 +41,7 @@ class _Conv(keras.layers.Conv2D):
     result = tf.matmul(
         tf.reshape(windows, [-1, windows.shape[-1]]),
         tf.reshape(kernel, [windows.shape[-1], self.filters]))
-    return tf.reshape(
-        result + self.bias, [-1, rows, columns, self.filters])
+    return tf.reshape(result + self.bias, [-1, rows, columns, self.filters])
 
 
 class Nature(keras.Model):

@@ -27,13 +27,11 @@ class Categorical(action_distribution.ActionDistribution):
   def __init__(self, sizes: np.ndarray):
     self._possible = np.arange(sizes.max()) < sizes.reshape([-1, 1])
     size = self._possible.size
-    super().__init__(
-        sizes.shape, np.zeros(size), np.zeros(0), ("gumbel", size))
+    super().__init__(sizes.shape, np.zeros(size), np.zeros(0), ("gumbel", size))
 
   def distribution(self, parameters: tf.Tensor) -> Any:
     """See `ActionDistribution.distribution`."""
-    return tfd.Independent(
-        tfd.Categorical(logits=self._logits(parameters)), 1)
+    return tfd.Independent(tfd.Categorical(logits=self._logits(parameters)), 1)
 
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.mode`."""
@@ -47,9 +45,8 @@ class Categorical(action_distribution.ActionDistribution):
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.std`."""
     probability = tf.nn.softmax(self._logits(parameters))
-    return tf.reduce_sum(
-        tf.sqrt(probability * (1 - probability)), [-2, -1]
-    ) / self._possible.sum()
+    std = tf.sqrt(probability * (1 - probability))
+    return tf.reduce_sum(std, [-2, -1]) / self._possible.sum()
 
   def _logits(self, parameters: tf.Tensor) -> tf.Tensor:
     """Returns logits of shape [..., choices, options]."""
@@ -81,8 +78,7 @@ class Bernoulli(action_distribution.ActionDistribution):
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.sample`."""
-    bits = noise < tf.sigmoid(parameters)
-    return self._to_action(tf.cast(bits, tf.int64))
+    return self._to_action(tf.cast(noise < tf.sigmoid(parameters), tf.int64))
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.std`."""

@@ -86,8 +86,7 @@ def feed_forward_value(config: config_lib.Network, seed: int) -> keras.Model:
     config: Layers, activation and initializer.
     seed: Seed of the initial weights.
   """
-  output = hidden(
-      config.initializer, seed + len(config.value_layers), gain=1.0)
+  output = hidden(config.initializer, seed + len(config.value_layers), gain=1.0)
   return FeedForward(
       config.value_layers, config, output, np.zeros(1), seed, "value")
 

@@ -20,11 +20,10 @@ class RunningMoments:
   """
 
   def __init__(self, shape: tuple[int, ...], name: str):
-    def variable(shape, suffix):
-      return tf.Variable(tf.zeros(shape, tf.float64), trainable=False,
-                         name=f"{name}/{suffix}")
-    self.variables = [variable((), "count"), variable(shape, "mean"),
-                      variable(shape, "squares")]
+    self.variables = [
+        tf.Variable(tf.zeros(size, tf.float64), False, name=f"{name}/{suffix}")
+        for suffix, size in (
+            ("count", ()), ("mean", shape), ("squares", shape))]
     self.count, self.mean, self.squares = self.variables
 
   @property

@@ -87,7 +87,7 @@ def index_frames(transitions: types.Transition, recent: Recent,
   ended = transitions.terminated | transitions.truncated
   time, num_envs = ended.shape
   stack = recent.observ.shape[1] + 1
-  step = _step_index(transitions, recent.begun, stack)
+  step = _step_index(ended | ~transitions.valid, recent.begun, stack)
   # Only truncated episodes need a successor that is not in the timeline.
   truncated = transitions.truncated & ~transitions.terminated
   finals = tf.boolean_mask(
@@ -111,16 +111,14 @@ def index_frames(transitions: types.Transition, recent: Recent,
                     tf.concat([step[..., 1:], latest[..., None]], -1))
 
 
-def _step_index(transitions: types.Transition, begun: tf.Tensor, stack: int
-                ) -> tf.Tensor:
+def _step_index(ended: tf.Tensor, begun: tf.Tensor, stack: int) -> tf.Tensor:
   """Returns positions of the frames of each step, [T, B, stack]."""
-  ended = transitions.terminated | transitions.truncated
   time, num_envs = ended.shape
   # Position in the timeline at which the episode of each step began; the
   # rollout is preceded by `stack - 1` observations.
   begin = tf.concat([
       tf.where(begun, 0, stack - 1)[None],
-      tf.where((ended | ~transitions.valid)[:-1],
+      tf.where(ended[:-1],
                stack - 1 + tf.range(1, time)[:, None], 0)], 0)
   begin = tfp.math.scan_associative(tf.maximum, begin)  # Cumulative maximum.
   times = tf.range(time)[:, None] + tf.range(stack)  # [T, stack]

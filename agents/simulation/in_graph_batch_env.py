@@ -127,8 +127,7 @@ class InGraphBatchEnv:
 
   def _take_final_observ(self) -> np.ndarray:
     dtype = self.batch_env.step_layout.fields[0].dtype
-    return spaces.as_bytes(
-        np.array(self.batch_env.take_final_observ(), dtype))
+    return spaces.as_bytes(np.array(self.batch_env.take_final_observ(), dtype))
 
 
 def successors(results: StepResult, final_observ: tf.Tensor) -> tf.Tensor:

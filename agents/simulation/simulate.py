@@ -165,8 +165,7 @@ def _loop(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
     packed, step_seconds = env.step(action, active)
     result = env.unpack(packed)
     if counted:
-      failed = active & ~result.valid
-      left -= tf.cast(result.ended | failed, tf.int32)
+      left -= tf.cast(result.ended | active & ~result.valid, tf.int32)
     return (step + 1, result.observ, reset_state(state, result),
             actions.write(step, action), results.write(step, packed),
             seconds + step_seconds, left)
