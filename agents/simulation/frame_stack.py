@@ -111,15 +111,21 @@ def index_frames(transitions: types.Transition, recent: Recent,
                     tf.concat([step[..., 1:], latest[..., None]], -1))
 
 
-def _step_index(ended: tf.Tensor, begun: tf.Tensor, stack: int) -> tf.Tensor:
-  """Returns positions of the frames of each step, [T, B, stack]."""
-  time, num_envs = ended.shape
+def _step_index(restarts: tf.Tensor, begun: tf.Tensor, stack: int
+                ) -> tf.Tensor:
+  """Returns positions of the frames of each step, [T, B, stack].
+
+  Args:
+    restarts: Whether another episode begins after each step, [T, B].
+    begun: See `Recent`.
+    stack: Number of frames of a step.
+  """
+  time, num_envs = restarts.shape
   # Position in the timeline at which the episode of each step began; the
   # rollout is preceded by `stack - 1` observations.
   begin = tf.concat([
       tf.where(begun, 0, stack - 1)[None],
-      tf.where(ended[:-1],
-               stack - 1 + tf.range(1, time)[:, None], 0)], 0)
+      tf.where(restarts[:-1], stack - 1 + tf.range(1, time)[:, None], 0)], 0)
   begin = tfp.math.scan_associative(tf.maximum, begin)  # Cumulative maximum.
   times = tf.range(time)[:, None] + tf.range(stack)  # [T, stack]
   times = tf.maximum(times[:, None], begin[..., None])
