@@ -73,16 +73,7 @@ class PPOLoss:
           samples=minibatch.samples._replace(advantage=advantage))
     if not config.kl_cutoff_coef:
       return minibatch, self, {}
-    def sums(samples, weight):
-      parameters, _ = self._model.policy_and_value(
-          samples.observ, samples.context)
-      kl = self._distribution.kl(samples.policy, parameters)
-      return kl_penalty.sum_by_sequence(
-          kl, samples.sequence, weight > 0, num_sequences)
-    kl_sum, length = minibatch.sum(sums)
-    kl_cutoff, kl_gradient = kl_penalty.cutoff(
-        kl_sum, length, config.kl_cutoff_factor * config.kl_target,
-        config.kl_cutoff_coef)
+    kl_cutoff, kl_gradient = self._cutoff(minibatch, num_sequences)
     return (minibatch, functools.partial(self, kl_gradient=kl_gradient),
             {"kl_cutoff": kl_cutoff})
 
@@ -129,3 +120,17 @@ class PPOLoss:
       slope = tf.gather(kl_gradient, samples.sequence)
       loss += tf.reduce_sum(tf.where(weight > 0, slope * kl, 0.0))
     return loss, losses
+
+  def _cutoff(self, minibatch: minibatches.AnyMinibatch, num_sequences: int
+              ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns `kl_penalty.cutoff` of a minibatch."""
+    def sums(samples, weight):
+      parameters, _ = self._model.policy_and_value(
+          samples.observ, samples.context)
+      kl = self._distribution.kl(samples.policy, parameters)
+      return kl_penalty.sum_by_sequence(
+          kl, samples.sequence, weight > 0, num_sequences)
+    kl_sum, length = minibatch.sum(sums)
+    threshold = self._config.kl_cutoff_factor * self._config.kl_target
+    return kl_penalty.cutoff(
+        kl_sum, length, threshold, self._config.kl_cutoff_coef)

@@ -41,8 +41,7 @@ class RecurrentModel(deprecated.EarlierNames):
     self.policy_and_value(encoder.example, types.Segments(
         tf.constant([[False]]), state))
 
-  def act(self, observ: Any, state: tf.Tensor
-          ) -> tuple[tf.Tensor, tf.Tensor]:
+  def act(self, observ: Any, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns parameters of the policy, [N, P], and the next state, [N, size].
 
     Args:

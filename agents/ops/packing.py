@@ -9,8 +9,7 @@ import tensorflow as tf
 from agents import spaces
 
 
-def unpack(packed: tf.Tensor, leaves: Sequence[spaces.Leaf]
-           ) -> list[tf.Tensor]:
+def unpack(packed: tf.Tensor, leaves: Sequence[spaces.Leaf]) -> list[tf.Tensor]:
   """Returns the values of all leaves, of shape [..., *leaf.shape].
 
   Args:
@@ -32,8 +31,7 @@ def pack(values: Sequence[tf.Tensor]) -> tf.Tensor:
   return tf.concat([as_bytes(value) for value in values], -1)
 
 
-def restore(raw: tf.Tensor, dtype: np.dtype, shape: Sequence[int]
-            ) -> tf.Tensor:
+def restore(raw: tf.Tensor, dtype: np.dtype, shape: Sequence[int]) -> tf.Tensor:
   """Converts bytes to a tensor.
 
   Args:

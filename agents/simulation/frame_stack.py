@@ -9,7 +9,6 @@ consists of positions in a table of frames.
 from typing import NamedTuple
 
 import tensorflow as tf
-import tensorflow_probability as tfp
 
 from agents import types
 
@@ -38,8 +37,7 @@ def initial_recent(example: tf.Tensor, num_episodes: int) -> Recent:
                 tf.zeros([num_episodes], tf.bool))
 
 
-def stack_frames(observ: tf.Tensor, recent: Recent
-                 ) -> tuple[tf.Tensor, Recent]:
+def stack_frames(observ: tf.Tensor, recent: Recent) -> tuple[tf.Tensor, Recent]:
   """Appends observations to the last ones of their episodes.
 
   Args:
@@ -111,8 +109,7 @@ def index_frames(transitions: types.Transition, recent: Recent,
                     tf.concat([step[..., 1:], latest[..., None]], -1))
 
 
-def _step_index(restarts: tf.Tensor, begun: tf.Tensor, stack: int
-                ) -> tf.Tensor:
+def _step_index(restarts: tf.Tensor, begun: tf.Tensor, stack: int) -> tf.Tensor:
   """Returns positions of the frames of each step, [T, B, stack].
 
   Args:
@@ -126,7 +123,10 @@ def _step_index(restarts: tf.Tensor, begun: tf.Tensor, stack: int
   begin = tf.concat([
       tf.where(begun, 0, stack - 1)[None],
       tf.where(restarts[:-1], stack - 1 + tf.range(1, time)[:, None], 0)], 0)
-  begin = tfp.math.scan_associative(tf.maximum, begin)  # Cumulative maximum.
+  shift = 1
+  while shift < time:  # Cumulative maximum over time.
+    earlier = tf.pad(begin[:-shift], [[shift, 0], [0, 0]])
+    begin, shift = tf.maximum(begin, earlier), 2 * shift
   times = tf.range(time)[:, None] + tf.range(stack)  # [T, stack]
   times = tf.maximum(times[:, None], begin[..., None])
   return times * num_envs + tf.range(num_envs)[:, None]

@@ -151,8 +151,7 @@ def reset_state(state: Any, result: in_graph_batch_env.StepResult) -> Any:
 def _loop(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
           carry: types.Carry, max_steps: int,
           noise: Callable[[tf.Tensor], tf.Tensor | None],
-          episodes_left: tf.Tensor | None = None
-          ) -> tuple[Simulation, Any]:
+          episodes_left: tf.Tensor | None = None) -> tuple[Simulation, Any]:
   """Steps `max_steps` times, or until no environment has episodes left."""
   counted = episodes_left is not None
   def body(step, observ, state, actions, results, seconds, left):
