@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from agents import class_loader, spaces
 from agents import config as config_lib
-from agents.algorithms import feed_forward_model, on_device, ppo
+from agents.algorithms import feed_forward_model, gpu_learner, ppo
 from agents.environments import batch_env
 from agents.environments.blocks import custom_backend, envpool_block
 from agents.environments.data import failure_budget
@@ -224,7 +224,7 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None
     tf.config.set_visible_devices(gpu, "GPU")
     tf.config.experimental.set_memory_growth(gpu, True)
     make_algorithm = functools.partial(
-        on_device.OnDevice, make_algorithm, device)
+        gpu_learner.GPULearner, make_algorithm, device)
   learner = make_algorithm()
   return trainer_lib.Trainer(
       learner, in_graph_batch_env.InGraphBatchEnv(env), evaluator.Evaluator(

@@ -1,13 +1,13 @@
 """Named configs: one experiment per module, as a constant `CONFIG`.
 
 A module states the differences from another config, and their reasons. Most
-modules have a constant `EXPECTED` with the results in README.md."""
+modules have a constant `EXPECTED` with the results in README.md, see
+`Expected`."""
 
 import importlib
-import importlib.util
 import os
 import pkgutil
-import sys
+import runpy
 import traceback
 from typing import NamedTuple
 
@@ -38,7 +38,8 @@ def about(name: str) -> tuple[str, Expected | None]:
   """
   module = importlib.import_module(f"{__name__}.{name}")
   first, _, _ = str(module.__doc__).partition("\n")
-  return first, getattr(module, "EXPECTED", None)
+  expected = getattr(module, "EXPECTED", None)
+  return first, Expected(**expected) if expected else None
 
 
 def load(name: str) -> tuple[str, config_lib.Config]:
@@ -53,28 +54,23 @@ def load(name: str) -> tuple[str, config_lib.Config]:
   """
   if name.endswith(".py") or os.sep in name:
     path = os.path.expanduser(name)
-    spec = importlib.util.spec_from_file_location("user_config", path)
-    if not (spec and spec.loader and os.path.isfile(path)):
+    if not (path.endswith(".py") and os.path.isfile(path)):
       raise config_lib.ConfigError(
           f"--config {name}: no Python file has this name.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # Dataclasses look up their module.
     try:
-      spec.loader.exec_module(module)
+      config = runpy.run_path(path, run_name="user_config").get("CONFIG")
     except Exception as error:
       trace = "".join(traceback.format_exception(error, limit=-1))
       raise config_lib.ConfigError(
           f"--config {name}: the file fails:\n{trace}") from error
     name = os.path.splitext(os.path.basename(path))[0]
   elif name in names():
-    module = importlib.import_module(f"{__name__}.{name}")
-    path = str(module.__file__)
+    return name, importlib.import_module(f"{__name__}.{name}").CONFIG
   else:
     hint = config_parsing.did_you_mean(name, names())
     raise config_lib.ConfigError(
         f"--config {name}: no such config.{hint} Configs: "
         f"{', '.join(names())}; or give the path of your own file.")
-  config = getattr(module, "CONFIG", None)
   if not isinstance(config, config_lib.Config):
     raise config_lib.ConfigError(
         f"{path}: expected a module-level CONFIG of type agents.config.Config,"

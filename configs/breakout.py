@@ -2,6 +2,4 @@
 
 from agents.configs import atari
 
-CONFIG = atari.CONFIG.override({
-    "env.id": "ALE/Breakout-v5",
-})
+CONFIG = atari.CONFIG.override({"env.id": "ALE/Breakout-v5"})

@@ -5,8 +5,6 @@ so the learning rate can be high."""
 
 from agents.configs import default
 
-from agents import configs
-
 CONFIG = default.CONFIG.override({
     "env.id": "CartPole-v1",
     "steps": 100_000,
@@ -15,5 +13,4 @@ CONFIG = default.CONFIG.override({
     "algorithm.learning_rate": 1e-3,
 })
 
-EXPECTED = configs.Expected(
-    score=500, std=0, seeds=5, minutes=0.2)
+EXPECTED = dict(score=500, std=0, seeds=5, minutes=0.2)

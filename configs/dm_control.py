@@ -5,7 +5,4 @@ Needs `pip install 'batch-ppo[dm-control]'`."""
 
 from agents.configs import default
 
-CONFIG = default.CONFIG.override({
-    "env.max_length": 1000,
-    "steps": 3_000_000,
-})
+CONFIG = default.CONFIG.override({"env.max_length": 1000, "steps": 3_000_000})

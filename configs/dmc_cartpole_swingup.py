@@ -3,5 +3,4 @@
 from agents.configs import dm_control
 
 CONFIG = dm_control.CONFIG.override({
-    "env.id": "dm_control/cartpole-swingup-v0",
-})
+    "env.id": "dm_control/cartpole-swingup-v0"})

@@ -2,6 +2,4 @@
 
 from agents.configs import dm_control
 
-CONFIG = dm_control.CONFIG.override({
-    "env.id": "dm_control/walker-run-v0",
-})
+CONFIG = dm_control.CONFIG.override({"env.id": "dm_control/walker-run-v0"})

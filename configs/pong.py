@@ -2,7 +2,4 @@
 
 from agents.configs import atari
 
-CONFIG = atari.CONFIG.override({
-    "env.id": "ALE/Pong-v5",
-    "steps": 2_500_000,
-})
+CONFIG = atari.CONFIG.override({"env.id": "ALE/Pong-v5", "steps": 2_500_000})

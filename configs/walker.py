@@ -5,12 +5,7 @@ With a learning rate that follows the KL divergence, four tuning seeds reached
 
 from agents.configs import default
 
-from agents import configs
-
 CONFIG = default.CONFIG.override({
-    "env.id": "Walker2d-v5",
-    "algorithm.lr_schedule": "kl_adaptive",
-})
+    "env.id": "Walker2d-v5", "algorithm.lr_schedule": "kl_adaptive"})
 
-EXPECTED = configs.Expected(
-    score=3500, std=1207, seeds=5, minutes=2.0)
+EXPECTED = dict(score=3500, std=1207, seeds=5, minutes=2.0)

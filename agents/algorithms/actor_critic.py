@@ -13,7 +13,6 @@ from agents.algorithms import (
   feed_forward_model,
   minibatches,
   recurrent_model,
-  torso_model,
 )
 from agents.networks import frame_encoder, torso
 from agents.ops import masked, random
@@ -49,7 +48,10 @@ class ActorCritic(deprecated.EarlierNames):
     self.observation_encoder = frame_encoder.make(
         observation_space, config.normalize_observ, config.observ_clip,
         frame_stack, frame_indices=bool(config.segment_length))
-    self.model = _model(self.observation_encoder, networks)
+    model = (recurrent_model.RecurrentModel
+             if isinstance(networks.policy_torso, torso.RecurrentTorso)
+             else feed_forward_model.FeedForward)
+    self.model: Any = model(self.observation_encoder, networks)
     self.weights = networks.weights
     self.extra_variables: list[Any] = []
     self._act_seed = random.stream(seed, "act")
@@ -72,12 +74,10 @@ class ActorCritic(deprecated.EarlierNames):
     Args:
       num_envs: Number of environments.
     """
-    stack, size = self.observation_encoder.stack, self.model.size
+    encoder, size = self.observation_encoder, self.model.size
     return types.PolicyState(
-        frame_stack_lib.initial_recent(
-            self.observation_encoder.example, num_envs, stack)
-        if stack else (),
-        tf.zeros([num_envs, size]) if size else ())
+        frame_stack_lib.initial_recent(encoder.example, num_envs)
+        if encoder.stack else (), tf.zeros([num_envs, size]) if size else ())
 
   def act(self, observ: tf.Tensor, state: types.PolicyState,
           noise: tf.Tensor | None) -> tuple[tf.Tensor, types.PolicyState]:
@@ -159,12 +159,3 @@ class ActorCritic(deprecated.EarlierNames):
     """
     for name, variable in self.variables().items():
       variable.assign(values[name])
-
-
-def _model(encoder: Any, networks: feed_forward_model.Networks) -> Any:
-  """Returns the model that networks need."""
-  if isinstance(networks.policy_torso, torso.RecurrentTorso):
-    return recurrent_model.RecurrentModel(encoder, networks)
-  if networks.policy_torso:
-    return torso_model.TorsoModel(encoder, networks)
-  return feed_forward_model.FeedForward(encoder, networks)

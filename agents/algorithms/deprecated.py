@@ -23,10 +23,7 @@ class EarlierNames:
   """Maps earlier names of attributes and methods to the present ones."""
 
   def __getattr__(self, name: str) -> Any:
-    if name not in _NEW_NAMES:
-      raise AttributeError(
-          f"'{type(self).__name__}' object has no attribute '{name}'.")
-    return getattr(self, _NEW_NAMES[name])
+    return super().__getattribute__(_NEW_NAMES.get(name, name))
 
   def __setattr__(self, name: str, value: Any):
     super().__setattr__(_NEW_NAMES.get(name, name), value)

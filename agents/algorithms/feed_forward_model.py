@@ -1,5 +1,6 @@
 """Policy and value networks that treat every step independently."""
 
+import functools
 from typing import Any, NamedTuple
 
 import keras
@@ -28,11 +29,11 @@ class Networks(NamedTuple):
 
 
 class FeedForward(deprecated.EarlierNames):
-  """Applies policy and value to encoded observations.
+  """Applies torsos, policy and value to encoded observations.
 
   Args:
-    encoder: Maps observations to inputs of the networks.
-    networks: Policy and value.
+    encoder: Maps observations to vectors and images.
+    networks: Policy and value, and torsos if there are images.
   Attributes:
     size: Length of the recurrent state of one episode; 0 without a cell.
   """
@@ -43,7 +44,11 @@ class FeedForward(deprecated.EarlierNames):
                networks: Networks):
     self._encoder = encoder
     self._networks = networks
-    self.policy_and_value(example(encoder))  # Builds the variables.
+    self._policy = functools.partial(
+        self._apply, networks.policy_torso, networks.policy)
+    self._value = functools.partial(
+        self._apply, networks.value_torso, networks.value)
+    self.policy_and_value(encoder.example)  # Builds the variables.
 
   def act(self, observ: tf.Tensor, state: Any) -> tuple[tf.Tensor, Any]:
     """Returns parameters of the policy, [N, P], and the next state.
@@ -54,7 +59,7 @@ class FeedForward(deprecated.EarlierNames):
     """
     return self._policy(observ), state
 
-  def policy_and_value(self, observ: tf.Tensor, context: Any = ()
+  def policy_and_value(self, observ: Any, context: Any = ()
                        ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns parameters of the policy, [N, P], and values, [N].
 
@@ -62,9 +67,13 @@ class FeedForward(deprecated.EarlierNames):
       observ: Observations of N steps.
       context: The `context` of a minibatch's samples; not used here.
     """
-    features = self._encoder(observ)
-    return (self._networks.policy(features),
-            self._networks.value(features)[:, 0])
+    inputs = self._encoder.inputs(observ)
+    policy, value, policy_torso, value_torso = self._networks
+    features = policy_torso.encode(inputs) if policy_torso else inputs[0]
+    parameters = policy(features)
+    if value_torso is not policy_torso:
+      features = value_torso.encode(inputs)
+    return parameters, value(features)[:, 0]
 
   def policy(self, batch: types.Experience) -> tf.Tensor:
     """Returns parameters of the policy for all rows, [N, P].
@@ -100,19 +109,7 @@ class FeedForward(deprecated.EarlierNames):
     """
     return minibatches.shuffle_split(samples, batch.valid, size, key)
 
-  def _policy(self, observ: tf.Tensor) -> tf.Tensor:
-    return self._networks.policy(self._encoder(observ))
-
-  def _value(self, observ: tf.Tensor) -> tf.Tensor:
-    return self._networks.value(self._encoder(observ))
-
-
-def example(encoder: observation_encoder.ObservationEncoder) -> tf.Tensor:
-  """Returns an observation with all frames of a stack, [1, ...].
-
-  Args:
-    encoder: Encoder of the observation space.
-  """
-  if not encoder.stack:
-    return encoder.example
-  return tf.stack([encoder.example] * encoder.stack, 1)
+  def _apply(self, torso: Any, network: keras.Model, observ: Any) -> tf.Tensor:
+    """Returns outputs of one network, [N, ...]."""
+    inputs = self._encoder.inputs(observ)
+    return network(torso.encode(inputs) if torso else inputs[0])

@@ -65,8 +65,7 @@ def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
   """
   rows, chunks = data.shape[0], split(data)
   shape = function(take(chunks, 0)).shape  # XLA removes this computation.
-  outputs = tf.TensorArray(
-      tf.float32, _num_chunks(rows), element_shape=shape)
+  outputs = tf.TensorArray(tf.float32, _num_chunks(rows), element_shape=shape)
   outputs = loops.repeat(
       num_filled(num_rows, rows),
       lambda index, outputs: outputs.write(

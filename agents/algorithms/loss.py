@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from agents import config as config_lib
-from agents.algorithms import minibatches
-from agents.networks import distribution_for_space
+from agents.algorithms import kl_penalty, minibatches
+from agents.networks import action_distribution
 from agents.ops import masked
 
 Losses = dict[str, tf.Tensor]
@@ -29,7 +29,7 @@ class Samples(NamedTuple):
 
 
 class PPOLoss:
-  """Clipped surrogate, value error and entropy bonus.
+  """Clipped surrogate, value error, entropy bonus and penalties of the KL.
 
   Args:
     config: Hyper-parameters.
@@ -38,18 +38,21 @@ class PPOLoss:
   Attributes:
     names: Names of the losses that `__call__` returns.
     minibatch_names: Names of the losses that `bind` returns.
+    penalty: Coefficient of the KL divergence. Checkpoints contain it even if
+      it is not used.
   """
 
   def __init__(self, config: config_lib.Algorithm,
-               distribution: distribution_for_space.ActionDistribution,
+               distribution: action_distribution.ActionDistribution,
                model: Any):
     self._config = config
     self._distribution = distribution
     self._model = model
-    clipped = config.clip_ratio is not None
     self.names = ["policy_loss", "value_loss", "entropy"] + (
-        ["clip_fraction"] if clipped else [])
-    self.minibatch_names: list[str] = []
+        ["clip_fraction"] if config.clip_ratio is not None else [])
+    self.minibatch_names = ["kl_cutoff"] if config.kl_cutoff_coef else []
+    self.penalty = kl_penalty.Penalty(
+        config.kl_penalty, config.kl_penalty_factor, config.kl_target)
 
   def bind(self, minibatch: minibatches.AnyMinibatch, num_sequences: int
            ) -> tuple[minibatches.AnyMinibatch, Callable[..., Any], Losses]:
@@ -62,14 +65,20 @@ class PPOLoss:
       The minibatch with normalized advantages, the loss function for its rows
       (see `__call__`), and losses of the whole minibatch.
     """
-    if self._config.normalize_advantage:
+    config = self._config
+    if config.normalize_advantage:
       advantage = masked.normalize(
           minibatch.samples.advantage, minibatch.weight)
       minibatch = minibatch._replace(
           samples=minibatch.samples._replace(advantage=advantage))
-    return minibatch, self, {}
+    if not config.kl_cutoff_coef:
+      return minibatch, self, {}
+    kl_cutoff, kl_gradient = self._cutoff(minibatch, num_sequences)
+    return (minibatch, functools.partial(self, kl_gradient=kl_gradient),
+            {"kl_cutoff": kl_cutoff})
 
-  def __call__(self, samples: Samples, weight: tf.Tensor
+  def __call__(self, samples: Samples, weight: tf.Tensor,
+               kl_gradient: tf.Tensor | None = None
                ) -> tuple[tf.Tensor, Losses]:
     """Returns the loss of some steps of a minibatch, and its terms.
 
@@ -77,24 +86,12 @@ class PPOLoss:
       samples: Tensors of shape [N, ...].
       weight: Weight of each step in all means, [N]; the weights of all steps of
         a minibatch sum to one.
-    """
-    parameters, value = self._model.policy_and_value(
-        samples.observ, samples.context)
-    return self.objective(parameters, value, samples, weight)
-
-  def objective(self, parameters: tf.Tensor, value: tf.Tensor,
-                samples: Samples, weight: tf.Tensor
-                ) -> tuple[tf.Tensor, Losses]:
-    """Returns the loss for outputs of the networks, and its terms.
-
-    Args:
-      parameters: Parameters of the policy, [N, P].
-      value: Values, [N], in units of scaled reward.
-      samples: Tensors of shape [N, ...].
-      weight: See `__call__`.
+      kl_gradient: Derivative from `kl_penalty.cutoff`, [I]; None without one.
     """
     config = self._config
     mean = functools.partial(masked.mean, weights=weight)
+    parameters, value = self._model.policy_and_value(
+        samples.observ, samples.context)
     log_prob = self._distribution.log_prob(parameters, samples.action)
     ratio = tf.exp(log_prob - samples.log_prob)
     surrogate = ratio * samples.advantage  # Equation 6.
@@ -115,13 +112,25 @@ class PPOLoss:
     if config.clip_ratio is not None:
       outside = tf.abs(ratio - 1) > config.clip_ratio
       losses["clip_fraction"] = mean(tf.cast(outside, tf.float32))
+    if config.kl_penalty or kl_gradient is not None:
+      kl = self._distribution.kl(samples.policy, parameters)
+    if config.kl_penalty:
+      loss += self.penalty.weight * mean(kl)  # Equation 8.
+    if kl_gradient is not None:
+      slope = tf.gather(kl_gradient, samples.sequence)
+      loss += tf.reduce_sum(tf.where(weight > 0, slope * kl, 0.0))
     return loss, losses
 
-  def finish(self, kl: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Adapts coefficients after an update, and returns metrics.
-
-    Args:
-      kl: Mean KL divergence from the policy before the update to the one
-        after it.
-    """
-    return {}
+  def _cutoff(self, minibatch: minibatches.AnyMinibatch, num_sequences: int
+              ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns `kl_penalty.cutoff` of a minibatch."""
+    def sums(samples, weight):
+      parameters, _ = self._model.policy_and_value(
+          samples.observ, samples.context)
+      kl = self._distribution.kl(samples.policy, parameters)
+      return kl_penalty.sum_by_sequence(
+          kl, samples.sequence, weight > 0, num_sequences)
+    kl_sum, length = minibatch.sum(sums)
+    threshold = self._config.kl_cutoff_factor * self._config.kl_target
+    return kl_penalty.cutoff(
+        kl_sum, length, threshold, self._config.kl_cutoff_coef)

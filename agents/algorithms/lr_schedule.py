@@ -13,6 +13,8 @@ class LearningRateSchedule:
     schedule: "constant", "linear" to zero over the budget, or "kl_adaptive".
     initial: Learning rate of the first update.
     kl_target: Desired KL divergence of one update for "kl_adaptive", in nats.
+  Attributes:
+    variables: Variables for checkpoints.
   """
 
   def __init__(self, schedule: str, initial: float, kl_target: float):
@@ -20,11 +22,7 @@ class LearningRateSchedule:
     self._kl_target = kl_target
     self._bounds = min(initial, _SMALLEST), max(initial, _LARGEST)
     self._rate = tf.Variable(initial, trainable=False, name="step_size/rate")
-
-  @property
-  def variables(self) -> list[tf.Variable]:
-    """Variables for checkpoints."""
-    return [self._rate]
+    self.variables = [self._rate]
 
   def rate(self, progress: tf.Tensor) -> tf.Tensor:
     """Returns the learning rate.
@@ -46,5 +44,4 @@ class LearningRateSchedule:
     if self._schedule == "kl_adaptive":
       factor = tf.where(kl > 2 * self._kl_target, 1 / _FACTOR, tf.where(
           kl < self._kl_target / 2, _FACTOR, 1.0))
-      self._rate.assign(
-          tf.clip_by_value(self._rate * factor, *self._bounds))
+      self._rate.assign(tf.clip_by_value(self._rate * factor, *self._bounds))

@@ -12,7 +12,6 @@ from agents import types
 from agents.algorithms import (
   actor_critic,
   feed_forward_model,
-  kl_penalty,
   lr_schedule,
   minibatches,
   reward_scale,
@@ -31,14 +30,6 @@ class EpochState(NamedTuple):
   sums: dict[str, tf.Tensor]  # Losses and counts, summed over gradient steps.
 
 
-class Update(NamedTuple):
-  """An update before its first epoch."""
-
-  samples: loss_lib.Samples  # [N, ...]
-  metrics: dict[str, tf.Tensor]
-  state: EpochState
-
-
 class BatchPPO(actor_critic.ActorCritic):
   """Learns from segments or whole episodes of all B environments.
 
@@ -55,14 +46,7 @@ class BatchPPO(actor_critic.ActorCritic):
                networks: feed_forward_model.Networks, seed: int,
                frame_stack: int = 1):
     super().__init__(config, observation_space, networks, seed, frame_stack)
-    # Checkpoints contain its variable even if the penalty is not used.
-    penalty = kl_penalty.Penalty(
-        config.kl_penalty, config.kl_penalty_factor, config.kl_target)
-    if config.kl_penalty or config.kl_cutoff_coef:
-      self._loss: loss_lib.PPOLoss = kl_penalty.PenalizedLoss(
-          config, self.distribution, self.model, penalty)
-    else:
-      self._loss = loss_lib.PPOLoss(config, self.distribution, self.model)
+    self._loss = loss_lib.PPOLoss(config, self.distribution, self.model)
     self._reward_scale = reward_scale.RewardScale(
         config.reward_scale, config.reward_clip)
     self._lr_schedule = lr_schedule.LearningRateSchedule(
@@ -73,7 +57,7 @@ class BatchPPO(actor_critic.ActorCritic):
     self._optimizer.build(self.weights)
     self.extra_variables = [
         *self._optimizer.variables, *self._reward_scale.variables,
-        *self._lr_schedule.variables, *penalty.variables]
+        *self._lr_schedule.variables, *self._loss.penalty.variables]
 
   @tf.function(jit_compile=True, autograph=False)
   def learn(self, batch: types.Experience, step_counter: tf.Tensor,
@@ -88,24 +72,27 @@ class BatchPPO(actor_critic.ActorCritic):
       Scalars to log, by name, and the advantages of the last epoch, of shape
       [N] in units of scaled reward.
     """
-    update = self.prepare(batch, progress)
+    samples, metrics, state = self.prepare(batch, progress)
     _, state = tf.while_loop(
         lambda epoch, _: epoch < self.config.update_epochs,
         lambda epoch, state: (epoch + 1, self.epoch(
-            batch, update.samples, step_counter, epoch, state)),
-        (tf.constant(0), update.state),
-        maximum_iterations=self.config.update_epochs)
-    return self.finish(batch, update, state)
+            batch, samples, step_counter, epoch, state)),
+        (tf.constant(0), state), maximum_iterations=self.config.update_epochs)
+    return self.finish(batch, samples, metrics, state)
 
-  def prepare(self, batch: types.Experience, progress: tf.Tensor) -> Update:
+  def prepare(self, batch: types.Experience, progress: tf.Tensor
+              ) -> tuple[loss_lib.Samples, dict[str, tf.Tensor], EpochState]:
     """Computes the inputs of the loss.
 
     Args:
       batch, progress: See `learn`.
+    Returns:
+      Inputs of the loss of shape [N, ...], metrics before the update, and the
+      state before the first epoch.
     """
     learning_rate = self._lr_schedule.rate(progress)
     self._optimizer.learning_rate.assign(learning_rate)
-    self._reward_scale.before_learning(batch.reward, batch.valid)
+    self._reward_scale.update("reward", batch.reward, batch.valid)
     # Weights and moments are still those of the policy that acted.
     policy = self.model.policy(batch)
     value, advantage = self._estimate_advantage(batch)
@@ -122,9 +109,10 @@ class BatchPPO(actor_critic.ActorCritic):
         "value_mean": masked.mean(value, weight),
         "explained_variance": 1 - masked.variance(advantage, weight) / (
             masked.variance(value + advantage, weight) + 1e-8)}
-    sums = {name: tf.constant(0.0) for name in (
-        *self._loss.names, *self._loss.minibatch_names, "grad_norm", *_COUNTS)}
-    return Update(samples, metrics, EpochState(advantage, value, sums))
+    sums = dict.fromkeys((
+        *self._loss.names, *self._loss.minibatch_names, "grad_norm", *_COUNTS),
+        tf.constant(0.0))
+    return samples, metrics, EpochState(advantage, value, sums)
 
   def epoch(self, batch: types.Experience, samples: loss_lib.Samples,
             step_counter: tf.Tensor, epoch: tf.Tensor, state: EpochState
@@ -146,27 +134,29 @@ class BatchPPO(actor_critic.ActorCritic):
         (tf.constant(0), state.sums))
     return EpochState(advantage, value, sums)
 
-  def finish(self, batch: types.Experience, update: Update, state: EpochState
+  def finish(self, batch: types.Experience, samples: loss_lib.Samples,
+             metrics: dict[str, tf.Tensor], state: EpochState
              ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """Adapts learning rate, coefficients and moments after the last epoch.
 
     Args:
       batch: See `learn`.
-      update: Result of `prepare`.
+      samples, metrics: Results of `prepare`.
       state: State after the last epoch.
     Returns:
       See `learn`.
     """
-    sums = dict(state.sums)
-    metrics = {**update.metrics, **{name: sums.pop(name) for name in _COUNTS}}
-    metrics.update({name: total / metrics["gradient_steps"]
-                    for name, total in sums.items()})
-    kl = self.distribution.kl(update.samples.policy, self.model.policy(batch))
+    metrics = {**metrics, **{
+        name: total if name in _COUNTS else total / state.sums["gradient_steps"]
+        for name, total in state.sums.items()}}
+    kl = self.distribution.kl(samples.policy, self.model.policy(batch))
     metrics["kl"] = masked.mean(kl, masked.weight(batch.valid))
     self._lr_schedule.adapt(metrics["kl"])
-    metrics.update(self._loss.finish(metrics["kl"]))
-    self._reward_scale.after_learning(
-        state.value + state.advantage, batch.valid)
+    if self.config.kl_penalty:
+      metrics["kl_penalty"] = tf.identity(self._loss.penalty.weight)
+      self._loss.penalty.adapt(metrics["kl"])
+    returns = (state.value + state.advantage) * self._reward_scale.std
+    self._reward_scale.update("return", returns, batch.valid)
     metrics["reward_scale"] = self._reward_scale.std
     metrics.update(self.update_normalization(batch))
     return metrics, state.advantage
@@ -224,6 +214,5 @@ class BatchPPO(actor_critic.ActorCritic):
       gradients, _ = tf.clip_by_global_norm(
           gradients, self.config.max_grad_norm, norm)
     self._optimizer.apply(gradients, self.weights)
-    finite = tf.math.is_finite(norm)
     return {"grad_norm": norm, "gradient_steps": tf.constant(1.0),
-            "finite_steps": tf.cast(finite, tf.float32)}
+            "finite_steps": tf.cast(tf.math.is_finite(norm), tf.float32)}

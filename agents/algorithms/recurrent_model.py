@@ -37,12 +37,11 @@ class RecurrentModel(deprecated.EarlierNames):
       self._slices[torso_] = slice(self.size, self.size + torso_.size)
       self.size += torso_.size
     state = tf.zeros([1, self.size])
-    self.act(feed_forward_model.example(encoder), state)
-    self.policy_and_value(feed_forward_model.example(encoder), types.Segments(
+    self.act(encoder.example, state)
+    self.policy_and_value(encoder.example, types.Segments(
         tf.constant([[False]]), state))
 
-  def act(self, observ: Any, state: tf.Tensor
-          ) -> tuple[tf.Tensor, tf.Tensor]:
+  def act(self, observ: Any, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns parameters of the policy, [N, P], and the next state, [N, size].
 
     Args:
@@ -112,10 +111,9 @@ class RecurrentModel(deprecated.EarlierNames):
       key: Random key of shape [2].
     """
     num_segments, length = batch.segments.first.shape
-    steps = types.map_tensors(
-        lambda tensor: tf.reshape(
-            tensor[:num_segments * length],
-            [num_segments, length, *tensor.shape[1:]]),
+    steps = types.map_tensors(lambda tensor: tf.reshape(
+        tensor[:num_segments * length],
+        [num_segments, length, *tensor.shape[1:]]),
         (samples._replace(context=()), batch.valid))
     return SegmentMinibatches(*minibatches.shuffle_split(
         (*steps, batch.segments), tf.ones([num_segments], tf.bool),

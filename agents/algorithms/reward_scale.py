@@ -15,6 +15,8 @@ class RewardScale:
       critic predicts normalized returns; "reward" for that of the rewards;
       "none" for no scaling.
     clip: Bound of the absolute value of scaled rewards; None for no bound.
+  Attributes:
+    variables: Variables for checkpoints.
   """
 
   def __init__(self, by: str, clip: float | None):
@@ -22,11 +24,7 @@ class RewardScale:
     self._clip = clip
     self._moments = (
         normalization.RunningMoments((), by) if by != "none" else None)
-
-  @property
-  def variables(self) -> list[tf.Variable]:
-    """Variables for checkpoints."""
-    return self._moments.variables if self._moments else []
+    self.variables = self._moments.variables if self._moments else []
 
   @property
   def std(self) -> tf.Tensor:
@@ -47,22 +45,13 @@ class RewardScale:
       return scaled
     return tf.clip_by_value(scaled, -self._clip, self._clip)
 
-  def before_learning(self, reward: tf.Tensor, valid: tf.Tensor):
-    """Updates the moments with rewards if rewards are scaled by their own std.
+  def update(self, kind: str, values: tf.Tensor, valid: tf.Tensor):
+    """Updates the moments if rewards are scaled by the std of these values.
 
     Args:
-      reward: Unnormalized rewards of shape [N].
+      kind: "reward" or "return".
+      values: Unscaled rewards or returns of shape [N].
       valid: Bool tensor of shape [N]; other rows are ignored.
     """
-    if self._moments and self._by == "reward":
-      self._moments.update(reward, valid)
-
-  def after_learning(self, scaled_return: tf.Tensor, valid: tf.Tensor):
-    """Updates the moments with returns if rewards are scaled by the return std.
-
-    Args:
-      scaled_return: Returns of scaled rewards, of shape [N].
-      valid: Bool tensor of shape [N]; other rows are ignored.
-    """
-    if self._moments and self._by == "return":
-      self._moments.update(scaled_return * self.std, valid)
+    if self._moments and self._by == kind:
+      self._moments.update(values, valid)

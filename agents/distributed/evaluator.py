@@ -51,7 +51,7 @@ class DistributedEvaluator:
     while True:
       gathered = self._communicator.all_gather_object((unfinished, stop()))
       if not any(others_unfinished for others_unfinished, _ in gathered):
-        return self._local.take_finished() if self._local else []
+        return self._local.env.batch_env.take_finished() if self._local else []
       if any(stopped for _, stopped in gathered):
         return None
       if self._local and unfinished:

@@ -43,11 +43,11 @@ class SharedUpdatesPPO(ppo.BatchPPO):
   def learn(self, batch: types.Experience, step_counter: tf.Tensor,
             progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """See `BatchPPO.learn`."""
-    update = self._prepare(batch, progress)
+    samples, metrics, state = self._prepare(batch, progress)
     state = loops.repeat(
         self.config.update_epochs, lambda epoch, state: self.epoch(
-            batch, update.samples, step_counter, epoch, state), update.state)
-    return self._finish(batch, update, state)
+            batch, samples, step_counter, epoch, state), state)
+    return self._finish(batch, samples, metrics, state)
 
   def epoch(self, batch: types.Experience, samples: Any,
             step_counter: tf.Tensor, epoch: tf.Tensor, state: ppo.EpochState

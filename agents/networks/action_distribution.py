@@ -6,6 +6,15 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from agents.ops import random
+
+# Functions with the arguments shape and key.
+_DRAW = {
+    "normal": random.normal,
+    "uniform": random.uniform,
+    "gumbel": lambda *args: -tf.math.log(-tf.math.log(random.uniform(*args))),
+    "exponential": lambda *args: -tf.math.log(1 - random.uniform(*args))}
+
 
 class ActionDistribution:
   """Maps outputs of a policy network to distributions over actions.
@@ -18,27 +27,22 @@ class ActionDistribution:
     shape: Shape of an action.
     initial_outputs: Outputs that a new network should have for every state.
     initial_free: Initial values of the free variables.
+    noise_kinds: Names and sizes of the concatenated distributions of the noise
+      for one action. The names are "normal" (mean 0, std 1), "uniform" (0 to
+      1), "gumbel" and "exponential" (scale 1).
+  Attributes:
     noise_size: Number of random numbers for sampling one action.
+    size: Number of parameters.
   """
 
-  noise_kind = "normal"
-
   def __init__(self, shape: Sequence[int], initial_outputs: np.ndarray,
-               initial_free: np.ndarray, noise_size: int):
+               initial_free: np.ndarray, *noise_kinds: tuple[str, int]):
     self.shape = tuple(shape)
     self.initial_outputs = initial_outputs.astype(np.float32)
     self.initial_free = initial_free.astype(np.float32)
-    self.noise_size = noise_size
+    self.noise_kinds = noise_kinds
+    self.noise_size = sum(size for _, size in noise_kinds)
     self.size = initial_outputs.size + initial_free.size
-
-  @property
-  def noise_kinds(self) -> tuple[tuple[str, int], ...]:
-    """Names and sizes of the concatenated distributions of the noise.
-
-    The names are "normal" (mean 0, std 1), "uniform" (0 to 1), "gumbel" and
-    "exponential" (scale 1).
-    """
-    return ((self.noise_kind, self.noise_size),)
 
   def parameters(self, outputs: tf.Tensor, free: tf.Tensor) -> tf.Tensor:
     """Returns parameters of shape [N, size].
@@ -72,7 +76,12 @@ class ActionDistribution:
       num_actions: Number of actions to sample.
       key: Random key of shape [2].
     """
-    raise NotImplementedError
+    kinds = self.noise_kinds
+    keys = [key] if len(kinds) == 1 else tf.unstack(
+        random.split(key, len(kinds)))
+    return tf.concat([
+        _DRAW[kind]([num_actions, size], own)
+        for (kind, size), own in zip(kinds, keys)], -1)
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     """Returns actions of shape [N, *shape].
@@ -109,8 +118,7 @@ class ActionDistribution:
       parameters: Parameters of the first distribution, [..., size].
       other: Parameters of the second distribution, [..., size].
     """
-    return self.distribution(parameters).kl_divergence(
-        self.distribution(other))
+    return self.distribution(parameters).kl_divergence(self.distribution(other))
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """Returns the standard deviation, as a mean over the dimensions, [...].
@@ -129,3 +137,7 @@ class ActionDistribution:
       action: Actions of shape [N, *shape].
     """
     return tf.zeros(tf.shape(action)[:1])
+
+  def _to_action(self, flat: tf.Tensor) -> tf.Tensor:
+    """Returns actions of shape [N, *shape] for random variables [N, ...]."""
+    return tf.reshape(flat, [-1, *self.shape])

@@ -14,7 +14,6 @@ import tensorflow_probability as tfp
 
 from agents import config as config_lib
 from agents.networks import action_distribution
-from agents.ops import random
 
 tfb = tfp.bijectors
 tfd = tfp.distributions
@@ -49,7 +48,7 @@ class Gaussian(action_distribution.ActionDistribution):
       outputs, free = np.concatenate([means, log_stds]), np.zeros(0)
     else:
       outputs, free = means, log_stds
-    super().__init__(space.shape, outputs, free, self._actions)
+    super().__init__(space.shape, outputs, free, ("normal", self._actions))
 
   def parameters(self, outputs: tf.Tensor, free: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.parameters`."""
@@ -67,16 +66,12 @@ class Gaussian(action_distribution.ActionDistribution):
 
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.mode`."""
-    return self._unflatten(tf.split(parameters, 2, -1)[0])
-
-  def noise(self, num_actions: int, key: tf.Tensor) -> tf.Tensor:
-    """See `ActionDistribution.noise`."""
-    return random.normal([num_actions, self.noise_size], key)
+    return self._to_action(tf.split(parameters, 2, -1)[0])
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.sample`."""
     mean, log_std = tf.split(parameters, 2, -1)
-    return self._unflatten(mean + tf.exp(log_std) * noise)
+    return self._to_action(mean + tf.exp(log_std) * noise)
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.std`."""
@@ -88,14 +83,12 @@ class Gaussian(action_distribution.ActionDistribution):
     flat = tf.reshape(clipped, [-1, self._actions])
     return tf.reduce_mean(tf.cast(flat, tf.float32), -1)
 
-  def _unflatten(self, flat: tf.Tensor) -> tf.Tensor:
-    return tf.reshape(flat, [-1, *self.shape])
-
 
 class SquashedGaussian(Gaussian):
   """Hyperbolic tangents of normal variables (Haarnoja et al. 2018).
 
-  Parameters are means and log stds of the normal distributions.
+  Parameters are means and log stds of the normal distributions. `mode` returns
+  the median, because the density can have two modes.
 
   Args:
     space: Box of actions, bounded everywhere.
@@ -112,20 +105,11 @@ class SquashedGaussian(Gaussian):
     return tfd.TransformedDistribution(
         super().distribution(parameters), tfb.Tanh())
 
-  def mode(self, parameters: tf.Tensor) -> tf.Tensor:
-    """Returns the median, because the density can have two modes."""
-    return _clip(tf.tanh(super().mode(parameters)))
-
-  def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-    """See `ActionDistribution.sample`."""
-    return _clip(tf.tanh(super().sample(parameters, noise)))
-
   def entropy(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.entropy`."""
-    log_slope = self._expectation(
-        lambda x: tfb.Tanh().forward_log_det_jacobian(x), parameters)
+    log_det = self._expectation(tfb.Tanh().forward_log_det_jacobian, parameters)
     return super().distribution(parameters).entropy() + tf.reduce_sum(
-        log_slope, -1)
+        log_det, -1)
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.std`."""
@@ -140,6 +124,9 @@ class SquashedGaussian(Gaussian):
     mean, log_std = tf.split(parameters[..., None], 2, -2)
     points = mean + tf.exp(log_std) * _POINTS.astype(np.float32)
     return tf.reduce_sum(function(points) * _WEIGHTS.astype(np.float32), -1)
+
+  def _to_action(self, flat: tf.Tensor) -> tf.Tensor:
+    return _clip(tf.tanh(super()._to_action(flat)))
 
 
 class Beta(action_distribution.ActionDistribution):
@@ -160,13 +147,8 @@ class Beta(action_distribution.ActionDistribution):
     super().__init__(
         space.shape, np.full(
             self._parameters, excess + math.log(-math.expm1(-excess))),
-        np.zeros(0), 2 * _TRIES * self._parameters)
-
-  @property
-  def noise_kinds(self) -> tuple[tuple[str, int], ...]:
-    """See `ActionDistribution.noise_kinds`."""
-    half = self.noise_size // 2
-    return ("normal", half), ("exponential", half)
+        np.zeros(0), *((kind, _TRIES * self._parameters)
+                       for kind in ("normal", "exponential")))
 
   def distribution(self, parameters: tf.Tensor) -> Any:
     """See `ActionDistribution.distribution`."""
@@ -177,16 +159,8 @@ class Beta(action_distribution.ActionDistribution):
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.mode`."""
     upper, lower = tf.split(tf.nn.softplus(parameters), 2, -1)
-    return self._unflatten(
-        tf.math.divide_no_nan(upper - lower, upper + lower))
-
-  def noise(self, num_actions: int, key: tf.Tensor) -> tf.Tensor:
-    """See `ActionDistribution.noise`."""
-    shape = [num_actions, self.noise_size // 2]
-    normal, exponential = tf.unstack(random.split(key, 2))
-    return tf.concat([
-        random.normal(shape, normal),
-        -tf.math.log(1 - random.uniform(shape, exponential))], -1)
+    return self._to_action(_clip(
+        tf.math.divide_no_nan(upper - lower, upper + lower)))
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.sample`."""
@@ -195,7 +169,7 @@ class Beta(action_distribution.ActionDistribution):
         for part in tf.split(noise, 2, -1))
     gamma = _gamma(1 + tf.nn.softplus(parameters), normal, exponential)
     upper, lower = tf.split(gamma, 2, -1)
-    return self._unflatten((upper - lower) / (upper + lower))
+    return self._to_action(_clip((upper - lower) / (upper + lower)))
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.std`."""
@@ -204,9 +178,6 @@ class Beta(action_distribution.ActionDistribution):
   def _unstretched(self, parameters: tf.Tensor) -> Any:
     upper, lower = tf.split(1 + tf.nn.softplus(parameters), 2, -1)
     return tfd.Beta(upper, lower)
-
-  def _unflatten(self, flat: tf.Tensor) -> tf.Tensor:
-    return tf.reshape(_clip(flat), [-1, *self.shape])
 
 
 def _clip(action: tf.Tensor) -> tf.Tensor:

@@ -1,5 +1,7 @@
 """Convolutional networks that map images to features."""
 
+import math
+
 import keras
 import tensorflow as tf
 
@@ -9,42 +11,20 @@ from agents.networks import feed_forward
 _MIN_SIDE = 36  # Pixels; smaller images do not fill a kernel of each layer.
 
 
-class _Conv(keras.layers.Layer):
+class _Conv(keras.layers.Conv2D):
   """Computes a convolution without padding as one matrix product.
 
   On a CPU, XLA's own convolutions and their gradients take about four times as
-  long.
-
-  Args:
-    filters: Number of output channels.
-    size: Side of the square kernel, a multiple of the stride, in pixels.
-    stride: Stride in pixels.
-    initializer: Initializer of the kernel.
-    name: Prefix of the variables' names.
+  long. The side of the square kernel must be a multiple of the stride.
   """
-
-  def __init__(self, filters: int, size: int, stride: int,
-               initializer: keras.initializers.Initializer, name: str):
-    super().__init__(name=name)
-    self._filters = filters
-    self._size = size
-    self._stride = stride
-    self._initializer = initializer
-
-  def build(self, shape):
-    """Creates the variables for images of a shape."""
-    self._kernel = self.add_weight(
-        shape=(self._size, self._size, shape[-1], self._filters),
-        name="kernel", initializer=self._initializer)
-    self._bias = self.add_weight(
-        shape=(self._filters,), name="bias", initializer="zeros")
 
   def call(self, images: tf.Tensor) -> tf.Tensor:
     """Maps images of shape [N, H, W, C] to [N, H', W', filters]."""
-    stride, channels = self._stride, images.shape[-1]
-    steps = self._size // stride
+    stride, channels = self.strides[0], images.shape[-1]
+    size = self.kernel_size[0]
+    steps = size // stride
     rows, columns = (
-        (pixels - self._size) // stride + 1 for pixels in images.shape[1:3])
+        (pixels - size) // stride + 1 for pixels in images.shape[1:3])
     # A kernel covers steps x steps blocks of stride x stride pixels.
     height, width = rows + steps - 1, columns + steps - 1
     blocks = tf.reshape(
@@ -56,13 +36,12 @@ class _Conv(keras.layers.Layer):
         blocks[:, row:row + rows, column:column + columns]
         for row in range(steps) for column in range(steps)], -1)
     kernel = tf.transpose(tf.reshape(
-        self._kernel, [steps, stride, steps, stride, channels, -1]),
+        self.kernel, [steps, stride, steps, stride, channels, -1]),
         [0, 2, 1, 3, 4, 5])
     result = tf.matmul(
         tf.reshape(windows, [-1, windows.shape[-1]]),
-        tf.reshape(kernel, [windows.shape[-1], self._filters]))
-    return tf.reshape(
-        result + self._bias, [-1, rows, columns, self._filters])
+        tf.reshape(kernel, [windows.shape[-1], self.filters]))
+    return tf.reshape(result + self.bias, [-1, rows, columns, self.filters])
 
 
 class Nature(keras.Model):
@@ -79,11 +58,10 @@ class Nature(keras.Model):
   def __init__(self, config: config_lib.Network, seed: int, name: str):
     super().__init__(name=name)
     self._stack = [
-        _Conv(filters, size, stride, feed_forward.hidden(
-            config.initializer, seed + index), f"conv_{index}")
-        for index, (filters, size, stride) in enumerate([
-            (32, 8, 4), (64, 4, 2), (64, 3, 1)])]
-    self._dense = _dense(self.units, config, seed + 3)
+        _layer(_Conv, f"conv_{index}", config, seed + index, *sizes)
+        for index, sizes in enumerate([(32, 8, 4), (64, 4, 2), (64, 3, 1)])]
+    self._dense = _layer(
+        keras.layers.Dense, "dense", config, seed + 3, self.units, "relu")
 
   def call(self, images: tf.Tensor) -> tf.Tensor:
     """Maps images of shape [N, H, W, C], in [0, 1], to [N, units].
@@ -115,13 +93,12 @@ class Impala(keras.Model):
   def __init__(self, config: config_lib.Network, seed: int, name: str):
     super().__init__(name=name)
     self._stages = [
-        [_Conv(filters, 3, 1, feed_forward.hidden(
-            config.initializer, seed + 5 * stage + index),
-            f"conv_{stage}_{index}")
-         for index in range(5)]
+        [_layer(_Conv, f"conv_{stage}_{index}", config,
+                seed + 5 * stage + index, filters, 3) for index in range(5)]
         for stage, filters in enumerate([16, 32, 32])]
     self._pool = keras.layers.MaxPooling2D(3, 2, "same", name="pool")
-    self._dense = _dense(self.units, config, seed + 15)
+    self._dense = _layer(
+        keras.layers.Dense, "dense", config, seed + 15, self.units, "relu")
 
   def call(self, images: tf.Tensor) -> tf.Tensor:
     """Maps images of shape [N, H, W, C], in [0, 1], to [N, units]."""
@@ -134,7 +111,7 @@ class Impala(keras.Model):
 
 
 def make(kind: str, config: config_lib.Network, seed: int, name: str
-         ) -> Nature | Impala:
+         ) -> keras.Model:
   """Returns a convolutional network.
 
   Args:
@@ -143,16 +120,13 @@ def make(kind: str, config: config_lib.Network, seed: int, name: str
     seed: Seed of the initial weights.
     name: Prefix of the variables' names.
   """
-  if kind == "impala":
-    return Impala(config, seed, name)
-  return Nature(config, seed, name)
+  return (Impala if kind == "impala" else Nature)(config, seed, name)
 
 
-def _dense(units: int, config: config_lib.Network, seed: int
-           ) -> keras.layers.Layer:
-  return keras.layers.Dense(
-      units, "relu", name="dense",
-      kernel_initializer=feed_forward.hidden(config.initializer, seed))
+def _layer(kind: type[keras.layers.Layer], name: str,
+           config: config_lib.Network, seed: int, *args) -> keras.layers.Layer:
+  return kind(*args, name=name, kernel_initializer=feed_forward.hidden(
+      config.initializer, seed))
 
 
 def _padded(images: tf.Tensor) -> tf.Tensor:
@@ -160,5 +134,4 @@ def _padded(images: tf.Tensor) -> tf.Tensor:
 
 
 def _flat(images: tf.Tensor) -> tf.Tensor:
-  return tf.reshape(images, [-1, images.shape[1] * images.shape[2]
-                             * images.shape[3]])
+  return tf.reshape(images, [-1, math.prod(images.shape[1:])])

@@ -10,8 +10,6 @@ from agents import spaces
 from agents.networks import action_distribution, continuous, discrete
 from agents.ops import packing, random
 
-ActionDistribution = action_distribution.ActionDistribution
-
 _BOX_DISTRIBUTIONS = {
     "gaussian": continuous.Gaussian,
     "squashed_gaussian": continuous.SquashedGaussian,
@@ -31,18 +29,11 @@ class Product(action_distribution.ActionDistribution):
   def __init__(self, space: gymnasium.Space, config: config_lib.Network):
     self._leaves = spaces.leaves(space, acting=True)
     self._factors = [make(leaf.space, config) for leaf in self._leaves]
-    self._sizes = [factor.size for factor in self._factors]
     super().__init__(
         (sum(leaf.num_bytes for leaf in self._leaves),),
         np.concatenate([factor.initial_outputs for factor in self._factors]),
         np.concatenate([factor.initial_free for factor in self._factors]),
-        sum(factor.noise_size for factor in self._factors))
-
-  @property
-  def noise_kinds(self) -> tuple[tuple[str, int], ...]:
-    """See `ActionDistribution.noise_kinds`."""
-    return tuple(
-        kind for factor in self._factors for kind in factor.noise_kinds)
+        *(kind for factor in self._factors for kind in factor.noise_kinds))
 
   def parameters(self, outputs: tf.Tensor, free: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.parameters`."""
@@ -103,14 +94,15 @@ class Product(action_distribution.ActionDistribution):
     return tf.add_n([factor.saturation(own) for factor, own in zip(
         self._factors, actions)]) / len(self._factors)
 
-  def _split(self, parameters: tf.Tensor
-             ) -> list[tuple[ActionDistribution, tf.Tensor]]:
+  def _split(self, parameters: tf.Tensor) -> list[
+      tuple[action_distribution.ActionDistribution, tf.Tensor]]:
     """Returns every factor with its own parameters."""
-    return list(zip(self._factors, tf.split(parameters, self._sizes, -1)))
+    sizes = [factor.size for factor in self._factors]
+    return list(zip(self._factors, tf.split(parameters, sizes, -1)))
 
 
 def make(space: gymnasium.Space, config: config_lib.Network | None = None
-         ) -> ActionDistribution:
+         ) -> action_distribution.ActionDistribution:
   """Returns the distribution for an action space.
 
   Args:
@@ -124,9 +116,9 @@ def make(space: gymnasium.Space, config: config_lib.Network | None = None
   if spaces.composite(space):
     return Product(space, config)
   if isinstance(space, gym.Discrete):
-    return discrete.Categorical(space)
+    return discrete.Categorical(np.asarray(space.n))
   if isinstance(space, gym.MultiDiscrete):
-    return discrete.MultiCategorical(space)
+    return discrete.Categorical(space.nvec)
   if isinstance(space, gym.MultiBinary):
     return discrete.Bernoulli(space)
   assert isinstance(space, gym.Box)

@@ -57,9 +57,16 @@ class Policy(FeedForward):
 
   def __init__(self, distribution: action_distribution.ActionDistribution,
                config: config_lib.Network, seed: int):
+    # Outputs are small, so first actions lie near the middle of their range.
+    factor, output_seed = (
+        config.init_output_factor, seed + len(config.policy_layers))
+    output = (keras.initializers.VarianceScaling(
+        factor, "fan_in", "truncated_normal", output_seed)
+              if config.initializer == "glorot"
+              else keras.initializers.Orthogonal(factor, seed=output_seed))
     super().__init__(
-        config.policy_layers, config, policy_output(config, seed),
-        distribution.initial_outputs, seed, "policy")
+        config.policy_layers, config, output, distribution.initial_outputs,
+        seed, "policy")
     self.distribution = distribution
     self._free = tf.zeros([0])
     if distribution.initial_free.size:
@@ -79,8 +86,7 @@ def feed_forward_value(config: config_lib.Network, seed: int) -> keras.Model:
     config: Layers, activation and initializer.
     seed: Seed of the initial weights.
   """
-  output = hidden(
-      config.initializer, seed + len(config.value_layers), gain=1.0)
+  output = hidden(config.initializer, seed + len(config.value_layers), gain=1.0)
   return FeedForward(
       config.value_layers, config, output, np.zeros(1), seed, "value")
 
@@ -111,21 +117,3 @@ def hidden(initializer: str, seed: int, gain: float = 2 ** 0.5
   if initializer == "glorot":
     return keras.initializers.GlorotUniform(seed)
   return keras.initializers.Orthogonal(gain, seed=seed)
-
-
-def policy_output(config: config_lib.Network, seed: int
-                  ) -> keras.initializers.Initializer:
-  """Returns the initializer of the policy's output layer.
-
-  Its weights are small, so first actions lie near the middle of their range.
-
-  Args:
-    config: Layers and scale of the weights.
-    seed: Seed of the initial weights.
-  """
-  seed += len(config.policy_layers)
-  factor = config.init_output_factor
-  if config.initializer == "glorot":
-    return keras.initializers.VarianceScaling(
-        factor, "fan_in", "truncated_normal", seed)
-  return keras.initializers.Orthogonal(factor, seed=seed)

@@ -23,10 +23,10 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
   def __init__(self, space: gymnasium.Space, normalize: bool, clip: float,
                stack: int):
     super().__init__(space, normalize, clip)
-    self._images = [(position, leaf)
-                    for position, leaf in enumerate(spaces.leaves(space))
-                    if leaf.is_image]
-    self.stack = stack
+    self._leaves = spaces.leaves(space)
+    if stack:
+      self.stack = stack
+      self.example = tf.stack([self.example] * stack, 1)
 
   def images(self, observ: tf.Tensor) -> list[tf.Tensor]:
     """Returns all images, of shape [N, H, W, C] and in [0, 1].
@@ -34,8 +34,8 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
     Args:
       observ: Observations of shape [N, ...].
     """
-    leaves = self._unpack(observ)
-    return [_image(leaf, leaves[position]) for position, leaf in self._images]
+    return [_image(leaf, part) for leaf, part in zip(
+        self._leaves, self._unpack(observ)) if leaf.is_image]
 
   def inputs(self, observ: tf.Tensor | types.FrameIndices
              ) -> tuple[tf.Tensor, ...]:
@@ -101,6 +101,5 @@ def _image(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
   elif leaf.shape[0] < min(leaf.shape[1:]):
     part = tf.transpose(part, [0, 2, 3, 1])
   assert isinstance(leaf.space, gymnasium.spaces.Box)
-  low, high = (float(bound) for bound in (
-      leaf.space.low.min(), leaf.space.high.max()))
+  low, high = float(leaf.space.low.min()), float(leaf.space.high.max())
   return (tf.cast(part, tf.float32) - low) / max(high - low, 1)

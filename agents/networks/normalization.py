@@ -16,20 +16,15 @@ class RunningMoments:
     count: Number of samples, float64.
     mean: Mean, of shape `shape`.
     squares: Sum of squared deviations from the mean, of shape `shape`.
+    variables: All of these, for checkpoints.
   """
 
   def __init__(self, shape: tuple[int, ...], name: str):
-    def variable(shape, suffix):
-      return tf.Variable(tf.zeros(shape, tf.float64), trainable=False,
-                         name=f"{name}/{suffix}")
-    self.count = variable((), "count")
-    self.mean = variable(shape, "mean")
-    self.squares = variable(shape, "squares")
-
-  @property
-  def variables(self) -> list[tf.Variable]:
-    """Variables for checkpoints."""
-    return [self.count, self.mean, self.squares]
+    self.variables = [
+        tf.Variable(tf.zeros(size, tf.float64), False, name=f"{name}/{suffix}")
+        for suffix, size in (
+            ("count", ()), ("mean", shape), ("squares", shape))]
+    self.count, self.mean, self.squares = self.variables
 
   @property
   def std(self) -> tf.Tensor:

@@ -25,7 +25,8 @@ class ObservationEncoder:
   Attributes:
     stack: Number of frames in an observation; 0 for observations themselves.
     moments: Running moments of the numbers; None without normalization.
-    example: One observation, of shape [1, ...].
+    example: One observation, of shape [1, ...], or [1, stack, ...] if it
+      consists of several frames.
     size: Length of the vectors.
   """
 
@@ -38,10 +39,10 @@ class ObservationEncoder:
         functools.partial(packing.unpack, leaves=leaves)
         if spaces.composite(space) else lambda observ: [observ])
     # Positions of leaves, and functions that encode them.
-    self._numbers = [(position, _number_encoder(leaf))
+    self._numbers = [(position, _encoder(leaf))
                      for position, leaf in enumerate(leaves)
                      if _is_number(leaf)]
-    self._choices = [(position, _choice_encoder(leaf))
+    self._choices = [(position, _encoder(leaf))
                      for position, leaf in enumerate(leaves)
                      if not (_is_number(leaf) or leaf.is_image)]
     if not (self._numbers or self._choices):  # The vector is empty.
@@ -106,19 +107,15 @@ def _is_number(leaf: spaces.Leaf) -> bool:
       leaf.is_image or leaf.dtype == np.bool_)
 
 
-def _number_encoder(leaf: spaces.Leaf) -> Callable[[tf.Tensor], tf.Tensor]:
-  """Returns a function to numbers of shape [N, size]; bytes map to [0, 1]."""
-  if leaf.dtype != np.uint8:
-    return _flatten
-  assert isinstance(leaf.space, gymnasium.spaces.Box)
-  low, high = (np.float32(bound).ravel() for bound in (
-      leaf.space.low, leaf.space.high))
-  return lambda part: (_flatten(part) - low) / np.maximum(high - low, 1)
+def _encoder(leaf: spaces.Leaf) -> Callable[[tf.Tensor], tf.Tensor]:
+  """Returns a function to vectors of shape [N, size].
 
-
-def _choice_encoder(leaf: spaces.Leaf) -> Callable[[tf.Tensor], tf.Tensor]:
-  """Returns a function from choices to one-hot vectors of shape [N, size]."""
+  Bytes map to [0, 1], and choices to one-hot vectors.
+  """
   space = leaf.space
+  if isinstance(space, gymnasium.spaces.Box) and leaf.dtype == np.uint8:
+    low, high = (np.float32(bound).ravel() for bound in (space.low, space.high))
+    return lambda part: (_flatten(part) - low) / np.maximum(high - low, 1)
   if isinstance(space, gymnasium.spaces.Discrete):
     start, size = int(space.start), int(space.n)
     return lambda choice: tf.one_hot(choice - start, size)

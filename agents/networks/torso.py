@@ -6,8 +6,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from agents.ops import loops
-
 
 class Torso:
   """Concatenates a vector with the features of images.
@@ -18,11 +16,12 @@ class Torso:
 
   def __init__(self, convolutions: Sequence[keras.Model] = ()):
     self._convolutions = convolutions
+    self._layers = list(convolutions)
 
   @property
   def trainable_variables(self) -> list[Any]:
     """Variables of all layers; empty before their first call."""
-    return [variable for layer in self._convolutions
+    return [variable for layer in self._layers
             for variable in layer.trainable_variables]
 
   def encode(self, inputs: tuple[tf.Tensor, ...]) -> tf.Tensor:
@@ -54,13 +53,9 @@ class RecurrentTorso(Torso):
                cell: keras.layers.Layer):
     super().__init__(convolutions)
     self._cell = cell
+    self._layers.append(cell)
     self._sizes = tf.nest.flatten(cell.state_size)
     self.size = sum(self._sizes)
-
-  @property
-  def trainable_variables(self) -> list[Any]:
-    """Variables of all layers; empty before their first call."""
-    return [*super().trainable_variables, *self._cell.trainable_variables]
 
   def step(self, features: tf.Tensor, state: tf.Tensor
            ) -> tuple[tf.Tensor, tf.Tensor]:
@@ -88,18 +83,11 @@ class RecurrentTorso(Torso):
     """
     features = tf.transpose(features, [1, 0, 2])
     continues = tf.cast(~tf.transpose(first), tf.float32)[..., None]
-    num_steps, num_sequences = features.shape[:2]
-    def step(index, carry):
-      state, outputs, states = carry
-      output, state = self.step(features[index], state * continues[index])
-      return state, outputs.write(index, output), states.write(index, state)
-    def array(size):
-      return tf.TensorArray(
-          tf.float32, num_steps, element_shape=[num_sequences, size])
-    _, outputs, states = loops.repeat(
-        num_steps, step, (state, array(self._sizes[0]), array(self.size)))
-    return (tf.transpose(outputs.stack(), [1, 0, 2]),
-            tf.transpose(states.stack(), [1, 0, 2]))
+    outputs, states = tf.scan(
+        lambda carry, step: self.step(step[0], carry[1] * step[1]),
+        (features, continues),
+        (tf.zeros([features.shape[1], self._sizes[0]]), state))
+    return tf.transpose(outputs, [1, 0, 2]), tf.transpose(states, [1, 0, 2])
 
 
 def cell(kind: str, units: int, seed: int, name: str) -> keras.layers.Layer:

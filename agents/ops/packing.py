@@ -9,8 +9,7 @@ import tensorflow as tf
 from agents import spaces
 
 
-def unpack(packed: tf.Tensor, leaves: Sequence[spaces.Leaf]
-           ) -> list[tf.Tensor]:
+def unpack(packed: tf.Tensor, leaves: Sequence[spaces.Leaf]) -> list[tf.Tensor]:
   """Returns the values of all leaves, of shape [..., *leaf.shape].
 
   Args:
@@ -32,8 +31,7 @@ def pack(values: Sequence[tf.Tensor]) -> tf.Tensor:
   return tf.concat([as_bytes(value) for value in values], -1)
 
 
-def restore(raw: tf.Tensor, dtype: np.dtype, shape: Sequence[int]
-            ) -> tf.Tensor:
+def restore(raw: tf.Tensor, dtype: np.dtype, shape: Sequence[int]) -> tf.Tensor:
   """Converts bytes to a tensor.
 
   Args:
@@ -45,13 +43,11 @@ def restore(raw: tf.Tensor, dtype: np.dtype, shape: Sequence[int]
   """
   batch = [tf.shape(raw)[axis] if size is None else size
            for axis, size in enumerate(raw.shape[:-1])]
-  if dtype == np.bool_:
-    return tf.cast(tf.reshape(raw, [*batch, *shape]), tf.bool)
-  if dtype == np.uint8:
-    return tf.reshape(raw, [*batch, *shape])
   size = [] if dtype.itemsize == 1 else [dtype.itemsize]
-  return tf.bitcast(
-      tf.reshape(raw, [*batch, *shape, *size]), tf.as_dtype(dtype))
+  split = tf.reshape(raw, [*batch, *shape, *size])
+  if dtype == np.bool_:
+    return tf.cast(split, tf.bool)
+  return split if dtype == np.uint8 else tf.bitcast(split, dtype)
 
 
 def as_bytes(value: tf.Tensor) -> tf.Tensor:

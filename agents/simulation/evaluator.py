@@ -18,11 +18,13 @@ class Evaluator:
     env: Environments to play in.
     actor: Chooses the actions.
     explore: Whether to sample actions or to take the mode.
+
+  The attribute `env` is the argument.
   """
 
   def __init__(self, env: in_graph_batch_env.InGraphBatchEnv,
                actor: simulate.Actor, explore: bool):
-    self._env = env
+    self.env = env
     self._actor = actor
     self._explore = explore
 
@@ -39,20 +41,16 @@ class Evaluator:
     Returns:
       The episodes in order of their ends, or None if aborted.
     """
-    carry, left = self.begin(rollout_batch.shares(num_episodes, len(self._env)))
+    carry, left = self.begin(rollout_batch.shares(num_episodes, len(self.env)))
     while left.numpy().any():
       if stop():
         return None
       carry, left = self.advance(carry, left)
-    return self.take_finished()
-
-  def take_finished(self) -> list[episodes.Episode]:
-    """Returns the episodes that ended since `begin`, in order of time."""
-    return self._env.batch_env.take_finished()
+    return self.env.batch_env.take_finished()
 
   def close(self):
     """Closes the environments. Can be repeated."""
-    self._env.batch_env.close()
+    self.env.batch_env.close()
 
   def begin(self, episodes_left: tuple[int, ...]
             ) -> tuple[types.Carry, tf.Tensor]:
@@ -64,7 +62,7 @@ class Evaluator:
     Returns:
       Carry and episodes to pass to `advance`.
     """
-    batch_env = self._env.batch_env
+    batch_env = self.env.batch_env
     batch_env.take_finished()
     carry = simulate.initial_carry(
         batch_env.reset(), state=self._actor.initial_state(len(batch_env)))
@@ -81,12 +79,12 @@ class Evaluator:
     Returns:
       Carry and episodes to pass to the next call.
     """
-    with self._env.original_errors():
+    with self.env.original_errors():
       return self._chunk(carry, episodes_left)
 
   @tf.function(autograph=False)
   def _chunk(self, carry: types.Carry, episodes_left: tf.Tensor):
     with tf.device("CPU:0"):  # The device of the environments.
       simulation, episodes_left = simulate.simulate_episodes(
-          self._env, self._actor, carry, _CHUNK, self._explore, episodes_left)
+          self.env, self._actor, carry, _CHUNK, self._explore, episodes_left)
     return simulation.carry, episodes_left

@@ -25,22 +25,19 @@ class Recent(NamedTuple):
   begun: tf.Tensor  # [N] bool, false before the first step of an episode.
 
 
-def initial_recent(example: tf.Tensor, num_episodes: int, stack: int
-                   ) -> Recent:
+def initial_recent(example: tf.Tensor, num_episodes: int) -> Recent:
   """Returns the state before the first step of every episode.
 
   Args:
-    example: An observation, [1, ...].
+    example: Any stack of observations, [1, stack, ...].
     num_episodes: Number of episodes, N.
-    stack: Number of observations in a stack.
   """
-  shape = [num_episodes, stack - 1, *example.shape[1:]]
+  shape = [num_episodes, *example[:, 1:].shape[1:]]
   return Recent(tf.zeros(shape, example.dtype),
                 tf.zeros([num_episodes], tf.bool))
 
 
-def stack_frames(observ: tf.Tensor, recent: Recent
-                 ) -> tuple[tf.Tensor, Recent]:
+def stack_frames(observ: tf.Tensor, recent: Recent) -> tuple[tf.Tensor, Recent]:
   """Appends observations to the last ones of their episodes.
 
   Args:
@@ -86,12 +83,18 @@ def index_frames(transitions: types.Transition, recent: Recent,
     truncated.
   """
   ended = transitions.terminated | transitions.truncated
-  finals = _truncated_observ(transitions, room)
   time, num_envs = ended.shape
   stack = recent.observ.shape[1] + 1
-  step = _step_index(transitions, recent.begun, stack)
+  step = _step_index(ended | ~transitions.valid, recent.begun, stack)
   # Only truncated episodes need a successor that is not in the timeline.
   truncated = transitions.truncated & ~transitions.terminated
+  finals = tf.boolean_mask(
+      transitions.final_observ, tf.boolean_mask(truncated, ended))
+  enough = tf.debugging.Assert(tf.shape(finals)[0] <= room, [FULL])
+  with tf.control_dependencies([enough] if enough is not None else []):
+    finals = tf.pad(finals, [[0, room - tf.shape(finals)[0]]] + [
+        [0, 0]] * (finals.shape.rank - 1))
+  finals = tf.ensure_shape(finals, [room, *finals.shape[1:]])
   number = tf.reshape(tf.cumsum(tf.reshape(
       tf.cast(truncated, tf.int32), [-1]), exclusive=True), [time, num_envs])
   latest = tf.where(
@@ -106,17 +109,20 @@ def index_frames(transitions: types.Transition, recent: Recent,
                     tf.concat([step[..., 1:], latest[..., None]], -1))
 
 
-def _step_index(transitions: types.Transition, begun: tf.Tensor, stack: int
-                ) -> tf.Tensor:
-  """Returns positions of the frames of each step, [T, B, stack]."""
-  ended = transitions.terminated | transitions.truncated
-  time, num_envs = ended.shape
+def _step_index(restarts: tf.Tensor, begun: tf.Tensor, stack: int) -> tf.Tensor:
+  """Returns positions of the frames of each step, [T, B, stack].
+
+  Args:
+    restarts: Whether another episode begins after each step, [T, B].
+    begun: See `Recent`.
+    stack: Number of frames of a step.
+  """
+  time, num_envs = restarts.shape
   # Position in the timeline at which the episode of each step began; the
   # rollout is preceded by `stack - 1` observations.
   begin = tf.concat([
       tf.where(begun, 0, stack - 1)[None],
-      tf.where((ended | ~transitions.valid)[:-1],
-               stack - 1 + tf.range(1, time)[:, None], 0)], 0)
+      tf.where(restarts[:-1], stack - 1 + tf.range(1, time)[:, None], 0)], 0)
   shift = 1
   while shift < time:  # Cumulative maximum over time.
     earlier = tf.pad(begin[:-shift], [[shift, 0], [0, 0]])
@@ -124,19 +130,6 @@ def _step_index(transitions: types.Transition, begun: tf.Tensor, stack: int
   times = tf.range(time)[:, None] + tf.range(stack)  # [T, stack]
   times = tf.maximum(times[:, None], begin[..., None])
   return times * num_envs + tf.range(num_envs)[:, None]
-
-
-def _truncated_observ(transitions: types.Transition, room: int) -> tf.Tensor:
-  """Returns last observations of truncated episodes, padded to [room, ...]."""
-  ended = transitions.terminated | transitions.truncated
-  truncated = transitions.truncated & ~transitions.terminated
-  finals = tf.boolean_mask(
-      transitions.final_observ, tf.boolean_mask(truncated, ended))
-  enough = tf.debugging.Assert(tf.shape(finals)[0] <= room, [FULL])
-  with tf.control_dependencies([enough] if enough is not None else []):
-    finals = tf.pad(finals, [[0, room - tf.shape(finals)[0]]] + [
-        [0, 0]] * (finals.shape.rank - 1))
-  return tf.ensure_shape(finals, [room, *finals.shape[1:]])
 
 
 def _where(condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:

@@ -118,19 +118,16 @@ class InGraphBatchEnv:
         raise
       raise error from error.__cause__  # Names the environment.
 
-  def _step(self, action: tf.Tensor, active: tf.Tensor | None = None
-            ) -> np.ndarray:
+  def _step(self, *inputs: tf.Tensor) -> np.ndarray:
     try:
-      return self.batch_env.step_packed(
-          action.numpy(), None if active is None else active.numpy())
+      return self.batch_env.step_packed(*(x.numpy() for x in inputs))
     except BaseException as error:
       self._error = error
       raise RuntimeError("A batched step failed.") from None
 
   def _take_final_observ(self) -> np.ndarray:
     dtype = self.batch_env.step_layout.fields[0].dtype
-    return spaces.as_bytes(
-        np.array(self.batch_env.take_final_observ(), dtype))
+    return spaces.as_bytes(np.array(self.batch_env.take_final_observ(), dtype))
 
 
 def successors(results: StepResult, final_observ: tf.Tensor) -> tf.Tensor:

@@ -1,6 +1,6 @@
 """Converts rollouts of all environments to the batch of one update."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -42,7 +42,10 @@ class RolloutSpec(NamedTuple):
     if not isinstance(state, types.PolicyState):
       state = types.NOTHING  # Other algorithms learn without their state.
     if state.recent:
-      return self._flatten_frames(transitions, state, next_observ)
+      table = frame_stack.index_frames(
+          transitions, state.recent, next_observ, self.room)
+      transitions = transitions._replace(
+          observ=table.step, next_observ=table.successor)
     valid = transitions.valid
     next_valid = tf.concat([valid[1:], tf.zeros_like(valid[:1])], 0)
     last = transitions.terminated | transitions.truncated | ~next_valid
@@ -59,28 +62,17 @@ class RolloutSpec(NamedTuple):
     sequence = tf.cumsum(tf.cast(ends, tf.int32), exclusive=True)
     rows = _pad(source, self.rows)
     final_rows = _pad(tf.boolean_mask(source, ends), self.sequences)
+    observ, action, reward, terminated, truncated, valid, last = (
+        tf.gather(field, rows) for field in (*flat[:5], flat.valid, last))
+    final_observ = tf.gather(flat.next_observ, final_rows)
+    if state.recent:
+      observ, final_observ = (types.FrameIndices(table.frames, index)
+                              for index in (observ, final_observ))
+    filled = tf.range(self.rows) < tf.shape(source)[0]
     return types.Experience(
-        tf.gather(flat.observ, rows), tf.gather(flat.action, rows),
-        tf.gather(flat.reward, rows), tf.gather(flat.terminated, rows),
-        tf.gather(flat.truncated, rows),
-        ((tf.range(self.rows) < tf.shape(source)[0])
-         & tf.gather(flat.valid, rows)),
-        tf.gather(last, rows), _pad(sequence, self.rows),
-        tf.gather(flat.next_observ, final_rows),
+        observ, action, reward, terminated, truncated, filled & valid, last,
+        _pad(sequence, self.rows), final_observ,
         _segments(transitions, state.cell) if self.in_place else ())
-
-  def _flatten_frames(self, transitions: types.Transition,
-                      state: types.PolicyState, next_observ: Any
-                      ) -> types.Experience:
-    """Flattens a rollout of stacked frames."""
-    table = frame_stack.index_frames(
-        transitions, state.recent, next_observ, self.room)
-    batch = self.flatten(
-        transitions._replace(observ=table.step, next_observ=table.successor),
-        types.PolicyState(cell=state.cell))
-    return batch._replace(
-        observ=types.FrameIndices(table.frames, batch.observ),
-        final_observ=types.FrameIndices(table.frames, batch.final_observ))
 
 
 def segments(num_envs: int, length: int, in_place: bool = False,

@@ -1,5 +1,6 @@
 """The loop that fuses inference, stepping and storing in one graph."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -65,32 +66,15 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
   Returns:
     Transitions of shape [T, B, ...] and the carry after them.
   """
-  noise = None
-  if explore:
-    # Draws the noise of all steps at once. Between two steps, drawing it takes
-    # several times as long, because environments evict the caches.
-    noise = tf.map_fn(
-        lambda counter: actor.noise(counter, len(env)),
-        carry.step_counter + tf.range(num_steps, dtype=tf.int64),
-        fn_output_signature=tf.float32, parallel_iterations=1)
-
-  def body(step, observ, state, storage, seconds):
-    action, state = _act(
-        actor, observ, state, None if noise is None else noise[step])
-    packed, step_seconds = env.step(action)
-    result = env.unpack(packed)
-    actions, results = storage
-    return (step + 1, result.observ, reset_state(state, result),
-            (actions.write(step, action), results.write(step, packed)),
-            seconds + step_seconds)
-
-  _, _, state, storage, seconds = tf.while_loop(
-      lambda step, *_: step < num_steps, body, (
-          0, carry.observ, carry.state, _storage(env, num_steps),
-          tf.constant(0.0, tf.float64)),
-      maximum_iterations=num_steps)
-  action, packed = (array.stack() for array in storage)
-  return _simulation(env, carry, state, action, packed, seconds)
+  if not explore:
+    return _loop(env, actor, carry, num_steps, lambda step: None)[0]
+  # Draws the noise of all steps at once. Between two steps, drawing it takes
+  # several times as long, because environments evict the caches.
+  noise = tf.map_fn(
+      lambda counter: actor.noise(counter, len(env)),
+      carry.step_counter + tf.range(num_steps, dtype=tf.int64),
+      fn_output_signature=tf.float32, parallel_iterations=1)
+  return _loop(env, actor, carry, num_steps, lambda step: noise[step])[0]
 
 
 def simulate_episodes(
@@ -114,26 +98,10 @@ def simulate_episodes(
   Returns:
     Transitions of shape [T, B, ...], and the episodes that are left, [B].
   """
-  def body(step, observ, state, storage, seconds, left):
+  def noise(step):
     step_counter = carry.step_counter + tf.cast(step, tf.int64)
-    noise = actor.noise(step_counter, len(env)) if explore else None
-    action, state = _act(actor, observ, state, noise)
-    packed, step_seconds = env.step(action, left > 0)
-    result = env.unpack(packed)
-    failed = (left > 0) & ~result.valid
-    actions, results = storage
-    return (step + 1, result.observ, reset_state(state, result),
-            (actions.write(step, action), results.write(step, packed)),
-            seconds + step_seconds,
-            left - tf.cast(result.ended | failed, tf.int32))
-
-  step, _, state, storage, seconds, left = tf.while_loop(
-      lambda *carried: tf.reduce_any(carried[-1] > 0), body, (
-          0, carry.observ, carry.state, _storage(env, max_steps),
-          tf.constant(0.0, tf.float64), episodes_left),
-      maximum_iterations=max_steps)
-  action, packed = (array.gather(tf.range(step)) for array in storage)
-  return _simulation(env, carry, state, action, packed, seconds), left
+    return actor.noise(step_counter, len(env)) if explore else None
+  return _loop(env, actor, carry, max_steps, noise, episodes_left)
 
 
 def transitions_of(carry: types.Carry, action: tf.Tensor,
@@ -180,27 +148,39 @@ def reset_state(state: Any, result: in_graph_batch_env.StepResult) -> Any:
   return tf.nest.map_structure(keep, state)
 
 
-def _act(actor: Actor, observ: tf.Tensor, state: Any, noise: tf.Tensor | None
-         ) -> tuple[tf.Tensor, Any]:
-  # Runs the policy after the noise. In parallel, they take longer, because
-  # TensorFlow wakes another thread for one of them.
-  with tf.control_dependencies([] if noise is None else [noise]):
-    return actor.act(observ, state, noise)
+def _loop(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
+          carry: types.Carry, max_steps: int,
+          noise: Callable[[tf.Tensor], tf.Tensor | None],
+          episodes_left: tf.Tensor | None = None) -> tuple[Simulation, Any]:
+  """Steps `max_steps` times, or until no environment has episodes left."""
+  counted = episodes_left is not None
+  def body(step, observ, state, actions, results, seconds, left):
+    step_noise = noise(step)
+    # Runs the policy after the noise. In parallel, they take longer, because
+    # TensorFlow wakes another thread for one of them.
+    with tf.control_dependencies([] if step_noise is None else [step_noise]):
+      action, state = actor.act(observ, state, step_noise)
+    active = left > 0 if counted else None
+    packed, step_seconds = env.step(action, active)
+    result = env.unpack(packed)
+    if counted:
+      left -= tf.cast(result.ended | active & ~result.valid, tf.int32)
+    return (step + 1, result.observ, reset_state(state, result),
+            actions.write(step, action), results.write(step, packed),
+            seconds + step_seconds, left)
 
-
-def _storage(env: in_graph_batch_env.InGraphBatchEnv, num_steps: int
-             ) -> tuple[tf.TensorArray, tf.TensorArray]:
-  """Returns arrays for the actions and the packed results of all steps."""
+  step, _, state, *arrays, seconds, left = tf.while_loop(
+      lambda step, *carried: (
+          tf.reduce_any(carried[-1] > 0) if counted else step < max_steps),
+      body, (0, carry.observ, carry.state, *(
+          tf.TensorArray(spec.dtype, max_steps, element_shape=spec.shape)
+          for spec in (env.action_spec, env.packed_spec)),
+          tf.constant(0.0, tf.float64), episodes_left if counted else ()),
+      maximum_iterations=max_steps)
   action, packed = (
-      tf.TensorArray(spec.dtype, num_steps, element_shape=spec.shape)
-      for spec in (env.action_spec, env.packed_spec))
-  return action, packed
-
-
-def _simulation(env: in_graph_batch_env.InGraphBatchEnv, carry: types.Carry,
-                state: Any, action: tf.Tensor, packed: tf.Tensor,
-                seconds: tf.Tensor) -> Simulation:
+      array.gather(tf.range(step)) if counted else array.stack()
+      for array in arrays)
   results = env.unpack(packed)
   carry, transitions = transitions_of(
       carry, action, results, env.final_observ(results), state)
-  return Simulation(carry, transitions, {"env": seconds})
+  return Simulation(carry, transitions, {"env": seconds}), left

@@ -38,12 +38,7 @@ class _Setup:
     model = feed_forward_model.FeedForward(
         observation_encoder.ObservationEncoder(space, False, 10.0),
         feed_forward_model.Networks(self.policy, self.value))
-    self.penalty = kl_penalty.Penalty(config.kl_penalty, 1.5, 0.01)
-    self.loss = (
-        kl_penalty.PenalizedLoss(
-            config, self.distribution, model, self.penalty)
-        if config.kl_penalty else
-        loss_lib.PPOLoss(config, self.distribution, model))
+    self.loss = loss_lib.PPOLoss(config, self.distribution, model)
     rng = np.random.default_rng(2)
     def normal(*shape):
       return tf.constant(rng.normal(size=shape), tf.float32)
@@ -99,30 +94,29 @@ def test_bound_loss_contains_the_cutoff_of_its_minibatch():
       (advantage - advantage.mean()) / advantage.std(), rtol=1e-4, atol=1e-6)
   kl = reference.Gaussian.kl(
       _gaussian(setup.samples.policy), _gaussian(setup.parameters))
-  expected = kl_penalty.cutoff(
+  cutoff, kl_gradient = kl_penalty.cutoff(
       *kl_penalty.sum_by_sequence(
           tf.constant(kl, tf.float32), setup.samples.sequence,
           tf.fill([6], True), 4),
       _ALL.kl_cutoff_factor * 1e-3, _ALL.kl_cutoff_coef)
   assert list(losses) == setup.loss.minibatch_names
-  np.testing.assert_allclose(losses["kl_cutoff"], expected.loss, rtol=1e-4)
+  np.testing.assert_allclose(losses["kl_cutoff"], cutoff, rtol=1e-4)
   np.testing.assert_allclose(
       bound(setup.samples, setup.weight)[0],
       setup.loss(setup.samples, setup.weight,
-                 kl_gradient=expected.kl_gradient)[0], rtol=1e-4)
+                 kl_gradient=kl_gradient)[0], rtol=1e-4)
 
 
 def test_loss_without_penalties_is_independent_of_the_minibatch():
   setup = _Setup(dataclasses.replace(_PLAIN, normalize_advantage=False))
   assert setup.loss.bind(None, 4) == (None, setup.loss, {})
   assert setup.loss.minibatch_names == []
-  assert setup.loss.finish(tf.constant(1.0)) == {}
 
 
 def test_penalty_uses_the_present_weight():
   setup = _Setup(_ALL)
   before, _ = setup()
-  setup.penalty.weight.assign(5.0)
+  setup.loss.penalty.weight.assign(5.0)
   after, _ = setup()
   kl = setup.distribution.kl(setup.samples.policy, setup.parameters)
   np.testing.assert_allclose(

@@ -1,5 +1,7 @@
 """Scaling of rewards, against NumPy over all samples."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -22,10 +24,11 @@ def _batches(num_batches=3):
 def _learn(scale, reward, returns, valid, prepare=lambda function: function):
   """Returns the std before the rewards, after them and after the returns."""
   stds = [scale.std.numpy()]
-  prepare(scale.before_learning)(tf.constant(reward), tf.constant(valid))
+  prepare(functools.partial(scale.update, "reward"))(
+      tf.constant(reward), tf.constant(valid))
   stds.append(scale.std.numpy())
-  scaled = tf.constant(returns) / scale.std
-  prepare(scale.after_learning)(scaled, tf.constant(valid))
+  prepare(functools.partial(scale.update, "return"))(
+      tf.constant(returns), tf.constant(valid))
   return [*stds, scale.std.numpy()]
 
 
@@ -78,7 +81,8 @@ def test_rewards_are_divided_but_not_centered(prepare, by):
 @pytest.mark.parametrize("by", ["reward", "none"])
 def test_scaled_rewards_are_clipped(prepare, by):
   scale = reward_scale.RewardScale(by, 1.5)
-  scale.before_learning(tf.constant([-2.0, 6.0]), tf.fill([2], True))  # Std 4.
+  scale.update(  # Std 4.
+      "reward", tf.constant([-2.0, 6.0]), tf.fill([2], True))
   unit = 4 if by == "reward" else 1
   rewards = unit * tf.constant([-9.0, -1.6, -1.4, 0.0, 1.0, 1.6, 9.0])
   np.testing.assert_allclose(

@@ -63,10 +63,10 @@ def test_gradients_of_shares_add_up(name, world_size):
 
   alone = algorithm()
   alone.assign(initial)
-  update = alone.prepare(batch, tf.constant(0.0))
+  samples, _, state = alone.prepare(batch, tf.constant(0.0))
   alone.assign(changed)
   *_, split = alone._shuffle_split(
-      batch, update.samples, step_counter, tf.constant(0), update.state)
+      batch, samples, step_counter, tf.constant(0), state)
   index = tf.constant(int(split.num_minibatches) - 1)
   minibatch, loss, losses = alone._loss.bind(
       split.take(index), batch.final_observ.shape[0])

@@ -77,7 +77,7 @@ def _remember(transitions, recent):
     1, 2, pytest.param(4, marks=pytest.mark.slow)])
 def test_acting_and_learning_see_the_last_frames_of_each_episode(
     prepare, stack):
-  recent = frame_stack.initial_recent(tf.zeros([1, 2]), _BATCH, stack)
+  recent = frame_stack.initial_recent(tf.zeros([1, stack, 2]), _BATCH)
   for transitions, next_observ, seen in _play(stack):
     table = prepare(lambda *arguments: frame_stack.index_frames(
         *arguments, room=30))(transitions, recent, next_observ)
@@ -100,13 +100,13 @@ def test_acting_and_learning_see_the_last_frames_of_each_episode(
 
 def test_frames_are_stored_once():
   transitions, next_observ, _ = next(_play(0))
-  recent = frame_stack.initial_recent(tf.zeros([1, 2]), _BATCH, 4)
+  recent = frame_stack.initial_recent(tf.zeros([1, 4, 2]), _BATCH)
   table = frame_stack.index_frames(transitions, recent, next_observ, room=30)
   assert len(table.frames) == (3 + _STEPS + 1) * _BATCH + 30
 
 
 def test_too_many_truncated_episodes_are_an_error():
   transitions, next_observ, _ = next(_play(0))
-  recent = frame_stack.initial_recent(tf.zeros([1, 2]), _BATCH, 4)
+  recent = frame_stack.initial_recent(tf.zeros([1, 4, 2]), _BATCH)
   with pytest.raises(tf.errors.InvalidArgumentError, match="frame_stack"):
     frame_stack.index_frames(transitions, recent, next_observ, room=1)

@@ -223,7 +223,8 @@ def test_batch_of_images_takes_little_more_memory_than_its_frames(stack):
   transitions = types.Transition(
       picture, zeros(tf.int64), zeros(tf.float32), never, never, picture,
       ~never, final_observ=picture[0, :0])
-  recent = frame_stack.initial_recent(picture[0, :1], batch, stack)
+  recent = frame_stack.initial_recent(
+      tf.repeat(picture[:1, :1], stack, 1), batch)
   result = rollout_batch.segments(batch, steps).flatten(
       transitions, types.PolicyState(recent), picture[0])
   assert result.final_observ.frames is result.observ.frames

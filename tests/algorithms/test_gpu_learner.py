@@ -16,7 +16,7 @@ import functools
 import sys
 import tensorflow as tf
 from agents import build
-from agents.algorithms import on_device
+from agents.algorithms import gpu_learner
 from agents.environments import batch_env
 from agents.environments.making import make
 from agents.simulation import evaluator
@@ -41,7 +41,7 @@ def run(device):
   make_algorithm = functools.partial(
       build.algorithm, config, batch.observation_space, batch.action_space)
   algorithm = make_algorithm() if device == "CPU:0" else (
-      on_device.OnDevice(make_algorithm, device))
+      gpu_learner.GPULearner(make_algorithm, device))
   trained = trainer.Trainer(
       algorithm, envs[0],
       evaluator.Evaluator(envs[1], algorithm, explore=False),

@@ -1,4 +1,4 @@
-"""Learning on one device while acting on another."""
+"""Learning on a GPU while acting on the CPU."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ import tensorflow as tf
 from agents import types
 
 
-class OnDevice:
+class GPULearner:
   """Keeps two copies of an algorithm: one learns, the other one acts.
 
   The CPU steps the environments. Transferring single batches of observations
