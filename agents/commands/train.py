@@ -119,8 +119,8 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
   options = training_run.Options(
       None, logdir=args.logdir or "~/logdir",
       env_processes=not args.no_env_processes)
-  if cluster and not cluster.is_coordinator and args.resume:
-    # The coordinator has the run folder and sends the settings.
+  if cluster and cluster.task and args.resume:
+    # Machine 0 has the run folder and sends the settings.
     return cluster_run.train(cluster, options, interrupts).exit_code
   settings, folder = _resumed(args) if args.resume else (_new(args), None)
   if args.print_config:

@@ -67,6 +67,7 @@ class Trainer:
     self.train_env = train_env
     self.rollout_spec = rollout_spec
     self._evaluator = evaluator
+    self._actor: simulate.Actor = algorithm
     self._carry: types.Carry | None = None
     self._episodes: episodes_lib.EpisodeState | None = None
 
@@ -121,10 +122,10 @@ class Trainer:
     """
     if self.rollout_spec.quota is None:
       return simulate.simulate(
-          self.train_env, self.algorithm, carry, self.rollout_spec.steps,
+          self.train_env, self._actor, carry, self.rollout_spec.steps,
           explore=True)
     simulation, _ = simulate.simulate_episodes(
-        self.train_env, self.algorithm, carry, self.rollout_spec.steps,
+        self.train_env, self._actor, carry, self.rollout_spec.steps,
         explore=True, episodes_left=tf.constant(self.rollout_spec.quota))
     return simulation
 
