@@ -105,7 +105,7 @@ class Communicator:
     Raises:
       MachineLost: If another machine does not answer.
     """
-    message = np.frombuffer(pickle.dumps(value), np.uint8)
+    message = tf.constant(np.frombuffer(pickle.dumps(value), np.uint8))
     with self.lost_machines():
       gathered, _ = self._gather_vector(message)
     return [pickle.loads(each.numpy()) for each in gathered]
