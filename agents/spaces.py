@@ -200,22 +200,23 @@ def writer(space: gymnasium.Space, array: np.ndarray) -> RowWriter:
     Function of row and value. It raises ValueError if a part is missing, if a
     shape differs from its space, or if integers would change.
   """
-  writers = [_leaf_writer(space, leaf, column) for leaf, column in zip(
-      leaves(space), columns(array), strict=True)]
-  if len(writers) == 1:
+  space_leaves = leaves(space)
+  writers = [_leaf_writer(leaf, column) for leaf, column in zip(
+      space_leaves, columns(array), strict=True)]
+  if not composite(space):
     return writers[0]
   def write(row: int, value: Any):
-    for write_leaf in writers:
-      write_leaf(row, value)
+    for part, write_leaf in zip(values(space, value), writers, strict=True):
+      write_leaf(row, part)
   return write
 
 
-def _leaf_writer(space: gymnasium.Space, leaf: Leaf, column: np.ndarray
-                 ) -> RowWriter:
+def _leaf_writer(leaf: Leaf, column: np.ndarray) -> RowWriter:
   """Return the function that writes values of a leaf to a [N, ...] array."""
   is_float = leaf.dtype == np.float32
-  def write(row: int, value: Any):
-    part = _part(space, leaf, value)
+  def write(row: int, part: Any):
+    if np.shape(part) != leaf.shape:  # NumPy might broadcast it.
+      raise _shape_error(leaf, part)
     column[row] = part = part if is_float else np.asarray(part)
     if not is_float and part.dtype != leaf.dtype and (
         column[row] != part).any():
@@ -235,10 +236,15 @@ def _part(space: gymnasium.Space, leaf: Leaf, value: Any,
     except (KeyError, IndexError, TypeError, ValueError):
       raise ValueError(f"The value {value!r} has no {leaf}, which is a part "
                        f"of its space {space}.") from None
-  if np.shape(part) != leaf.shape:  # NumPy might broadcast it.
-    raise ValueError(f"The {name}{leaf} has shape {np.shape(part)}, its space "
-                     f"{leaf.shape}.")
+  if np.shape(part) != leaf.shape:
+    raise _shape_error(leaf, part, name)
   return part
+
+
+def _shape_error(leaf: Leaf, value: Any, name: str = "observation"
+                 ) -> ValueError:
+  return ValueError(f"The {name}{leaf} has shape {np.shape(value)}, its space "
+                    f"{leaf.shape}.")
 
 
 def _parts(space: gymnasium.Space) -> Iterator[tuple[str, gymnasium.Space]]:

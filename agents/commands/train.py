@@ -99,7 +99,7 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
       None, logdir=args.logdir or "~/logdir",
       env_processes=not args.no_env_processes)
   # Machine 0 has the folder of a resumed run and sends its settings.
-  if not (cluster and not cluster.is_coordinator and args.resume):
+  if not (cluster and cluster.task and args.resume):
     settings, folder = _resumed(args) if args.resume else (_new(args), None)
     if args.print_config:
       print(settings.describe())

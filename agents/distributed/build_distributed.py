@@ -10,14 +10,12 @@ from agents.distributed import cluster as cluster_lib
 from agents.distributed import (
   collectives,
   coordinator,
-  evaluator,
+  padded_actor,
   shared_updates,
 )
-from agents.distributed import trainer as trainer_lib
 from agents.environments.workers import pool
+from agents.simulation import evaluator as evaluator_lib
 from agents.simulation import in_graph_batch_env
-
-_TIMEOUT = 900.0  # Seconds to wait for another machine that is alive.
 
 
 def connect(cluster: cluster_lib.Cluster) -> collectives.Communicator:
@@ -33,21 +31,21 @@ def connect(cluster: cluster_lib.Cluster) -> collectives.Communicator:
     ConfigError: If this machine cannot listen on its address.
   """
   tf.config.set_visible_devices([], "GPU")
-  with cluster_lib.StartWatchdog(cluster):
+  with cluster_lib.start_watchdog(cluster):
     # Starts TensorFlow's server, and a service that detects lost machines.
     tf.distribute.MultiWorkerMirroredStrategy(
         tf.distribute.cluster_resolver.SimpleClusterResolver(
             tf.train.ClusterSpec({"worker": list(cluster.addresses)}),
             task_type="worker", task_id=cluster.task, rpc_layer="grpc"))
     communicator = collectives.Communicator(
-        cluster.task, len(cluster.addresses), _TIMEOUT)
+        cluster.task, len(cluster.addresses))
     communicator.all_gather_object(None)
   return communicator
 
 
 def trainer(config: config_lib.Config, workers: pool.WorkerPool | None,
             communicator: collectives.Communicator
-            ) -> trainer_lib.DistributedTrainer:
+            ) -> coordinator.Coordinator | coordinator.Participant:
   """Builds this machine's environments, and networks and algorithm.
 
   Args:
@@ -56,27 +54,24 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None,
     communicator: The machines.
 
   Returns:
-    A `Coordinator` on machine 0.
+    The trainer of machine 0, or of another machine.
   """
-  rows = communicator.local_rows(config.num_envs)
-  num_eval_envs = build.num_eval_envs(config)
-  eval_rows = communicator.local_rows(num_eval_envs)
-  train_env = build.train_env(config, workers, rows)
-  eval_env = None
-  if eval_rows.start < eval_rows.stop:
-    eval_env = in_graph_batch_env.InGraphBatchEnv(
-        build.eval_env(config, workers, eval_rows))
-  algorithm_type = functools.partial(
-      shared_updates.SharedUpdatesPPO, communicator=communicator
-      ) if config.data_parallel else None
-  trainer_type = (trainer_lib.DistributedTrainer if communicator.rank
-                  else coordinator.Coordinator)
+  train_env = build.train_env(
+      config, workers, communicator.local_rows(config.num_envs))
   algorithm = build.algorithm(
       config, train_env.observation_space, train_env.action_space,
-      algorithm_type)
+      functools.partial(
+          shared_updates.SharedUpdatesPPO, communicator=communicator
+      ) if config.data_parallel else None)
+  num_eval_envs = build.num_eval_envs(config)
+  rows = communicator.local_rows(num_eval_envs)
+  evaluator = evaluator_lib.Evaluator(
+      in_graph_batch_env.InGraphBatchEnv(build.eval_env(config, workers, rows)),
+      padded_actor.PaddedActor(algorithm, rows, num_eval_envs),
+      explore=False) if rows.start < rows.stop else None
+  trainer_type = (coordinator.Participant if communicator.rank
+                  else coordinator.Coordinator)
   return trainer_type(
-      algorithm, in_graph_batch_env.InGraphBatchEnv(train_env),
-      evaluator.DistributedEvaluator(
-          eval_env, algorithm, communicator, num_eval_envs),
-      build.rollout_spec(config), trainer_lib.Share(
-          communicator, rows, config.num_envs, config.data_parallel))
+      communicator, num_eval_envs, algorithm,
+      in_graph_batch_env.InGraphBatchEnv(train_env), evaluator,
+      build.rollout_spec(config))

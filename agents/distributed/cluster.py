@@ -4,6 +4,7 @@ As in TensorFlow, `TF_CONFIG` describes the cluster; Kubernetes, Slurm and
 Vertex AI can set it. Command line options do the same by hand.
 """
 
+import contextlib
 import errno
 import json
 import os
@@ -12,7 +13,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from agents import config as config_lib
@@ -26,12 +27,7 @@ class Cluster(NamedTuple):
   """Machines that train together."""
 
   addresses: tuple[str, ...]  # host:port of each machine.
-  task: int  # Index of this machine.
-
-  @property
-  def is_coordinator(self) -> bool:
-    """Whether this machine has the run folder."""
-    return not self.task
+  task: int  # Index of this machine; machine 0 has the run folder.
 
   def name(self, task: int) -> str:
     """Returns the name of a machine in messages.
@@ -88,10 +84,8 @@ def find(addresses: str | None, task: str | None,
       raise config_lib.ConfigError(
           f"--task {task}: expected the number of a machine, from 0.")
     return _make_cluster(addresses.split(","), int(task), "--cluster")
-  if "TF_CONFIG" not in environ:
-    return None
   try:
-    return _from_tf_config(json.loads(environ["TF_CONFIG"]))
+    return _from_tf_config(json.loads(environ.get("TF_CONFIG", "{}")))
   except config_lib.ConfigError:
     raise
   except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -109,14 +103,14 @@ def _from_tf_config(data: dict[str, Any]) -> Cluster | None:
     raise config_lib.ConfigError(
         f"TF_CONFIG names a {unknown[0]}, but training only has machines of "
         "type worker, one of which may have the type chief.")
-  members = [(role, index) for role in _ROLES
-             for index in range(len(cluster.get(role, ())))]
+  members = {(role, index): address for role in _ROLES
+             for index, address in enumerate(cluster.get(role, ()))}
   member = task["type"], int(task["index"])
   if member not in members:
     raise config_lib.ConfigError(
         f"TF_CONFIG: its cluster has no {member[0]} {member[1]}.")
-  return _make_cluster([cluster[role][index] for role, index in members],
-                       members.index(member), "TF_CONFIG")
+  return _make_cluster(
+      [*members.values()], [*members].index(member), "TF_CONFIG")
 
 
 def _make_cluster(addresses: list[str], task: int, source: str
@@ -142,7 +136,9 @@ def _split(address: str) -> tuple[str, int]:
   return host.strip("[]"), int(port) if port.isdigit() else 0
 
 
-class StartWatchdog:
+@contextlib.contextmanager
+def start_watchdog(cluster: Cluster, timeout: float = _CONNECT_SECONDS
+                   ) -> Iterator[None]:
   """Context that reports missing machines, and ends the process after a while.
 
   TensorFlow waits for an hour without a message.
@@ -150,54 +146,57 @@ class StartWatchdog:
   Args:
     cluster: Machines that connect within the context.
     timeout: Seconds until the process ends.
+
+  Yields:
+    None.
+
+  Raises:
+    ConfigError: If another program uses the port of this machine.
   """
+  _check_own_address(cluster)
+  connected = threading.Event()
+  thread = threading.Thread(
+      target=_watch, args=(cluster, timeout, connected), daemon=True)
+  thread.start()
+  try:
+    yield
+  finally:
+    connected.set()
+    thread.join()
 
-  def __init__(self, cluster: Cluster, timeout: float = _CONNECT_SECONDS):
-    self._cluster = cluster
-    self._timeout = timeout
-    self._connected = threading.Event()
-    self._thread = threading.Thread(target=self._watch, daemon=True)
 
-  def __enter__(self):
-    self._check_own_address()
-    self._thread.start()
+def _check_own_address(cluster: Cluster):
+  """Raises ConfigError if another program uses the port of this machine."""
+  host, port = _split(cluster.addresses[cluster.task])
+  name = cluster.name(cluster.task)
+  family = socket.AF_INET6 if ":" in host else socket.AF_INET
+  with socket.socket(family) as server:
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+      server.bind((host, port))
+    except OSError as error:
+      if error.errno == errno.EADDRINUSE:
+        raise config_lib.ConfigError(
+            f"This can't be {name}: {error.strerror}. Is another program at "
+            "that port?") from None
+      # This is no error, because a container lacks its external address.
+      print(f"Note: This is {name}, but does not have that address "
+            f"({error.strerror or error}).\nCheck that --task is the index "
+            "of this machine.", file=sys.stderr, flush=True)
 
-  def __exit__(self, *_):
-    self._connected.set()
-    self._thread.join()
 
-  def _check_own_address(self):
-    """Raises ConfigError if another program uses the port of this machine."""
-    host, port = _split(self._cluster.addresses[self._cluster.task])
-    name = self._cluster.name(self._cluster.task)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as server:
-      server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-      try:
-        server.bind((host, port))
-      except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-          raise config_lib.ConfigError(
-              f"This can't be {name}: {error.strerror}. Is another program at "
-              "that port?") from None
-        # This is no error, because a container lacks its external address.
-        print(f"Note: This is {name}, but does not have that address "
-              f"({error.strerror or error}).\nCheck that --task is the index "
-              "of this machine.", file=sys.stderr, flush=True)
-
-  def _watch(self):
-    deadline = time.monotonic() + self._timeout
-    while not self._connected.wait(_NOTICE_SECONDS):
-      missing = "\n".join(
-          f"{self._cluster.name(task)}: {reason}"
-          for task, reason in self._cluster.unreachable().items()) or (
+def _watch(cluster: Cluster, timeout: float, connected: threading.Event):
+  """Prints missing machines; ends the process after `timeout` seconds."""
+  deadline = time.monotonic() + timeout
+  while not connected.wait(_NOTICE_SECONDS):
+    missing = [f"{cluster.name(task)}: {reason}"
+               for task, reason in cluster.unreachable().items()]
+    late = time.monotonic() >= deadline
+    print("\nConfigError: The other machines did not connect within "
+          f"{timeout:.0f} seconds." if late else "Waiting for other machines.",
+          *missing or [
               "All machines answer, but do not join. Check that all have the "
-              "same --cluster,\nand each machine its own --task.")
-      if time.monotonic() < deadline:
-        print(f"Waiting for other machines.\n{missing}", file=sys.stderr,
-              flush=True)
-        continue
-      print("\nConfigError: The other machines did not connect within "
-            f"{self._timeout:.0f} seconds.\n{missing}", file=sys.stderr,
-            flush=True)
+              "same --cluster,\nand each machine its own --task."],
+          sep="\n", file=sys.stderr, flush=True)
+    if late:
       os._exit(2)  # The main thread waits in TensorFlow.

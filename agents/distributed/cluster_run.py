@@ -8,7 +8,7 @@ each of its steps with their share of the environments.
 import functools
 import pathlib
 import sys
-from typing import Any, NamedTuple
+from typing import Any
 
 from agents import config as config_lib
 from agents import errors, training_run
@@ -17,22 +17,6 @@ from agents.training.faults import crash_folder
 from agents.training.faults import interrupts as interrupts_lib
 from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import checkpoint, provenance, run_folder
-
-
-class _Setup(NamedTuple):
-  """Properties that all machines must have in common."""
-
-  config: dict[str, Any]  # All settings; empty if the run already exists.
-  versions: dict[str, str]  # By package.
-  code: dict[str, str]  # Digests by file.
-
-
-class _Run(NamedTuple):
-  """The run that the coordinator announces to the participants."""
-
-  path: pathlib.Path  # Run folder on the coordinator.
-  name: str  # Last part of the folder's name.
-  config: config_lib.Config
 
 
 def train(cluster: cluster_lib.Cluster, options: training_run.Options,
@@ -50,39 +34,40 @@ def train(cluster: cluster_lib.Cluster, options: training_run.Options,
     MachineLost: If the connection to another machine is lost.
   """
   if options.config:
-    _check(options.config, cluster)
+    _check(options.config, len(cluster.addresses))
   try:
-    if cluster.is_coordinator:
-      return _coordinate(cluster, options, interrupts)
-    return _participate(cluster, options, interrupts)
+    train_here = _participate if cluster.task else _coordinate
+    return train_here(cluster, options, interrupts)
   except errors.MachineLost as error:
     message = str(error)
     raise errors.MachineLost(
         f"{cluster.describe_lost(message)} {message.splitlines()[0]}") from None
 
 
-def _check(config: config_lib.Config, cluster: cluster_lib.Cluster):
+def _check(config: config_lib.Config, num_machines: int):
   """Raises ConfigError if several machines cannot train with these settings."""
-  num_machines = len(cluster.addresses)
   if config.num_envs % num_machines:
-    divisors = [str(n) for n in range(2, config.num_envs + 1)
-                if config.num_envs % n == 0]
+    divisors = ", ".join(str(n) for n in range(2, config.num_envs + 1)
+                         if config.num_envs % n == 0)
     raise config_lib.ConfigError(
         f"num_envs={config.num_envs} environments can't be shared evenly by "
-        f"{num_machines} machines, only by {', '.join(divisors) or 'one'}.")
+        f"{num_machines} machines, only by {divisors or 'one'}.")
   if config.device == "gpu":
     raise config_lib.ConfigError(
         f"--device gpu: {num_machines} machines learn on their CPUs.")
 
 
-def _connect(cluster: cluster_lib.Cluster, config: config_lib.Config | None,
-             interrupts: interrupts_lib.Interrupts) -> Any:
-  """Connects the machines; returns their `collectives.Communicator`.
+def _connect(cluster: cluster_lib.Cluster, options: training_run.Options,
+             interrupts: interrupts_lib.Interrupts
+             ) -> tuple[Any, training_run.MakeTrainer]:
+  """Connects and compares the machines.
 
   Args:
     cluster: Addresses of the machines.
-    config: Settings of a new run; None to resume an existing one.
+    options: See `train`.
     interrupts: Requests to stop this process.
+  Returns:
+    A `collectives.Communicator`, and a function that builds the trainer.
   Raises:
     ConfigError: If settings, packages or code of the machines differ.
   """
@@ -91,40 +76,26 @@ def _connect(cluster: cluster_lib.Cluster, config: config_lib.Config | None,
   communicator = build_distributed.connect(cluster)
   # TensorFlow has replaced the signal handlers.
   interrupts.install_handlers()
-  _compare(cluster, communicator, config, config.env.id if config else "")
-  return communicator
+  config = options.config
+  settings = config_lib.flat(config) if config and not options.folder else {}
+  # A participant that resumes a run does not know its environment.
+  env_id = communicator.all_gather_object(config and config.env.id)[0]
+  _compare(cluster, communicator.all_gather_object({
+      "config": settings, "versions": provenance.versions(env_id),
+      "code": provenance.code(env_id)}))
+  return communicator, functools.partial(
+      build_distributed.trainer, communicator=communicator)
 
 
-def _share(cluster: cluster_lib.Cluster, communicator: Any, run: _Run | None
-           ) -> _Run:
-  """Sends the run from the coordinator to all machines and returns it.
-
-  Args:
-    cluster: Addresses of the machines.
-    communicator: Connection of the machines.
-    run: The run, on the coordinator; None on participants.
-  Raises:
-    ConfigError: If settings, packages or code of the machines differ.
-  """
-  shared: _Run = communicator.all_gather_object(run)[0]
-  _compare(cluster, communicator, shared.config, shared.config.env.id)
-  return shared
-
-
-def _compare(cluster: cluster_lib.Cluster, communicator: Any,
-             config: config_lib.Config | None, env_id: str):
+def _compare(cluster: cluster_lib.Cluster,
+             setups: list[dict[str, dict[str, Any]]]):
   """Raises ConfigError if settings, packages or code of the machines differ."""
-  setups: list[_Setup] = communicator.all_gather_object(_Setup(
-      config_lib.flat(config) if config else {}, provenance.versions(env_id),
-      provenance.code(env_id)))
   for task, setup in enumerate(setups):
-    if bool(setup.config) != bool(setups[0].config):
+    if bool(setup["config"]) != bool(setups[0]["config"]):
       raise config_lib.ConfigError(
           "Some machines begin a new run, others --resume an old one.")
-    for name, expected, actual in zip(
-        _Setup._fields, setups[0], setup, strict=True):
-      if expected != actual:
-        changes = provenance.differences(expected, actual)
+    for name, expected in setups[0].items():
+      if changes := provenance.differences(expected, setup[name]):
         more = f" and {len(changes) - 3} more" if len(changes) > 3 else ""
         raise config_lib.ConfigError(
             f"{cluster.name(task)} and machine 0 differ in {name}: "
@@ -136,30 +107,20 @@ def _coordinate(cluster: cluster_lib.Cluster, options: training_run.Options,
                 ) -> training_run.TrainingOutcome:
   """Trains as machine 0, which has the run folder."""
   config, video_variables = training_run.prepare(options)
-  communicator = _connect(
-      cluster, None if options.folder else config, interrupts)
-  folder = (options.folder or _find_unfinished(options.logdir, config)
-            or run_folder.create(options.logdir, options.name, config))
-  run = _CoordinatedRun(
-      folder, options.for_this_process(config), video_variables, interrupts)
-  with folder.locked():
-    name = folder.path.name.partition("-")[2]
-    _share(cluster, communicator, _Run(folder.path.resolve(), name, config))
-    from agents.distributed import build_distributed
-    return run.train(
-        functools.partial(build_distributed.trainer, communicator=communicator))
-
-
-def _find_unfinished(logdir: str, config: config_lib.Config
-                     ) -> run_folder.RunFolder | None:
-  """Returns the run that the same command began earlier and did not finish."""
-  folder = next((run for run in reversed(run_folder.with_config(logdir, config))
-                 if not run.complete), None)
-  if folder:
+  communicator, make_trainer = _connect(cluster, options, interrupts)
+  unfinished = [run for run in run_folder.with_config(options.logdir, config)
+                if not run.complete]
+  folder = options.folder or (unfinished[-1] if unfinished else None)
+  if folder and not options.folder:
     print(f"Resuming {folder.path}, which has the same settings.\n"
           "To start a new run, change --logdir or --seed.", flush=True)
     training_run.print_changes(folder)
-  return folder
+  folder = folder or run_folder.create(options.logdir, options.name, config)
+  run = _CoordinatedRun(
+      folder, options.for_this_process(config), video_variables, interrupts)
+  with folder.locked():
+    communicator.all_gather_object((folder.path.resolve(), config))
+    return run.train(make_trainer)
 
 
 class _CoordinatedRun(training_run.TrainingRun):
@@ -168,7 +129,7 @@ class _CoordinatedRun(training_run.TrainingRun):
   _trainer: Any = None
 
   def stop(self) -> bool:
-    return super().stop() or self._trainer.stop_elsewhere
+    return super().stop() or self._trainer.stopped
 
   def make_loop(self, trainer: Any) -> Any:
     from agents.training import loop as loop_lib
@@ -187,54 +148,50 @@ def _participate(cluster: cluster_lib.Cluster, options: training_run.Options,
   """Trains as the coordinator directs."""
   if options.config:
     training_run.check(options.config)
-  communicator = _connect(cluster, options.config, interrupts)
-  run = _share(cluster, communicator, None)
-  interrupts.farewell = f"Machine 0 saves the run in {run.path}."
-  from agents.distributed import build_distributed, coordinator
+  communicator, make_trainer = _connect(cluster, options, interrupts)
+  path, config = communicator.all_gather_object(None)[0]
+  interrupts.farewell = f"Machine 0 saves the run in {path}."
   with training_run.open_trainer(
-      options.for_this_process(run.config), interrupts,
-      functools.partial(build_distributed.trainer, communicator=communicator)
-  ) as trainer:
+      options.for_this_process(config), interrupts, make_trainer) as trainer:
     print(f"{cluster.name(cluster.task).capitalize()} trains as directed by "
-          f"machine 0, which reports to\n{run.path}.", flush=True)
-    participant = coordinator.Participant(trainer, communicator, interrupts)
+          f"machine 0, which reports to\n{path}.", flush=True)
+    trainer.stop = interrupts
     try:
-      complete = participant.follow()
+      complete = trainer.follow()
     except errors.MachineLost:
-      _save(run, participant, options.logdir)
+      if trainer.checkpoint:
+        _save(_folder(path, config, options.logdir), *trainer.checkpoint())
       raise
     except Exception as error:
       if crash_folder.is_environment_failure(error) and not interrupts():
         crash_folder.save_fatal(
-            _folder(run, options.logdir),
-            trainer.train_env.batch_env.failure_budget, participant.step, error)
+            _folder(path, config, options.logdir),
+            trainer.train_env.batch_env.failure_budget, trainer.step, error)
       raise
   print(f"Machine 0 has {'finished' if complete else 'stopped'} the run.")
   exit_code = interrupts.exit_code if interrupts() else 1
   return training_run.TrainingOutcome(
-      run.path, participant.step, complete, 0 if complete else exit_code)
+      path, trainer.step, complete, 0 if complete else exit_code)
 
 
-def _save(run: _Run, participant: Any, logdir: str):
+def _save(folder: run_folder.RunFolder, arrays: dict[str, Any],
+          metadata: dict[str, Any]):
   """Saves the last common state of all machines."""
-  if not (state := participant.checkpoint()):
-    return
-  arrays, metadata = state
-  folder = _folder(run, logdir)
+  step = metadata["step"]
   try:
     with folder.locked():
-      checkpoint.save(folder.checkpoints, metadata["step"], arrays, metadata)
+      checkpoint.save(folder.checkpoints, step, arrays, metadata)
+    message = f"Saved the run of step {step:,} in {folder.path}."
   except config_lib.ConfigError as error:
-    print(f"This machine did not save the run: {error}", file=sys.stderr,
-          flush=True)
-    return
-  print(f"Saved the run of step {metadata['step']:,} in {folder.path}.",
-        file=sys.stderr, flush=True)
+    message = f"This machine did not save the run: {error}"
+  print(message, file=sys.stderr, flush=True)
 
 
-def _folder(run: _Run, logdir: str) -> run_folder.RunFolder:
+def _folder(path: pathlib.Path, config: config_lib.Config, logdir: str
+            ) -> run_folder.RunFolder:
   """Returns the run folder, or a new one if this machine cannot access it."""
   try:
-    return run_folder.RunFolder(run.path)
+    return run_folder.RunFolder(path)
   except config_lib.ConfigError:
-    return run_folder.create(logdir, run.name, run.config)
+    name = path.name.partition("-")[2]
+    return run_folder.create(logdir, name, config)

@@ -6,31 +6,21 @@ the environments. Every machine therefore holds the whole state of the run. If
 machine 0 is lost, any other machine can write the checkpoint.
 """
 
+import collections
 import contextlib
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from agents import errors
-from agents.distributed import collectives, rollout_status
 from agents.distributed import trainer as trainer_lib
 from agents.training import epoch_result
 from agents.training.monitoring import episode_recorder
 
 _SLOW_RATIO = 1.5  # Duration of a collection relative to the fastest machine.
 _SLOW_EPOCHS = 10  # Consecutive slow epochs before the warning.
-
-
-class Command(NamedTuple):
-  """The next action of all machines."""
-
-  method: str  # Method of the trainer; "" ends the run.
-  arguments: tuple = ()
-  metadata: dict[str, Any] | None = None  # For a checkpoint before an epoch.
-  fingerprint: bytes = b""  # Metrics of the latest epoch.
-  stop: bool = False  # Whether this machine was asked to end the run.
 
 
 class Coordinator(trainer_lib.DistributedTrainer):
@@ -47,8 +37,8 @@ class Coordinator(trainer_lib.DistributedTrainer):
 
   def __init__(self, *args):
     super().__init__(*args)
-    self._slowest = 0  # Machine in the latest epoch.
-    self._num_slow_epochs = 0  # Consecutive epochs with this machine.
+    # The slow machine of the latest epochs, or -1.
+    self._slow: collections.deque[int] = collections.deque(maxlen=_SLOW_EPOCHS)
     self._has_warned = False
 
   def start(self):
@@ -57,15 +47,15 @@ class Coordinator(trainer_lib.DistributedTrainer):
     super().start()
 
   def epoch(self, progress: float) -> epoch_result.Epoch | None:
-    """See `DistributedTrainer.epoch`; returns None if another machine stops."""
-    self._command("epoch", progress, metadata=self.metadata())
-    if self.stop_elsewhere:  # No machine begins the epoch.
+    """See `DistributedTrainer.epoch`; returns None if a machine stops."""
+    self._command("epoch", progress, self.metadata())
+    if self.stopped:  # No machine begins the epoch.
       return None
     epoch = super().epoch(progress)
     self._warn_of_slow_machine()
     return epoch
 
-  def evaluate(self, num_episodes: int, stop: Callable[[], bool]
+  def evaluate(self, num_episodes: int, stop: Callable[[], bool] = bool
                ) -> tuple[list[float], list[int]] | None:
     """See `Trainer.evaluate`."""
     self._command("evaluate", num_episodes)
@@ -84,50 +74,41 @@ class Coordinator(trainer_lib.DistributedTrainer):
   def end(self, finished: bool):
     """See `Trainer.end`."""
     with contextlib.suppress(errors.MachineLost):
-      self._command("", finished)
+      self._command("end", finished)
 
-  def _command(self, method: str, *arguments, metadata=None):
-    commands = self._communicator.all_gather_object(
-        Command(method, arguments, metadata, self.fingerprint))
-    rollout_status.check_equal([each.fingerprint for each in commands])
-    self.stop_elsewhere |= any(each.stop for each in commands)
+  def _command(self, method: str, *arguments):
+    """Sends the next action of all machines."""
+    self.exchange((method, *arguments))
 
   def _warn_of_slow_machine(self):
     """Warns once if all others wait for the same machine for many epochs."""
     seconds = self.collecting_seconds
-    slowest = seconds.index(max(seconds))
-    ratio = seconds[slowest] / min(seconds)
-    again = ratio > _SLOW_RATIO and slowest == self._slowest
-    self._slowest = slowest
-    self._num_slow_epochs = self._num_slow_epochs + 1 if again else 0
-    if self._num_slow_epochs == _SLOW_EPOCHS and not self._has_warned:
+    slowest, ratio = int(np.argmax(seconds)), max(seconds) / min(seconds)
+    self._slow.append(slowest if ratio > _SLOW_RATIO else -1)
+    if self._slow.count(slowest) == _SLOW_EPOCHS and not self._has_warned:
       self._has_warned = True
       print(f"Warning: all machines wait for machine {slowest}, which takes "
             f"{ratio:.1f} times as long as the fastest for as many "
             "environments.", file=sys.stderr, flush=True)
 
 
-class Participant:
-  """Follows the commands of machine 0 on another machine.
+class Participant(trainer_lib.DistributedTrainer):
+  """The trainer of another machine, which follows the commands of machine 0.
 
   Args:
-    trainer: Trainer with this machine's share of the environments.
-    communicator: The machines.
-    stop: Returns whether this machine was asked to end the run.
+    args: See `DistributedTrainer`.
+
+  The attribute `step` is the number of environment steps before the latest
+  epoch. The attribute `checkpoint` is a function that returns arrays and
+  metadata from before that epoch, or None before the first one.
   """
 
-  def __init__(self, trainer: trainer_lib.DistributedTrainer,
-               communicator: collectives.Communicator,
-               stop: Callable[[], bool]):
-    self._trainer = trainer
-    self._trainer.stop = stop
-    self._communicator = communicator
-    self._stop = stop
+  def __init__(self, *args):
+    super().__init__(*args)
+    self.step = 0
     self._recorder = episode_recorder.EpisodeRecorder()
-    # Metadata, state and recorded episodes from before the latest epoch.
-    self._checkpoint: tuple[
-        dict[str, Any], Callable[[], dict[str, np.ndarray]],
-        dict[str, np.ndarray]] | None = None
+    self.checkpoint: Callable[
+        [], tuple[dict[str, np.ndarray], dict[str, Any]]] | None = None
 
   def follow(self) -> bool:
     """Executes commands until the run ends.
@@ -139,42 +120,26 @@ class Participant:
       MachineLost: If another machine does not answer.
     """
     while True:
-      commands = self._communicator.all_gather_object(Command(
-          "", fingerprint=self._trainer.fingerprint, stop=self._stop()))
-      rollout_status.check_equal([each.fingerprint for each in commands])
-      command: Command = commands[0]
-      if not command.method:
-        return command.arguments[0]
-      if command.method != "epoch" or not any(
-          each.stop for each in commands):
-        self._execute(command)
+      method, *arguments = self.exchange(None)[0]
+      if method == "end":
+        return arguments[0]
+      if method == "epoch":
+        self._train(*arguments)
+      else:  # "start", "evaluate", "load" or "change_random_numbers".
+        getattr(self, method)(*arguments)
 
-  @property
-  def step(self) -> int:
-    """Environment steps before the latest epoch."""
-    return self._checkpoint[0]["step"] if self._checkpoint else 0
+  def load(self, arrays: dict[str, np.ndarray]):
+    """See `Trainer.load`."""
+    self._recorder.load(arrays)
+    super().load(arrays)
 
-  def checkpoint(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
-    """Returns arrays and metadata from before the latest epoch, if any."""
-    if not self._checkpoint:
-      return None
-    metadata, state, recorded = self._checkpoint
-    return {**state(), **recorded}, metadata
-
-  def _execute(self, command: Command):
-    trainer, arguments = self._trainer, command.arguments
-    if command.method == "epoch":
-      assert command.metadata
-      self._checkpoint = (
-          command.metadata, trainer.capture(), self._recorder.arrays())
-      progress, = arguments
-      epoch = trainer.epoch(progress)
-      assert epoch
-      self._recorder.add(
-          epoch.episodes, command.metadata["step"] + epoch.steps)
+  def _train(self, progress: float, metadata: dict[str, Any]):
+    """Trains for an epoch, unless a machine was asked to end the run."""
+    if self.stopped:
       return
-    if command.method == "evaluate":
-      arguments = (*arguments, self._stop)
-    if command.method == "load":
-      self._recorder.load(*arguments)
-    getattr(trainer, command.method)(*arguments)
+    self.step = metadata["step"]
+    state, recorded = self.capture(), self._recorder.arrays()
+    self.checkpoint = lambda: ({**state(), **recorded}, metadata)
+    epoch = self.epoch(progress)
+    assert epoch
+    self._recorder.add(epoch.episodes, self.step + epoch.steps)

@@ -39,9 +39,8 @@ class PaddedActor:
   def act(self, observ: tf.Tensor, state: Any, noise: tf.Tensor | None
           ) -> tuple[tf.Tensor, Any]:
     """See `simulate.Actor`."""
-    observ, state, padded_noise = tf.nest.map_structure(
-        lambda tensor: tf.gather(tensor, self._padding),
-        (observ, state, () if noise is None else noise))
+    padded = tf.nest.map_structure(
+        lambda tensor: None if tensor is None else (
+            tf.gather(tensor, self._padding)), (observ, state, noise))
     return tf.nest.map_structure(
-        lambda tensor: tensor[self._rows], self._actor.act(
-            observ, state, None if noise is None else padded_noise))
+        lambda tensor: tensor[self._rows], self._actor.act(*padded))

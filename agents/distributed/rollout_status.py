@@ -1,5 +1,6 @@
 """The Python objects that machines exchange after every collection."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +13,11 @@ from agents.training import epoch_result
 class RolloutStatus(NamedTuple):
   """State of the environments that one machine steps."""
 
-  episodes: episodes.EpisodeState  # Running episodes, without actions.
-  length: np.ndarray  # [N] int64, steps of each running episode.
+  # Running episodes of N environments. Without actions, because all machines
+  # know them; so `first` counts from the end and is not positive.
+  episodes: episodes.EpisodeState
   finished: list[episodes.Episode]  # In order of time.
   failures: list[failure_budget.Failure]  # For the report of machine 0.
-  stop: bool  # Whether this machine was asked to end the run.
   seconds: float  # Time that this machine waited for its environments.
 
 
@@ -33,21 +34,14 @@ def merge_episodes(statuses: list[RolloutStatus],
   Returns:
     State of all environments.
   """
-  length = np.concatenate([status.length for status in statuses])
-  known = before.actions if before is not None else None
-  if actions is not None:
-    known = actions if known is None or not len(known) else (
-        np.concatenate([known, actions.astype(known.dtype, copy=False)]))
-  steps = int(length.max())
-  if known is None:
-    known = np.zeros((0, len(length)))
-  known = known[len(known) - steps:]
-  def combined(name):
-    return np.concatenate(
-        [getattr(status.episodes, name) for status in statuses])
-  return episodes.EpisodeState(
-      combined("episode"), combined("seed"), combined("observ"),
-      combined("score"), steps - length, known)
+  merged = episodes.EpisodeState(*map(np.concatenate, zip(
+      *(status.episodes for status in statuses), strict=True)))
+  steps = int(merged.length.max())
+  known = np.concatenate([
+      part for part in (before and before.actions, actions)
+      if part is not None and len(part)] or [np.zeros((0, len(merged.seed)))])
+  return merged._replace(
+      first=steps + merged.first, actions=known[len(known) - steps:])
 
 
 def merge_finished(statuses: list[RolloutStatus],
@@ -67,7 +61,7 @@ def merge_finished(statuses: list[RolloutStatus],
           for _, row in np.argwhere(ended)]
 
 
-def check_equal(values: list[Any]):
+def check_equal(values: Sequence[Any]):
   """Compares values that must be equal on all machines.
 
   Args:

@@ -1,5 +1,7 @@
 """PPO that distributes the gradient computation over several machines."""
 
+import functools
+import math
 from typing import Any
 
 import tensorflow as tf
@@ -8,6 +10,8 @@ from agents import types
 from agents.algorithms import ppo
 from agents.distributed import collectives
 from agents.ops import loops
+
+_compiled = functools.partial(tf.function, jit_compile=True, autograph=False)
 
 
 class SharedUpdatesPPO(ppo.BatchPPO):
@@ -31,37 +35,32 @@ class SharedUpdatesPPO(ppo.BatchPPO):
   def __init__(self, *args, communicator: collectives.Communicator, **kwargs):
     super().__init__(*args, **kwargs)
     self._communicator = communicator
-    def compiled(part):
-      return tf.function(part, jit_compile=True, autograph=False)
-    self._prepare = compiled(self.prepare)
-    self._split = compiled(self._shuffle_split)
-    self._share_gradients = compiled(self._own_gradients)
-    self._apply_total = compiled(self._apply_all)
-    self._finish = compiled(self.finish)
+
+  prepare = _compiled(ppo.BatchPPO.prepare)
+  finish = _compiled(ppo.BatchPPO.finish)
+  _shuffle_split = _compiled(ppo.BatchPPO._shuffle_split)
 
   @tf.function(autograph=False)
   def learn(self, batch: types.Experience, step_counter: tf.Tensor,
             progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """See `BatchPPO.learn`."""
-    samples, metrics, state = self._prepare(batch, progress)
-    state = loops.repeat(
-        self.config.update_epochs, lambda epoch, state: self.epoch(
-            batch, samples, step_counter, epoch, state), state)
-    return self._finish(batch, samples, metrics, state)
+    return ppo.BatchPPO.learn.python_function(
+        self, batch, step_counter, progress)
 
   def epoch(self, batch: types.Experience, samples: Any,
             step_counter: tf.Tensor, epoch: tf.Tensor, state: ppo.EpochState
             ) -> ppo.EpochState:
     """See `BatchPPO.epoch`."""
-    advantage, value, split = self._split(
+    advantage, value, split = self._shuffle_split(
         batch, samples, step_counter, epoch, state)
     def update(index, sums):
-      own, losses = self._share_gradients(batch, split, index)
-      total = self._communicator.all_reduce(own)
-      return self._apply_total(total, losses, sums)
+      own, losses = self._own_gradients(batch, split, index)
+      return self._apply_total(
+          self._communicator.all_reduce(own), losses, sums)
     sums = loops.repeat(split.num_minibatches, update, state.sums)
     return ppo.EpochState(advantage, value, sums)
 
+  @_compiled
   def _own_gradients(self, batch: types.Experience, split: Any,
                      index: tf.Tensor
                      ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
@@ -71,23 +70,22 @@ class SharedUpdatesPPO(ppo.BatchPPO):
         split.take(index), batch.final_observ.shape[0])
     gradients, terms = self._gradients(loss, share(
         minibatch, self._communicator.rank, self._communicator.world_size))
-    return tf.concat([tf.reshape(tensor, [-1]) for tensor in (
-        *gradients, *(terms[name] for name in self._loss.names))],
-                     0), losses
+    vectors = [tf.reshape(tensor, [-1]) for tensor in (
+        *gradients, *(terms[name] for name in self._loss.names))]
+    return tf.concat(vectors, 0), losses
 
-  def _apply_all(self, total: tf.Tensor, losses: dict[str, tf.Tensor],
-                 sums: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+  @_compiled
+  def _apply_total(self, total: tf.Tensor, losses: dict[str, tf.Tensor],
+                   sums: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     """Takes a gradient step by the sum of all machines' vectors."""
-    shapes = [tuple(weight.shape) for weight in self.weights]
-    shapes += [()] * len(self._loss.names)
-    sizes = [int(tf.TensorShape(shape).num_elements()) for shape in shapes]
-    tensors = [tf.reshape(part, shape) for part, shape in zip(
-        tf.split(total, sizes), shapes, strict=True)]
-    gradients = tensors[:len(self.weights)]
-    terms = dict(zip(
-        self._loss.names, tensors[len(gradients):], strict=True))
-    return tf.nest.map_structure(
-        tf.add, sums, {**losses, **terms, **self._apply(gradients)})
+    *gradients, terms = tf.split(total, [
+        *(math.prod(weight.shape) for weight in self.weights),
+        len(self._loss.names)])
+    metrics = self._apply([
+        tf.reshape(gradient, weight.shape)
+        for gradient, weight in zip(gradients, self.weights, strict=True)])
+    return tf.nest.map_structure(tf.add, sums, {**losses, **metrics, **dict(
+        zip(self._loss.names, tf.unstack(terms), strict=True))})
 
 
 def share(minibatch: Any, rank: int, world_size: int) -> Any:
@@ -105,20 +103,19 @@ def share(minibatch: Any, rank: int, world_size: int) -> Any:
     Minibatch with M / `world_size` rows, or C / `world_size` rows per chunk,
     rounded up.
   """
-  axis = minibatch.weight.shape.rank - 1
+  *chunks, num_rows = minibatch.weight.shape
+  axis = len(chunks)
   segments = getattr(minibatch.samples, "context", ())
-  units = segments.first.shape[0] if isinstance(
-      segments, types.Segments) else minibatch.weight.shape[axis]
+  units = (segments.first.shape[0] if isinstance(segments, types.Segments)
+           else num_rows)
   indices = tf.range(-(-units // world_size)) * world_size + rank
   def take(tensor):
-    chunks, rows = tensor.shape[:axis], tensor.shape[axis]
-    split = tf.reshape(tensor, [*chunks, units, rows // units,
-                                *tensor.shape[axis + 1:]])
+    rows, *sizes = tensor.shape[axis:]
+    split = tf.reshape(tensor, [*chunks, units, rows // units, *sizes])
     taken = tf.gather(split, tf.minimum(indices, units - 1), axis=axis)
-    return tf.reshape(taken, [*chunks, -1, *tensor.shape[axis + 1:]])
+    return tf.reshape(taken, [*chunks, -1, *sizes])
   samples, weight = types.map_tensors(
       take, (minibatch.samples, minibatch.weight))
-  is_row = tf.repeat(
-      indices < units, minibatch.weight.shape[axis] // units)
+  is_row = tf.repeat(indices < units, num_rows // units)
   return minibatch._replace(
       samples=samples, weight=tf.where(is_row, weight, 0.0))

@@ -3,7 +3,7 @@
 import itertools
 import zlib
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -14,66 +14,54 @@ from agents.distributed import (
   gather_rollouts,
   padded_actor,
   rollout_status,
+  shared_updates,
 )
-from agents.distributed import evaluator as evaluator_lib
 from agents.environments.data import episodes as episodes_lib
-from agents.simulation import in_graph_batch_env, rollout_batch, simulate
+from agents.simulation import rollout_batch, simulate
 from agents.training import epoch_result, trainer
-
-
-class Share(NamedTuple):
-  """The part of a run that one machine computes."""
-
-  communicator: collectives.Communicator
-  rows: slice  # Training environments that this machine steps.
-  num_envs: int  # Training environments of all machines.
-  shared_updates: bool  # Whether machines share the work of gradient steps.
 
 
 class DistributedTrainer(trainer.Trainer):
   """Steps this machine's environments and learns from those of all machines.
 
   Args:
-    algorithm: Acts and learns.
-    train_env: Environments of this machine to learn from.
-    evaluator: Plays this machine's share of the evaluations.
-    rollout_spec: Size and layout of the batch of all machines.
-    share: This machine's part of the run.
+    communicator: The machines, which have equal numbers of training
+      environments.
+    num_eval_envs: Number of environments for evaluations of all machines.
+    args: See `Trainer`. The environments and the evaluator, which is None
+      without environments, are those of this machine; the rollout's
+      specification is that of all machines.
 
-  The attribute `stop_elsewhere` is true if another machine was asked to stop.
+  The attribute `stop` is a function that returns whether this machine was asked
+  to end the run, and `stopped` is true after any machine was.
   """
 
-  def __init__(self, algorithm: trainer.Algorithm,
-               train_env: in_graph_batch_env.InGraphBatchEnv,
-               evaluator: evaluator_lib.DistributedEvaluator,
-               rollout_spec: rollout_batch.RolloutSpec, share: Share):
-    super().__init__(algorithm, train_env, evaluator, rollout_spec)
-    self.fingerprint = b""  # Metrics of the latest epoch.
+  def __init__(self, communicator: collectives.Communicator,
+               num_eval_envs: int, *args):
+    super().__init__(*args)
     self.collecting_seconds: list[float] = []  # One number per machine.
-    self.stop_elsewhere = False
-    self.stop: Callable[[], bool] = bool  # Whether this machine shall stop.
-    self._share = share
-    self._communicator = share.communicator
-    self._actor = padded_actor.PaddedActor(
-        algorithm, share.rows, share.num_envs)
-    self._action_dtype = train_env.batch_env.action_layout.fields[0].dtype
+    self.stop: Callable[[], bool] = bool
+    self.stopped = False
+    self._communicator = communicator
+    self._num_eval_envs = num_eval_envs
+    # Latest metrics, or checksum of the variables; equal on all machines.
+    self._fingerprint: bytes | int = b""
     self._step_seconds_before = 0.0
+    num_envs = len(self.train_env) * communicator.world_size
+    self._rows = rows = communicator.local_rows(num_envs)
+    self._actor = padded_actor.PaddedActor(self.algorithm, rows, num_envs)
+    if self.rollout_spec.quota:
+      self.rollout_spec = self.rollout_spec._replace(
+          quota=self.rollout_spec.quota[rows])
 
   def collect(self, carry: types.Carry) -> simulate.Simulation:
     """See `Trainer.collect`."""
-    rows, spec = self._share.rows, self.rollout_spec
-    local = carry._replace(observ=carry.observ[rows], state=(
-        tf.nest.map_structure(lambda tensor: tensor[rows], carry.state)))
-    if spec.quota is None:
-      simulation = simulate.simulate(
-          self.train_env, self._actor, local, spec.steps, explore=True)
-      return gather_rollouts.gather_simulations(
-          self._communicator, simulation, carry, spec.steps)
-    simulation, _ = simulate.simulate_episodes(
-        self.train_env, self._actor, local, spec.steps, explore=True,
-        episodes_left=tf.constant(spec.quota[rows]))
+    observ, state = tf.nest.map_structure(
+        lambda tensor: tensor[self._rows], (carry.observ, carry.state))
+    simulation = super().collect(carry._replace(observ=observ, state=state))
     return gather_rollouts.gather_simulations(
-        self._communicator, simulation, carry, None)
+        self._communicator, simulation, carry,
+        None if self.rollout_spec.quota else self.rollout_spec.steps)
 
   def epoch(self, progress: float) -> epoch_result.Epoch | None:
     """See `Trainer.epoch`.
@@ -83,48 +71,83 @@ class DistributedTrainer(trainer.Trainer):
         those before the epoch.
     """
     self._step_seconds_before = self.train_env.batch_env.step_seconds
-    before = self._copy_variables() if self._share.shared_updates else []
+    before = self.capture() if isinstance(
+        self.algorithm, shared_updates.SharedUpdatesPPO) else None
     try:
       with self._communicator.lost_machines():
         epoch = super().epoch(progress)
     except errors.MachineLost:  # Possibly in the middle of an update.
       if before:
-        self.algorithm.assign({
-            name: value.numpy() for name, value in zip(
-                self.algorithm.variables(), before, strict=True)})
+        trainer.load_variables(self.algorithm, before())
       raise
     assert epoch
-    self.fingerprint = np.array([*epoch.metrics.values()]).tobytes()
+    self._fingerprint = np.array([*epoch.metrics.values()]).tobytes()
     return epoch
 
-  def evaluate(self, num_episodes: int, stop: Callable[[], bool]
+  def evaluate(self, num_episodes: int, stop: Callable[[], bool] = bool
                ) -> tuple[list[float], list[int]] | None:
-    """See `Trainer.evaluate`."""
-    finished = self._evaluator.play(num_episodes, stop)
+    """See `Trainer.evaluate`; the attribute `stop` of any machine aborts it.
+
+    Args:
+      num_episodes: Number of episodes of all machines.
+      stop: Not called.
+    """
+    finished = self._play(num_episodes)
     if finished is None:
-      self.stop_elsewhere |= not stop()
       return None
-    gathered = self._communicator.all_gather_object((
-        [(episode.score, episode.length) for episode in finished],
-        self.checksum()))
-    rollout_status.check_equal([checksum for _, checksum in gathered])
-    results = sorted(itertools.chain(*(part for part, _ in gathered)))
+    self._fingerprint = zlib.crc32(b"".join(
+        np.asarray(variable).tobytes()
+        for variable in self.algorithm.variables().values()))
+    results = sorted(itertools.chain(*self.exchange(
+        [(episode.score, episode.length) for episode in finished])))
     return [score for score, _ in results], [length for _, length in results]
 
-  def checksum(self) -> int:
-    """Returns a checksum of the bits of all variables."""
-    value = 0
-    for variable in self.algorithm.variables().values():
-      value = zlib.crc32(np.asarray(variable).tobytes(), value)
-    return value
+  def close(self):
+    """See `Trainer.close`."""
+    self.train_env.batch_env.close()
+    if self._evaluator:
+      self._evaluator.close()
+
+  def exchange(self, value: Any) -> list[Any]:
+    """Returns the value of every machine, and updates `stopped`.
+
+    Args:
+      value: Picklable object.
+
+    Raises:
+      MachineLost: If another machine does not answer.
+      MachinesDiffer: If the latest update or the variables of a machine differ
+        from those of machine 0.
+    """
+    values, fingerprints, stops = zip(*self._communicator.all_gather_object(
+        (value, self._fingerprint, self.stop())), strict=True)
+    rollout_status.check_equal(fingerprints)
+    self.stopped |= any(stops)
+    return [*values]
+
+  def _play(self, num_episodes: int) -> list[episodes_lib.Episode] | None:
+    """Returns this machine's episodes, or None if a machine aborts."""
+    def stop():
+      self.exchange(True)  # This machine still plays.
+      return self.stopped
+    finished: list[episodes_lib.Episode] | None = []
+    if self._evaluator:
+      rows = self._communicator.local_rows(self._num_eval_envs)
+      shares = rollout_batch.shares(num_episodes, self._num_eval_envs)[rows]
+      finished = self._evaluator.play(sum(shares), stop)
+    while finished is not None and any(self.exchange(False)):
+      if self.stopped:
+        return None
+    return finished
 
   def _collected(self, samples: epoch_result.Samples) -> tuple[
       list[episodes_lib.Episode], episodes_lib.EpisodeState]:
     statuses = self._exchange_status()
+    action = self.train_env.batch_env.action_layout.fields[0]
     return (rollout_status.merge_finished(statuses, samples),
             rollout_status.merge_episodes(
                 statuses, self._episodes, spaces.from_bytes(
-                    samples.action.numpy(), self._action_dtype)))
+                    samples.action.numpy(), action.dtype)))
 
   def _episode_state(self) -> episodes_lib.EpisodeState:
     return rollout_status.merge_episodes(
@@ -132,21 +155,18 @@ class DistributedTrainer(trainer.Trainer):
 
   def _restore(self, episodes: episodes_lib.EpisodeState) -> bool:
     self._episodes = episodes
-    return super()._restore(episodes.rows(self._share.rows))
+    return super()._restore(episodes.rows(self._rows))
 
   def _exchange_status(self) -> list[rollout_status.RolloutStatus]:
     """Returns the status of every machine."""
     env, rank = self.train_env.batch_env, self._communicator.rank
     state = env.snapshot()
-    statuses = self._communicator.all_gather_object(
-        rollout_status.RolloutStatus(
-            state._replace(actions=state.actions[:0]), state.length,
-            env.take_finished(), env.failure_budget.drain() if rank else [],
-            self.stop(), env.step_seconds - self._step_seconds_before))
-    for other, status in enumerate(statuses):
-      if other != rank:
-        self.stop_elsewhere |= status.stop
-        if not rank:
-          env.failure_budget.merge(status.failures)
+    statuses = self.exchange(rollout_status.RolloutStatus(
+        state._replace(first=-state.length, actions=state.actions[:0, :0]),
+        env.take_finished(), env.failure_budget.drain() if rank else [],
+        env.step_seconds - self._step_seconds_before))
+    if not rank:
+      for status in statuses:
+        env.failure_budget.merge(status.failures)
     self.collecting_seconds = [status.seconds for status in statuses]
     return statuses

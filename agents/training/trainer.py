@@ -67,6 +67,7 @@ class Trainer:
     self.train_env = train_env
     self.rollout_spec = rollout_spec
     self._evaluator = evaluator
+    self._actor: simulate.Actor = algorithm
     self._carry: types.Carry | None = None
     self._episodes: episodes_lib.EpisodeState | None = None
 
@@ -119,7 +120,7 @@ class Trainer:
       Transitions of all environments, [T, B, ...].
     """
     spec = self.rollout_spec
-    arguments = self.train_env, self.algorithm, carry, spec.steps
+    arguments = self.train_env, self._actor, carry, spec.steps
     if spec.quota is None:
       return simulate.simulate(*arguments, explore=True)
     simulation, _ = simulate.simulate_episodes(

@@ -49,7 +49,7 @@ class ThreadCommunicator(collectives.Communicator):
   """Collective operations between threads, without graphs."""
 
   def __init__(self, rank: int, group: _Group):
-    super().__init__(rank, group.size, timeout=60)
+    super().__init__(rank, group.size)
     self.group = group
 
   def all_gather(self, structure: Any) -> tuple[list[Any], tf.Tensor]:

@@ -4,7 +4,6 @@ import pytest
 
 from agents.algorithms import ppo
 from agents.distributed import coordinator, shared_updates
-from agents.distributed import trainer as trainer_lib
 from tests.distributed import machines
 
 
@@ -22,7 +21,7 @@ def trainers():
 
 def test_machine_0_is_the_coordinator(trainers):
   assert [type(trainer) for trainer in trainers(3, num_envs=6)] == [
-      coordinator.Coordinator, *[trainer_lib.DistributedTrainer] * 2]
+      coordinator.Coordinator, *[coordinator.Participant] * 2]
 
 
 def test_machines_have_the_episodes_of_their_rows(trainers):
@@ -38,7 +37,7 @@ def test_machines_have_the_episodes_of_their_rows(trainers):
 
 def test_machine_without_evaluation_environments_can_be_closed(trainers):
   made = trainers(4)  # The 4 machines share 3 evaluation environments.
-  evaluators = [trainer._evaluator._local for trainer in made]
+  evaluators = [trainer._evaluator for trainer in made]
   num_eval_envs = [len(evaluator._env) if evaluator else 0
                    for evaluator in evaluators]
   assert sum(num_eval_envs) == 3 and 0 in num_eval_envs

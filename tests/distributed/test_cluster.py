@@ -27,7 +27,6 @@ def test_one_machine_is_no_cluster():
 def test_options_describe_a_cluster():
   described = cluster.find("a:1,[::1]:2", "1", {"TF_CONFIG": "unused"})
   assert described == cluster.Cluster(("a:1", "[::1]:2"), 1)
-  assert not described.is_coordinator
 
 
 def test_tf_config_names_the_chief_first():
@@ -65,7 +64,7 @@ def test_invalid_tf_config_is_an_error(environ, message):
 def test_address_of_another_machine_prints_a_note(capsys):
   # A container, for example, does not have its outside address.
   machines = cluster.Cluster(("192.0.2.1:1", "192.0.2.2:1"), 0)
-  with cluster.StartWatchdog(machines):
+  with cluster.start_watchdog(machines):
     pass
   assert "This is machine 0 (192.0.2.1:1), but does not have that" in (
       capsys.readouterr().err)
@@ -94,7 +93,7 @@ _WAITING = """
 import time
 from agents.distributed import cluster
 cluster._NOTICE_SECONDS = 0.3
-with cluster.StartWatchdog(cluster.Cluster(("127.0.0.1:{0}", "{1}"), 0), 0.5):
+with cluster.start_watchdog(cluster.Cluster(("127.0.0.1:{0}", "{1}"), 0), 0.5):
   time.sleep(20)
 """
 

@@ -59,7 +59,7 @@ np.testing.assert_array_equal(
 @pytest.mark.parametrize("num_rows, world_size, sizes", [
     (4, 2, [2, 2]), (4, 1, [4]), (3, 4, [0, 1, 1, 1]), (7, 3, [2, 2, 3])])
 def test_local_rows_partition_all_rows(num_rows, world_size, sizes):
-  rows = [collectives.Communicator(rank, world_size, 1.0).local_rows(num_rows)
+  rows = [collectives.Communicator(rank, world_size).local_rows(num_rows)
           for rank in range(world_size)]
   assert [each.stop - each.start for each in rows] == sizes
   assert [index for each in rows for index in range(num_rows)[each]] == [
@@ -72,7 +72,7 @@ def test_local_rows_partition_all_rows(num_rows, world_size, sizes):
     (tf.errors.InternalError(None, None, "Collective ops is aborted"), True),
     (tf.errors.InvalidArgumentError(None, None, "Shapes differ"), False)])
 def test_only_errors_of_the_connection_are_lost_machines(error, is_lost):
-  communicator = collectives.Communicator(0, 2, 1.0)
+  communicator = collectives.Communicator(0, 2)
   with pytest.raises(errors.MachineLost if is_lost else type(error)):
     with communicator.lost_machines():
       raise error

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from agents import build
-from agents.distributed import coordinator
 from agents.training import loop as loop_lib
 from agents.training.run_folder import checkpoint, run_folder
 from tests import command
@@ -17,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("eagerly")
 def _loop(trainer, folder, stop=lambda: False):
   """Returns the loop of machine 0, as the train command builds it."""
   loop = loop_lib.Loop(
-      trainer, folder, lambda: stop() or trainer.stop_elsewhere)
+      trainer, folder, lambda: stop() or trainer.stopped)
   trainer.metadata, trainer.stop = loop.metadata, stop
   return loop
 
@@ -32,8 +31,8 @@ class _Run:
   def __init__(self, folder, resume=False, stop=(lambda: False,) * 2):
     self.trainers = machines.trainers(machines.CONFIG, 2)
     self.loop = _loop(self.trainers[0], folder, stop[0])
-    self.participant = coordinator.Participant(
-        self.trainers[1], self.trainers[1]._communicator, stop[1])
+    self.participant = self.trainers[1]
+    self.participant.stop = stop[1]
     def coordinate():
       (self.loop.resume if resume else self.loop.start)()
       self.loop.run()
@@ -83,9 +82,7 @@ def test_participant_holds_the_checkpoint_before_the_latest_epoch(
 
 def test_participant_without_an_epoch_has_no_checkpoint():
   trainers = machines.trainers(machines.CONFIG, 2)
-  participant = coordinator.Participant(
-      trainers[1], trainers[1]._communicator, lambda: False)
-  assert participant.checkpoint() is None and participant.step == 0
+  assert trainers[1].checkpoint is None and trainers[1].step == 0
   for trainer in trainers:
     trainer.close()
 
@@ -111,14 +108,12 @@ def test_run_that_one_machine_stops_resumes_to_the_same_bits(
 
 def test_random_numbers_change_on_all_machines():
   trainers = machines.trainers(machines.CONFIG, 2)
-  participant = coordinator.Participant(
-      trainers[1], trainers[1]._communicator, lambda: False)
   def coordinate():
     trainers[0].start()
     trainers[0].change_random_numbers(2)
     trainers[0].end(False)
   _, finished = machines.run(
-      [coordinate, participant.follow], trainers[0]._communicator.group)
+      [coordinate, trainers[1].follow], trainers[0]._communicator.group)
   assert finished is False
   counters = {int(trainer.state()["clock"]) for trainer in trainers}
   assert len(counters) == 1 and counters != {0}

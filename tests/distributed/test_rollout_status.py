@@ -17,8 +17,8 @@ def _status(rows, length, finished=()):
   return rollout_status.RolloutStatus(
       episodes.EpisodeState(
           values, values + 1, values[:, None], values.astype(np.float32),
-          np.zeros_like(length), np.zeros((0, len(rows)))),
-      length, list(finished), [], False, 0.0)
+          -length, np.zeros((0, 0))),
+      list(finished), [], 0.0)
 
 
 def _actions(first, last):

@@ -77,7 +77,7 @@ def test_gradients_of_shares_add_up(name, world_size):
   for rank in range(world_size):
     one = algorithm(functools.partial(
         shared_updates.SharedUpdatesPPO,
-        communicator=collectives.Communicator(rank, world_size, 1.0)))
+        communicator=collectives.Communicator(rank, world_size)))
     one.assign(changed)
     share, losses_of_all = one._own_gradients(batch, split, index)
     total += share

@@ -75,7 +75,7 @@ def test_machines_learn_the_bits_of_one_machine(name, world_size):
   _assert_equal_results(results, expected)
   for trainer in trainers:
     assert len(trainer.collecting_seconds) == world_size
-    assert len({each.checksum() for each in trainers}) == 1
+    assert len({each._fingerprint for each in trainers}) == 1
   for trainer in (alone, *trainers):
     trainer.close()
 
@@ -141,8 +141,7 @@ def test_stop_of_one_machine_reaches_the_others_after_an_epoch():
       functools.partial(_train_one_epoch, trainer, stop)
       for trainer, stop in zip(trainers, (False, True), strict=True)],
       trainers[0]._communicator.group)
-  assert trainers[0].stop_elsewhere
-  assert not trainers[1].stop_elsewhere  # Its own request does not count.
+  assert all(trainer.stopped for trainer in trainers)
   for trainer in trainers:
     trainer.close()
 
@@ -151,12 +150,12 @@ def test_evaluation_aborts_on_all_machines_if_one_stops():
   trainers = machines.trainers(machines.CONFIG, 2)
   for trainer in trainers:
     _mute(trainer)
-  results = machines.run([
-      functools.partial(trainer.evaluate, 3, lambda stop=stop: stop)
-      for trainer, stop in zip(trainers, (False, True), strict=True)],
+  trainers[1].stop = lambda: True
+  results = machines.run(
+      [functools.partial(trainer.evaluate, 3) for trainer in trainers],
       trainers[0]._communicator.group)
   assert results == [None, None]
-  assert trainers[0].stop_elsewhere
+  assert all(trainer.stopped for trainer in trainers)
   for trainer in trainers:
     trainer.close()
 

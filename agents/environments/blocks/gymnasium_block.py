@@ -161,12 +161,14 @@ class GymnasiumBlock(base.BlockBase):
     self._seeds[offset] = seed
     self._lengths[offset] = 0
     self._reward_parts[offset] = {}
-    with self._explained(offset, "reset()"):
+    try:
       observ, info = self._envs[offset].reset(seed=seed)
       self._write_observ(offset, observ)
       if not all(np.isfinite(column[offset]).all()
                  for column in self._float_columns):
         raise ValueError(f"The observation {observ!r} is not finite.")
+    except BaseException as error:
+      self._fail(error, offset, "reset()")
     self._record_reset(offset, info)
     self.heartbeat()
 

@@ -53,6 +53,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     self._task = _vectorize(self._envs)
     # Steps to the time limit of each episode, and whether it is staggered.
     self._limits = [(sys.maxsize, False)] * len(self._envs)
+    self._time_limits = list(map(_time_limits, self._envs))
 
   def replay(self, episode: Sequence[int], seeds: Sequence[int],
              actions: Sequence[np.ndarray]):
@@ -100,18 +101,19 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
       self._limits[offset] = min(
           ((limit._max_episode_steps, isinstance(
               limit, wrappers.StaggeredTimeLimit))
-           for limit in _time_limits(self._envs[offset])),
+           for limit in self._time_limits[offset]),
           default=(sys.maxsize, False))
 
   def _build(self, offset: int):
     super()._build(offset)
     if self._task:
+      self._time_limits[offset] = _time_limits(self._envs[offset])
       self._task.replace(offset, self._envs[offset].unwrapped)
 
   def _access(self, *args) -> list[Any]:
     if self._task:
-      for offset, env in enumerate(self._envs):
-        for limit in _time_limits(env):  # They have not counted the steps.
+      for offset, limits in enumerate(self._time_limits):
+        for limit in limits:  # They have not counted the steps.
           limit._elapsed_steps = self._lengths[offset]
         self._reward_parts[offset] = self._task.reward_sums(offset)
       self._task = None
