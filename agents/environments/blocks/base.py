@@ -57,7 +57,7 @@ class BlockBase:
   layout: Callable[..., buffer_layout.Layout]
   # Called after each environment is built or reset and after each replayed
   # step. Worker processes tell the trainer that they are alive.
-  heartbeat: Callable[[], None] = staticmethod(lambda: None)
+  heartbeat: Callable[[], None] | None = None
 
   def __init__(self, constructors: Sequence[Constructor], first: int,
                spaces: tuple[gymnasium.Space, gymnasium.Space]):
@@ -73,7 +73,8 @@ class BlockBase:
       stack.callback(self.close)
       for offset in range(len(constructors)):
         self._build(offset)
-        self.heartbeat()
+        if self.heartbeat:
+          self.heartbeat()
       stack.pop_all()
 
   def call(self, name: str, args: tuple, kwargs: dict,

@@ -133,7 +133,8 @@ class GymnasiumBlock(base.BlockBase):
           observ, _, _, _, info = env.step(action)
           self._count_step(offset, info)
           self._write_observ(offset, observ)
-          self.heartbeat()
+          if self.heartbeat:
+            self.heartbeat()
 
   def _step_active(self, offsets: list[int], actions: Any) -> Outcomes:
     """Steps one environment after the other; returns the episodes that ended.
@@ -170,7 +171,8 @@ class GymnasiumBlock(base.BlockBase):
     except BaseException as error:
       self._fail(error, offset, "reset()")
     self._record_reset(offset, info)
-    self.heartbeat()
+    if self.heartbeat:
+      self.heartbeat()
 
   def _record_reset(self, offset: int, info: dict[str, Any]):
     """Called after every reset; subclasses extend it."""

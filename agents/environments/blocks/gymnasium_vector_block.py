@@ -164,7 +164,8 @@ class VectorBlock(base.BlockBase):
       self._observs[offset], info = self._envs[offset].reset(**kwargs)
     for name in ("terminated", "truncated"):
       self._arrays[name][offset] = False
-    self.heartbeat()
+    if self.heartbeat:
+      self.heartbeat()
     return info
 
   def _write_observs(self):

@@ -51,6 +51,8 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     self._task: mujoco_tasks.VectorizedMujocoTask | None = None
     super().__init__(*args, **kwargs)
     self._task = _vectorize(self._envs)
+    if self._task:  # These observations have the shape of their space.
+      self._write_observ = self._arrays["observ"].__setitem__
     # Steps to the time limit of each episode, and whether it is staggered.
     self._limits = [(sys.maxsize, False)] * len(self._envs)
     self._time_limits = list(map(_time_limits, self._envs))
