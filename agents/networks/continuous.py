@@ -44,10 +44,9 @@ class Gaussian(action_distribution.ActionDistribution):
     self._actions = math.prod(space.shape)
     means = np.zeros(self._actions)
     log_stds = np.full(self._actions, math.log(config.init_std))
+    outputs, free = means, log_stds
     if config.state_dependent_std:
       outputs, free = np.concatenate([means, log_stds]), np.zeros(0)
-    else:
-      outputs, free = means, log_stds
     super().__init__(space.shape, outputs, free, ("normal", self._actions))
 
   def parameters(self, outputs: tf.Tensor, free: tf.Tensor) -> tf.Tensor:

@@ -34,6 +34,14 @@ def generalized_advantage(
   has_future = tf.cast(~terminated, reward.dtype)
   delta = reward + discount * has_future * next_value - value
   decay = discount * lambda_ * tf.cast(~(terminated | last), reward.dtype)
-  return tf.stop_gradient(tf.scan(
-      lambda advantage, step: step[0] + step[1] * advantage, (delta, decay),
-      tf.zeros_like(reward[0]), reverse=True))
+
+  num_steps = reward.shape[0]
+  advantages = tf.TensorArray(reward.dtype, num_steps)
+  def body(step, advantage, advantages):
+    advantage = delta[step] + decay[step] * advantage
+    return step - 1, advantage, advantages.write(step, advantage)
+  _, _, advantages = tf.while_loop(
+      lambda step, *_: step >= 0, body,
+      (num_steps - 1, tf.zeros_like(reward[0]), advantages),
+      maximum_iterations=num_steps)
+  return tf.stop_gradient(tf.ensure_shape(advantages.stack(), reward.shape))

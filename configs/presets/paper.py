@@ -64,5 +64,4 @@ def apply(config: config_lib.Config) -> config_lib.Config:
   """
   task = _TASKS.get(config.env.id.rpartition("-v")[0], {})
   return config.override({
-      "num_envs": 30, "algorithm": {**_ALGORITHM, **task},
-      "network": _NETWORK})
+      "num_envs": 30, "algorithm": _ALGORITHM | task, "network": _NETWORK})
