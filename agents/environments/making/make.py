@@ -226,8 +226,14 @@ def _find_constructor(config: config_lib.Env) -> Callable[..., Any]:
   Callables whose type or annotation is no environment class are refused for the
   reason in `agents.class_loader`.
   """
-  constructor = class_loader.find(config.id) if ":" in config.id else None
+  module, colon, name = config.id.partition(":")
+  constructor = class_loader.find(config.id) if colon else None
   if constructor is None:
+    if colon and not any(
+        name in (key, key.rpartition("-v")[0]) for key in gymnasium.registry):
+      raise AttributeError(
+          f"{module} has no '{name}' and registers no environment of this "
+          f"name.{class_loader.hint(config.id)}")
     # The checker inspects every step, which costs a tenth of the speed.
     return functools.partial(
         gymnasium.make, config.id, disable_env_checker=True,

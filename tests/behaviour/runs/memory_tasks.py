@@ -23,6 +23,11 @@ def masked_cartpole() -> gymnasium.Env:
   return _Masked(gymnasium.make("CartPole-v1"), [0, 2])
 
 
+def masked_pendulum() -> gymnasium.Env:
+  """Pendulum-v1 without the velocity."""
+  return _Masked(gymnasium.make("Pendulum-v1"), [0, 1])
+
+
 class TMaze(gymnasium.Env):
   """A corridor; at its end, the agent turns to the side shown at the start.
 

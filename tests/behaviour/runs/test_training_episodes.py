@@ -203,7 +203,7 @@ def test_evaluation_equals_a_loop_over_environments(trained):
 
 
 def test_environments_wait_after_their_share_of_an_evaluation(trained):
-  batch = trained.trainer._evaluator._env.batch_env
+  batch = trained.trainer._evaluator.env.batch_env
   before = batch.get("taken")
   trained.trainer.evaluate(10, _never)
   seed = random.stream(_SEED, "eval")
