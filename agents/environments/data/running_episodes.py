@@ -1,6 +1,6 @@
 """Records seed and actions of the running episodes."""
 
-import dataclasses
+import types
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -75,19 +75,22 @@ class EpisodeLog:
       EnvironmentFailure: If more episodes fail than the budget allows.
     """
     ended: np.ndarray | None = None  # Most steps end no episode.
+    next_seeds = {
+        index - self.first: report.next_seed for index, report
+        in reports.items() if report.next_seed and not report.failed_resets}
     if reports or waiting:
       ended = arrays["terminated"] | arrays["truncated"]
       if reports:
         ended |= arrays["active"] & ~arrays["valid"]  # Failed episodes.
     finished = self.record(
-        arrays["action"], arrays["active"], arrays["reward"], ended)
+        arrays["action"], arrays["active"], arrays["reward"], ended, next_seeds)
     for offset, episode in finished.items():
       report = reports[self.first + offset]
       if isinstance(report.outcome, str):
         self._fail(report.outcome, offset, episode.seed, episode.action)
       else:
-        self._finished.append(
-            dataclasses.replace(episode, info=report.outcome))
+        episode.info.update(report.outcome)
+        self._finished.append(episode)
         self._final_observ.append(arrays["final_observ"][offset].copy())
       for text in report.failed_resets:
         self._fail(text, offset, self.skip(offset), episode.action[:0])
@@ -107,7 +110,9 @@ class EpisodeLog:
     return final_observ
 
   def record(self, action: np.ndarray, active: np.ndarray, reward: np.ndarray,
-             ended: np.ndarray | None) -> dict[int, episodes.Episode]:
+             ended: np.ndarray | None,
+             next_seeds: Mapping[int, int] = types.MappingProxyType({})
+             ) -> dict[int, episodes.Episode]:
     """Records one step of all environments.
 
     Args:
@@ -116,6 +121,7 @@ class EpisodeLog:
       reward: Array of shape [B].
       ended: Bool array of shape [B]; these have begun their next episode. None
         if no episode has ended and all environments are active.
+      next_seeds: Seeds of next episodes by index; all others are derived.
 
     Returns:
       The episodes that ended, by index, with empty infos.
@@ -131,21 +137,24 @@ class EpisodeLog:
       for index in np.flatnonzero(ended).tolist():
         actions = running.actions[running.first[index]:self._end, index].copy()
         score = float(running.score[index])
-        finished[index] = episodes.Episode(self.skip(index), actions, score, {})
+        finished[index] = episodes.Episode(
+            self.skip(index, next_seeds.get(index)), actions, score, {})
       running.first[~active] = self._end
     return finished
 
-  def skip(self, index: int) -> int:
+  def skip(self, index: int, next_seed: int | None = None) -> int:
     """Replaces an environment's episode by its next one, with its own seed.
 
     Args:
       index: Index of the environment.
+      next_seed: Seed of the next episode; derived by default.
 
     Returns:
       Seed of the skipped episode.
     """
     seed = int(self._running.seed[index])
-    self.break_off(index, self.next_seed(index))
+    self.break_off(
+        index, self.next_seed(index) if next_seed is None else next_seed)
     return seed
 
   def break_off(self, index: int, seed: int):
