@@ -1,5 +1,6 @@
 """Fixtures for all tests: quiet TensorFlow, no processes left, shared runs."""
 
+import collections
 import json
 import os
 import pathlib
@@ -11,6 +12,18 @@ from tests import command
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # Hides GPUs from runs, too.
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+  """Marks all variants of a test as slow but the first `fast_variants(n)`."""
+  numbers = collections.Counter()
+  for item in items:
+    if mark := item.get_closest_marker("fast_variants"):
+      test = item.path, item.originalname
+      numbers[test] += 1
+      if numbers[test] > mark.args[0]:
+        item.add_marker(pytest.mark.slow)
 
 
 def _children() -> set[int]:

@@ -34,6 +34,7 @@ with pool.WorkerPool(2) as workers:
 """
 
 
+@pytest.mark.fast_variants(6)
 @pytest.mark.parametrize(
     "name", [name for name in configs.names() if configs.load(name)[1].env.id])
 def test_trainer_of_every_config_can_be_built(name):
@@ -212,7 +213,8 @@ _IMAGES = {
 
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("shared, stack", [
-    (True, 1), pytest.param(False, 2, marks=pytest.mark.slow)])
+    (True, 1), (False, 2)])
+@pytest.mark.slow
 def test_an_update_changes_the_convolutions_of_policy_and_value(shared, stack):
   with _trainer(**{**_IMAGES, "network.share_core": shared,
                    "network.frame_stack": stack}) as (trainer, _):

@@ -66,6 +66,7 @@ def _gaussian(parameters):
   return tuple(np.split(np.asarray(parameters, np.float64), 2, -1))
 
 
+@pytest.mark.fast_variants(1)
 @modes.eager_and_compiled
 def test_loss_is_the_sum_of_its_terms(prepare):
   setup = _Setup(_ALL)
@@ -159,6 +160,7 @@ def test_steps_of_weight_zero_change_nothing(config):
     np.testing.assert_allclose(got, wanted, rtol=1e-4)
 
 
+@pytest.mark.fast_variants(4)
 @pytest.mark.parametrize("ratio, advantage, surrogate, moves", [
     (1.0, 3.0, 3.0, True), (1.0, -3.0, -3.0, True),
     (1.05, 3.0, 3.15, True), (0.95, -3.0, -2.85, True),
@@ -186,6 +188,7 @@ def test_surrogate_without_clipping_has_no_bound():
   np.testing.assert_allclose(setup(samples)[1]["policy_loss"], -14, rtol=1e-5)
 
 
+@pytest.mark.fast_variants(3)
 @pytest.mark.parametrize("moved, error, loss, moves", [
     # Change of the value, and distance from the old value to its target.
     (0.1, 3.0, 9.0, True), (-0.1, 3.0, 9.0, True),

@@ -355,6 +355,7 @@ def test_larger_padding_changes_nothing():
                 _learned(config, transitions), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [[2, 0, 1], [1, 0, 2]], ids=str)
 def test_update_is_independent_of_the_order_of_environments(order):
   transitions = _transitions(0)
@@ -427,6 +428,7 @@ def _first_losses(transitions, **changes):
   return [-metrics["policy_loss"], metrics["value_loss"]], *values
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("end, bootstrap_truncation, bootstraps", [
     ("terminated", True, False), ("truncated", True, True),
     ("truncated", False, False), ("cut", True, True), ("cut", False, True)])
@@ -545,6 +547,7 @@ def test_sampled_actions_are_not_clipped():
   np.testing.assert_allclose(noise.std(), 3.0, rtol=0.1)
 
 
+@pytest.mark.fast_variants(1)
 @modes.eager_and_compiled
 def test_acting_changes_no_variable(prepare):
   algorithm = _algorithm()
@@ -596,6 +599,7 @@ def test_learning_is_compiled_once(settings, policy):
   assert algorithm.learn.experimental_get_tracing_count() == 1
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("config, policy", [
     (dataclasses.replace(_MODERN, lr_schedule="kl_adaptive"), "gaussian"),
     (dataclasses.replace(_PAPER, update_epochs=2), "categorical")],
@@ -616,6 +620,7 @@ def test_variables_contain_the_complete_state(config, policy):
     np.testing.assert_array_equal(state[name], value, err_msg=name)
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("observation_space, action_space", [
     (gymnasium.spaces.Box(0, 255, (2, 2), np.uint8),
      gymnasium.spaces.Box(-1, 1, (), np.float32)),

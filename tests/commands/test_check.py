@@ -23,6 +23,7 @@ def test_sound_environments_pass_and_train(args):
   assert "PROBLEM" not in done.stdout and "steps/s" in lines[-2]
 
 
+@pytest.mark.slow
 def test_problem_is_printed_with_its_fix():
   done = _check("tests.commands.test_environment_checker:Unrepeatable")
   assert done.returncode == 1
@@ -34,6 +35,7 @@ def test_problem_is_printed_with_its_fix():
   assert "trains" not in "".join(lines[:-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args, text", [
     (("nothing.py",), "no Python file"),
     (("cheetah", "--set", "env.idd=x"), "Did you mean 'id'"),

@@ -162,6 +162,7 @@ _SEEDS = "the same seed repeats an episode"
 _SPACES = "can be built and has supported spaces"
 
 
+@pytest.mark.fast_variants(5)
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @pytest.mark.parametrize("name, title, text", [
     ("Unrepeatable", _SEEDS, "different values at step 1"),

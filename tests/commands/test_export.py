@@ -11,6 +11,7 @@ from agents.export import formats
 from tests.export import test_formats, untrained_runs
 
 
+@pytest.mark.slow
 def test_exported_files_and_example_run(finished, tmp_path, capsys):
   folder, _, _ = finished
   out = tmp_path / "policy"
@@ -34,6 +35,7 @@ def test_exported_files_and_example_run(finished, tmp_path, capsys):
   assert abs(run(scope["inputs"])["action"].item()) <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args, message", [
     ([], "the following arguments are required"),
     (["--out", "{0}", "--format", "pickle"], "invalid choice: 'pickle'"),

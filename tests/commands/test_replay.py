@@ -87,6 +87,7 @@ def test_debugger_stops_at_the_failed_line(tmp_path):
   assert '-> raise ValueError("broken")\n(Pdb) 2\n' in done.stdout
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("num_episodes", [1, 3])
 def test_video_shows_the_steps_before_the_failure(
     num_episodes, tmp_path, capsys):

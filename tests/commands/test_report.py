@@ -12,6 +12,7 @@ def _report(cwd, *args):
   return command.run_agents("report", *args, cwd=cwd)
 
 
+@pytest.mark.slow
 def test_report_contains_all_scores_of_a_run(finished, tmp_path):
   folder, _, _ = finished
   done = _report(tmp_path, folder)

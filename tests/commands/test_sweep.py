@@ -172,6 +172,7 @@ class Broken(gymnasium.Env):
   assert "The cable is loose." in output
 
 
+@pytest.mark.fast_variants(6)
 @pytest.mark.parametrize("args, message", [
     (["--space", "nowhere.yaml"], "--space nowhere.yaml: "),
     (["--space", "wrong.yaml"], "wrong.yaml: algorithm.learning_rte"),

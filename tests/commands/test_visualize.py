@@ -2,12 +2,13 @@
 
 import json
 import shutil
+import sys
 
 import numpy as np
 import pytest
 
 from agents import config as config_lib
-from agents.commands import replay
+from agents.commands import replay, visualize
 from agents.training.monitoring import episode_recorder
 from agents.training.run_folder import checkpoint, run_folder
 from tests import command
@@ -154,14 +155,18 @@ def test_episode_of_training_is_rendered_from_a_checkpoint(finished, tmp_path):
      "--checkpoint can't change that"),
     (["--logdir", "/x", "--checkpoint", "all", "--grid"], "without --grid"),
 ])
-def test_user_errors_exit_2_without_traceback(args, message, tmp_path):
-  done = command.run(
-      "visualize.py", *args, "--outdir", tmp_path / "films", cwd=tmp_path)
-  assert done.returncode == 2
-  assert message in done.stdout
-  assert "Traceback" not in done.stdout
+def test_user_errors_exit_2_without_traceback(
+    args, message, tmp_path, monkeypatch, capsys):
+  monkeypatch.setattr(sys, "path", [*sys.path])
+  with pytest.raises(SystemExit) as ended:
+    visualize.main([*args, "--outdir", str(tmp_path / "films")])
+  assert ended.value.code == 2
+  error = capsys.readouterr().err
+  assert message in error and "Traceback" not in error
+  assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args, message", [
     (["--checkpoint", "77"], "--checkpoint 77: no checkpoint in"),
     (["--episode", "7777"],
@@ -175,6 +180,7 @@ def test_missing_checkpoints_and_episodes_are_user_errors(
   assert message in done.stdout and "Available" in done.stdout
 
 
+@pytest.mark.slow
 def test_environment_without_render_mode_is_a_user_error(tmp_path):
   folder = run_folder.create(
       str(tmp_path / "logdir"), "counter",

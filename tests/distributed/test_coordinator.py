@@ -57,6 +57,7 @@ def alone(tmp_path_factory):
   return folder
 
 
+@pytest.mark.slow
 def test_run_of_two_machines_equals_that_of_one(alone, tmp_path):
   folder = _folder(tmp_path)
   run = _Run(folder)

@@ -46,6 +46,7 @@ def _simulate(env, algorithm, carry, episodes_left):
   return simulation
 
 
+@pytest.mark.fast_variants(3)
 @pytest.mark.parametrize("world_size", [1, 2, 4])
 @pytest.mark.parametrize("episodes_left", [None, [3, 1, 1, 2]])
 def test_gathered_simulation_equals_that_of_one_machine(

@@ -22,6 +22,7 @@ def algorithm():
       env.observation_space, env.action_space)
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("rows", [slice(0, 3), slice(3, 7), slice(6, 7)])
 @pytest.mark.parametrize("explore", [False, True])
 def test_actions_and_states_equal_those_of_the_complete_batch(

@@ -17,6 +17,7 @@ from tests import toy
 from tests.environments import faulty_envs, rollouts
 
 
+@pytest.mark.fast_variants(3)
 @pytest.mark.parametrize("name", rollouts.BATCHES)
 def test_any_number_of_processes_equals_serial(name, pools):
   first, serial = rollouts.play(rollouts.BATCHES[name], None)
@@ -127,6 +128,7 @@ def test_fields_have_the_types_of_the_space(mode):
   assert step.terminated.dtype == step.valid.dtype == np.bool_
 
 
+@pytest.mark.fast_variants(4)
 @pytest.mark.parametrize("name", rollouts.BATCHES)
 def test_packed_step_and_final_observations_equal_the_fields_of_step(
     name, mode):
@@ -343,6 +345,7 @@ def test_failed_constructor_closes_the_environments_before_it(mode, tmp_path):
   assert rollouts.count_open(path) == {}
 
 
+@pytest.mark.slow
 def test_closed_batches_leave_no_descriptors_open(mode):
   gc.collect()
   before = len(os.listdir("/proc/self/fd"))

@@ -52,6 +52,7 @@ def _assert_same(outputs, expected):
         err_msg=name)
 
 
+@pytest.mark.fast_variants(4)
 @pytest.mark.parametrize("kind, sampled", [
     pytest.param(
         kind, sampled, id=f"{kind}-{'sampled' if sampled else 'mean'}",
@@ -77,6 +78,7 @@ def test_exported_function_equals_training_for_any_batch_size(
         assert outputs[name].shape == (batch, *field.shape), name
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("name", FORMATS[1:3])
 @pytest.mark.parametrize("kind", [
     "box", *(pytest.param(kind, marks=pytest.mark.slow) for kind in (
@@ -134,6 +136,7 @@ _SPACES = {  # Pairs of observation space and action space.
                 gymnasium.spaces.MultiDiscrete([[2, 3]], start=[[1, 5]]))}
 
 
+@pytest.mark.fast_variants(3)
 @pytest.mark.parametrize("name", [
     "many sizes", "similar names", *(
         pytest.param(name, marks=pytest.mark.slow) for name in (

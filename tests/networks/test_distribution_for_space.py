@@ -80,6 +80,7 @@ def test_samples_repeat_by_key_and_kl_to_itself_is_zero(name, kind):
       dist.kl(parameters, parameters), np.zeros(20), atol=1e-5)
 
 
+@pytest.mark.fast_variants(4)
 @_each_kind
 def test_entropy_and_kl_equal_means_over_samples(name, kind):
   dist = _distribution(name, kind)
@@ -97,6 +98,7 @@ def test_entropy_and_kl_equal_means_over_samples(name, kind):
     assert abs(values.mean() - expected.numpy()[0]) < 5 * error + 2e-3
 
 
+@pytest.mark.fast_variants(4)
 @pytest.mark.parametrize("name, kind, size", [
     *((name, kind, 4.0) for name, kind in _each_kind.args[1]),
     *((name, "gaussian", 1e4) for name in ("choice", "choices", "bits"))])
@@ -126,6 +128,7 @@ def _parts_of(name, parameters, kind):
   return own, np.split(parameters, ends[:-1], -1)
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("name, kind", [
     ("dict", "gaussian"), ("dict", "squashed_gaussian"), ("dict", "beta"),
     ("tuple", "gaussian")])

@@ -100,6 +100,7 @@ def test_only_hidden_layers_have_the_activation(
       network(tf.constant(_features())), expected, rtol=1e-4)
 
 
+@pytest.mark.fast_variants(3)
 @modes.eager_and_compiled
 @_each_activation
 @pytest.mark.parametrize("mean_activation", ["linear", "tanh"])

@@ -30,6 +30,7 @@ def _draw(function, seed, counter):
   return function(random.key(seed, tf.constant(counter, tf.int64))).numpy()
 
 
+@pytest.mark.fast_variants(3)
 @_each_draw
 @pytest.mark.parametrize("jit_compile", [False, True], ids=["graph", "xla"])
 def test_eager_and_compiled_agree(function, jit_compile):
@@ -102,6 +103,7 @@ def test_permutation_contains_every_number_once(prepare):
     assert (order != np.arange(257)).any()
 
 
+@pytest.mark.fast_variants(3)
 @modes.eager_and_compiled
 @pytest.mark.parametrize("first", [
     [1, 1, 1, 0, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 0]],

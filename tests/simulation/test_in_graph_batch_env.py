@@ -78,6 +78,7 @@ def _unpack_all(env, packed, eager, num_steps=_STATIC):
     return unpack(tf.stack(packed))
 
 
+@pytest.mark.fast_variants(6)
 @_both_modes
 @_spaces
 @pytest.mark.parametrize("pauses", [False, True], ids=["busy", "pauses"])

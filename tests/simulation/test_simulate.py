@@ -142,6 +142,7 @@ def test_step_counter_continues_from_its_initial_value():
   assert played.carry.step_counter == 23
 
 
+@pytest.mark.fast_variants(3)
 @_both_modes
 @pytest.mark.parametrize("discrete", [False, True])
 @pytest.mark.parametrize("explore", [False, True])

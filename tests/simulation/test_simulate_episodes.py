@@ -136,6 +136,7 @@ def test_episodes_of_the_references_differ_in_length():
   assert all(len(set(row)) > 1 for row in lengths)
 
 
+@pytest.mark.fast_variants(3)
 @_both_modes
 @_counts
 def test_episodes_equal_those_of_separate_environments(counts, eager):
@@ -195,6 +196,7 @@ def test_short_episodes_do_not_count_more_often_than_long_ones(explore):
   _assert_finished(finished, _in_order_of_time((5, 5, 5), explore))
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("max_steps", [1, 3, 4, 50])
 def test_several_simulations_in_a_row_equal_one_long_simulation(max_steps):
   counts = (1, 2, 5)

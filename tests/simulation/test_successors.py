@@ -157,12 +157,14 @@ def test_observations_of_the_references_are_distinct(name):
   assert len(distinct) == 4 + 4 * 12 + resets and resets > 5
 
 
+@pytest.mark.fast_variants(8)
 @_lengths
 @_spaces
 def test_successors_of_one_simulation(space, lengths):
   _assert_successors(_constructors(space, lengths), [12], eager=True)
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("space, lengths", [
     *((space, "mixed") for space in _SPACES),
     *(pytest.param("vector", lengths, marks=pytest.mark.slow)
@@ -173,6 +175,7 @@ def test_successors_of_simulations_in_a_row(space, lengths):
       _constructors(space, lengths), [5, 1, 1, 1, 8, 2], eager=False)
 
 
+@pytest.mark.fast_variants(4)
 @pytest.mark.parametrize("lengths", ["different", "equal"])
 @pytest.mark.parametrize("space, eager", [
     *((space, True) for space in _SPACES), ("vector", False),
@@ -191,6 +194,7 @@ def test_empty_observations_have_successors(target, eager):
                       for length in (2, 3)], [target] * 2, eager)
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("target", [4, (2, 1, 3)], ids=["steps", "episodes"])
 @pytest.mark.parametrize("space", ["vector", "image", "choice"])
 def test_successors_of_several_simulations_in_one_graph(space, target):

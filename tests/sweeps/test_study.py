@@ -43,6 +43,7 @@ def test_study_runs_its_number_of_trials_and_sorts_them(storage, num_parallel):
   assert abs(study.best[0].params["x"] - 2) < 2
 
 
+@pytest.mark.slow
 def test_earlier_trials_count(storage):
   _run(_study(storage), _square, 3)
   assert len(_run(_study(storage), _square, 5)) == 2
@@ -122,6 +123,7 @@ def test_trial_killed_before_its_first_heartbeat_is_resumed(
   assert trial_runner.first_number(ended) == 0
 
 
+@pytest.mark.slow
 def test_parallel_trials_resume_different_trials(storage):
   stopping = []
   def interrupt(trial):

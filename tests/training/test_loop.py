@@ -144,6 +144,7 @@ def _poison(loop, step, index, value, after=False):
   return poisoned
 
 
+@pytest.mark.slow
 def test_single_divergence_repeats_only_steps_after_the_checkpoint(
     finished, tmp_path, capsys):
   loop, folder = make(tmp_path)
@@ -337,6 +338,7 @@ def test_save_during_an_epoch_writes_the_state_before_the_epoch(tmp_path):
       assert metadata["done"][name] == expected_metadata["done"][name]
 
 
+@pytest.mark.slow
 def test_resumed_run_repeats_an_interrupted_last_evaluation(
     finished, tmp_path):
   interrupted = []

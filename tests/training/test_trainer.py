@@ -164,6 +164,7 @@ def test_metrics_are_finite_floats(continuous):
       "stepping", "crossing", "inference", "exchange", "learning"}
 
 
+@pytest.mark.slow
 def test_progress_sets_the_learning_rate():
   with modes.functions_run_eagerly():
     trainer = _trainer(**{
@@ -176,6 +177,7 @@ def test_progress_sets_the_learning_rate():
   np.testing.assert_allclose(rates, [1e-2, 0.75e-2], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_same_seed_learns_the_same_bits(continuous, fresh):
   fresh.start()
   _assert_same(fresh.state(), continuous.states[0])
@@ -186,6 +188,7 @@ def test_same_seed_learns_the_same_bits(continuous, fresh):
     assert epoch.metrics == continuous.epochs[number - 1].metrics
 
 
+@pytest.mark.slow
 def test_loaded_state_continues_with_the_same_bits(continuous, fresh):
   fresh.load(continuous.states[7])
   _assert_same(fresh.state(), continuous.states[7])

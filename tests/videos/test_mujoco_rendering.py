@@ -52,6 +52,7 @@ np.save("frames.npy", [render(0, False), render(0, True), render(200, True)])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not gl_support.egl_works(), reason="EGL is not available.")
 def test_ground_looks_the_same_200_meters_away(tmp_path):
   environ = {**os.environ, "MUJOCO_GL": "egl", "PYTHONPATH": os.getcwd()}

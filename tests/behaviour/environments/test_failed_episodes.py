@@ -134,6 +134,7 @@ def test_failure_names_numbers_that_are_not_finite(mode, how, message):
       assert int(step) == len(failed.action) - 1
 
 
+@pytest.mark.slow
 def test_killed_workers_do_not_change_results_with_failed_episodes():
   with _tolerant(None, "raise") as batch:
     first = batch.reset()

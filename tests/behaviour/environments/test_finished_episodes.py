@@ -124,6 +124,7 @@ def test_references_cover_simultaneous_ends_and_rounded_scores(probability):
   assert {"uneven", "hopper", "cheetah"} <= rounded
 
 
+@pytest.mark.fast_variants(6)
 @_pauses
 @_names
 def test_finished_episodes_equal_those_of_separate_environments(
@@ -135,6 +136,7 @@ def test_finished_episodes_equal_those_of_separate_environments(
     _assert_finished(batch, expected)
 
 
+@pytest.mark.fast_variants(4)
 @_pauses
 @_names
 def test_restored_episodes_end_like_uninterrupted_ones(

@@ -57,6 +57,7 @@ def test_results_with_pauses_equal_those_of_separate_environments(name):
     assert running.episode[index] == episode
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("name", [
     "toy", "uneven", "cartpole",
     pytest.param("hopper", marks=pytest.mark.slow)])
@@ -155,6 +156,7 @@ def test_error_names_the_active_environment_with_numbers_not_finite(mode):
   assert "Environment 2 ('Infinite'" in str(caught.value.__cause__)
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("name", ["toy", "uneven", "hopper", "frozen_lake"])
 def test_restored_batch_equals_uninterrupted_one_with_pauses(name, mode):
   constructors = rollouts.BATCHES[name]

@@ -113,9 +113,9 @@ def _trainer(tmp_path, monkeypatch, request):
   trainer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", [
-    {}, *(pytest.param(changes, marks=pytest.mark.slow) for changes in (
-        {"network.frame_stack": 2}, {"network.recurrent": "gru"}))],
+    {}, {"network.frame_stack": 2}, {"network.recurrent": "gru"}],
                          indirect=True, ids=["steps", "frames", "segments"])
 def test_algorithm_with_earlier_names_learns_for_one_update(trainer):
   trainer.start()

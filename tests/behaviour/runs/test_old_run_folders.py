@@ -2,12 +2,15 @@
 
 import shutil
 
+import pytest
+
 from agents import build
 from agents import config as config_lib
 from agents.training import loop as loop_lib
 from agents.training.run_folder import checkpoint, run_folder
 
 
+@pytest.mark.slow
 def test_folder_with_disabled_double_buffering_resumes_without_notes(
     finished, tmp_path, capsys):
   path = shutil.copytree(finished[0], tmp_path / "copy")

@@ -17,6 +17,7 @@ from agents.training import trainer as trainer_lib
 from tests import scored, toy
 from tests.training import graph_calls
 
+pytestmark = pytest.mark.slow
 _SEED = 5
 _MAX_LENGTH = 6  # Steps of the longest episode.
 _QUOTA = 3, 3, 2  # Episodes of each environment per epoch.

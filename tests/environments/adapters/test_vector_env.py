@@ -141,6 +141,7 @@ def random_envs(pool):
   envs.close()
 
 
+@pytest.mark.fast_variants(8)
 @pytest.mark.parametrize("mode", _MODES, ids=lambda mode: mode.name)
 @pytest.mark.parametrize("name", _ENVS)
 def test_every_result_equals_gymnasium(name, mode, pool):
@@ -264,6 +265,7 @@ def test_disabled_autoreset_refuses_steps_after_the_end(workers):
   envs.close()
 
 
+@pytest.mark.fast_variants(3)
 @pytest.mark.parametrize("wrap", [
     vector_wrappers.RecordEpisodeStatistics,
     vector_wrappers.NormalizeObservation, vector_wrappers.NormalizeReward,

@@ -21,6 +21,7 @@ _OTHER_SETTINGS = {
                  "healthy_z_range": [1.2, 1.45]}}
 
 
+@pytest.mark.fast_variants(4)
 @pytest.mark.parametrize(
     "kwargs", [{}, _OTHER_SETTINGS], ids=["defaults", "others"])
 @pytest.mark.parametrize("task", mujoco_pairs.TASKS)

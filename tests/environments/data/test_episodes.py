@@ -125,6 +125,7 @@ def test_reset_begins_with_the_first_episodes_again(mode):
     rollouts.assert_same_bits(steps, rollouts.roll(batch, actions))
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("direction", [
     "to_processes", pytest.param("to_serial", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("constructor", rollouts.SIMULATED, ids=str)
@@ -149,6 +150,7 @@ def test_restored_simulation_equals_uninterrupted_one(
         uninterrupted, rollouts.roll(batch, actions[100:]))
 
 
+@pytest.mark.fast_variants(4)
 @pytest.mark.parametrize("name", rollouts.BATCHES)
 def test_restored_batch_equals_uninterrupted_one(name, mode):
   with batch_env.BatchEnv(rollouts.BATCHES[name], mode, seed=2) as batch:

@@ -148,6 +148,7 @@ def test_closed_blocks_leave_no_descriptors_open_in_the_workers(monkeypatch):
 # Interrupts.
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("fault", interrupts.HANGING)
 def test_hanging_environment_delays_neither_interrupt_nor_close(fault):
   with interrupts.interrupted(
@@ -254,6 +255,7 @@ def test_close_waits_for_environments_until_its_patience_ends(tmp_path):
   assert rollouts.count_open(path) == {}
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("patience, constructor", [
     (3, toy.Counter), (0, interrupts.HANGING["sigterm"])])
 def test_close_ends_the_workers_and_their_guards(patience, constructor):

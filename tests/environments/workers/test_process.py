@@ -28,6 +28,7 @@ def _begun(constructors, workers):
   return batch
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("fault, message", [
     (functools.partial(toy.Faulty, "kill"), "SIGKILL.*out of memory"),
     (functools.partial(faulty_envs.Ends, signal.SIGSEGV),
@@ -54,6 +55,7 @@ def test_death_in_a_constructor_is_an_error_with_its_cause():
       batch_env.BatchEnv([build], workers)
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("use", [
     interrupts.step, lambda batch: batch.reset(),
     lambda batch: batch.get("length"),
@@ -80,6 +82,7 @@ def test_death_is_noticed_while_another_worker_hangs():
     workers.close(patience=0.1)
 
 
+@pytest.mark.slow
 def test_death_after_an_answer_is_reported_by_the_next_step():
   # The first worker answers at once and dies while the other one is stepping.
   constructors = [

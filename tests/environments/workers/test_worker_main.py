@@ -197,6 +197,7 @@ def test_sigkill_of_the_trainer_ends_a_worker(orphans, fault):
   assert not orphans[fault]
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("end", [
     "pass", "sys.exit(3)", "os._exit(3)", "raise ValueError",
     "os.kill(os.getpid(), signal.SIGTERM)"])

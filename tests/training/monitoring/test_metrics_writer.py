@@ -1,6 +1,7 @@
 import json
 
 import numpy as np
+import pytest
 import tensorflow as tf
 from tensorboard.backend.event_processing import event_accumulator
 from tensorboard.plugins.custom_scalar import layout_pb2
@@ -79,6 +80,7 @@ def test_descriptions_settings_and_charts_are_written(tmp_path):
       "Score", "Is it learning?", "Speed"]
 
 
+@pytest.mark.slow
 def test_charts_show_only_existing_tags(finished):
   shown = set()
   for phase in ("train", "eval"):

@@ -36,6 +36,7 @@ def test_checkpoints_are_listed_in_order_of_steps(tmp_path):
   assert _steps(tmp_path) == [0, 5, 10, 1_000_000, 20_000_000]
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("num_saved", [9, 10, 21, 60, 200])
 def test_first_newest_three_and_milestone_checkpoints_are_kept(
     num_saved, tmp_path):

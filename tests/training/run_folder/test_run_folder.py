@@ -37,6 +37,7 @@ def test_locked_folder_refuses_a_second_trainer(tmp_path):
     pass
 
 
+@pytest.mark.fast_variants(3)
 @pytest.mark.parametrize("name", ["versions.yaml", "code.yaml"])
 @pytest.mark.parametrize("text", [None, "", "- [", "\xff", "[" * 100_000])
 def test_unreadable_provenance_is_reported_as_a_change(text, name, tmp_path):
