@@ -25,11 +25,10 @@ setuptools.setup(
     license="Apache-2.0",
     packages=[*setuptools.find_packages(include=["agents", "agents.*"]),
               "agents.configs", "agents.configs.presets"],
-    package_data={"agents": ["training/monitoring/*.json",
-                             "training/monitoring/*.yaml"]},
     # Wheels contain `configs/` as `agents/configs`.
     package_dir={"agents.configs": "configs"},
     package_data={
+        "agents.training.monitoring": ["*.json", "*.yaml"],
         "agents.export": ["*.csv", "templates/*.md"],
         "agents.reports": ["*.csv", "*.html", "*.mplstyle"]},
     entry_points={"console_scripts": ["batch-ppo = agents.__main__:main"]},

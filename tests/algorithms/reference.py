@@ -175,111 +175,155 @@ def learn(state: dict[str, np.ndarray], collected: list[Sequence],
     network: Layers and activations.
     distribution: `Gaussian` or `Categorical`.
   """
-  state = {name: np.array(value, np.float64) for name, value in state.items()}
-  reward, action, observ = (
-      np.concatenate([getattr(part, name) for part in collected])
-      for name in ("reward", "action", "observ"))
-  reward, observ = reward.astype(np.float64), observ.astype(np.float64)
-  final_observ = np.stack([part.final_observ for part in collected])
-  sequence = np.repeat(
-      np.arange(len(collected)), [len(part.reward) for part in collected])
-
-  effects = {}
-  def features(observ):
-    observ = observ.reshape(len(observ), -1).astype(np.float64)
-    if not config.normalize_observ:
-      return observ
-    scaled = (observ - state["observ/mean:0"]) / (_std(state, "observ") + 1e-8)
-    effects["observ_clip"] = [(np.abs(scaled) > config.observ_clip).mean()]
-    return np.clip(scaled, -config.observ_clip, config.observ_clip)
-  def policy():
-    output = forward(state, "policy", network, inputs)[-1]
-    return distribution.parameters(state, output)
-  def reward_scale():
-    if config.reward_scale == "none":
-      return 1.0
-    least = {"return": 1e-8, "reward": 1e-2}[config.reward_scale]
-    return max(_std(state, config.reward_scale), least)
-  def estimate():
-    value, final_value = (
-        forward(state, "value", network, x)[-1][:, 0]
-        for x in (inputs, final_inputs))
-    scaled = reward / reward_scale()
-    if config.reward_clip is not None:
-      effects["reward_clip"] = [(np.abs(scaled) > config.reward_clip).mean()]
-      scaled = np.clip(scaled, -config.reward_clip, config.reward_clip)
-    advantage = np.concatenate([
-        _advantage(part, scaled[sequence == index], value[sequence == index],
-                   final_value[index], config)
-        for index, part in enumerate(collected)])
-    return value, advantage
-
-  final_inputs, inputs = features(final_observ), features(observ)
-  before = policy()
-  old_log_prob = distribution.log_prob(before, action)
-  rate = state["step_size/rate:0"]
-  if config.lr_schedule == "linear":
-    rate = rate * (1 - progress)
-  state["adam/learning_rate"] = rate
-  if config.reward_scale == "reward":
-    _add(state, "reward", reward)
-  value, advantage = estimate()
-  old_value = value
-  metrics = {
-      "explained_variance": 1 - advantage.var() / (
-          (value + advantage).var() + 1e-8),
-      "value_mean": value.mean(), "learning_rate": rate,
-      "action_std": distribution.std(before),
-      "action_saturation": distribution.saturation(action)}
-
-  parts = []
+  learner = _Learner(state, collected, config, network, distribution)
+  learner.begin(progress)
   for order in orders:
     if config.recompute_advantages:
-      value, advantage = estimate()
+      learner.estimate()
     for rows in order:
-      gradients, part, bounds = _loss_gradients(state, _Batch(
-          inputs[rows], action[rows], distribution.take(before, rows),
-          old_log_prob[rows], old_value[rows], advantage[rows],
-          (value + advantage)[rows], sequence[rows]), config, network,
-          distribution)
-      norm = np.sqrt(sum((x ** 2).sum() for x in gradients.values()))
-      if config.max_grad_norm is not None:
-        bounds["max_grad_norm"] = norm > config.max_grad_norm
-        shrink = min(1.0, config.max_grad_norm / norm)
-        gradients = {name: x * shrink for name, x in gradients.items()}
-      _adam(state, gradients, rate, config.adam_epsilon)
-      parts.append({**part, "grad_norm": norm})
-      for name, share in bounds.items():
-        effects.setdefault(name, []).append(share)
-  metrics.update({name: np.mean([part[name] for part in parts])
-                  for name in parts[0]})
-  metrics["gradient_steps"] = len(parts)
-  metrics["finite_steps"] = sum(
-      np.isfinite(part["grad_norm"]) for part in parts)
+      learner.gradient_step(rows)
+  learner.adapt()
+  learner.update_moments()
+  return Learned(learner.state, learner.metrics, {
+      name: np.mean(shares) for name, shares in learner.effects.items()})
 
-  metrics["kl"] = kl = distribution.kl(before, policy()).mean()
-  if config.lr_schedule == "kl_adaptive":
-    if kl > 2 * config.kl_target:
-      state["step_size/rate:0"] = rate / 1.5
-    elif kl < config.kl_target / 2:
-      state["step_size/rate:0"] = rate * 1.5
-  if config.kl_penalty:
-    metrics["kl_penalty"] = weight = state["penalty/weight:0"]
-    if kl > 1.3 * config.kl_target:
-      weight = weight * config.kl_penalty_factor
-    elif kl < 0.7 * config.kl_target:
-      weight = weight / config.kl_penalty_factor
-    state["penalty/weight:0"] = np.clip(weight, 1e-6, 1e6)
-  if config.reward_scale == "return":
-    _add(state, "return", (value + advantage) * reward_scale())
-  metrics["reward_scale"] = reward_scale()
-  if config.normalize_observ:
-    metrics["observ_clipped"] = (np.abs(inputs) == config.observ_clip).mean()
-    _add(state, "observ", observ.reshape(len(observ), -1))
-    metrics["observ_mean"] = state["observ/mean:0"].mean()
-    metrics["observ_std"] = _std(state, "observ").mean()
-  return Learned(state, metrics, {
-      name: np.mean(shares) for name, shares in effects.items()})
+
+class _Learner:
+  """The variables and the intermediate results of a learning phase."""
+
+  def __init__(self, state, collected, config, network, distribution):
+    self.state = {
+        name: np.array(value, np.float64) for name, value in state.items()}
+    self.effects = {}  # How often bounds were in effect, by name.
+    self._collected = collected
+    self._config = config
+    self._network = network
+    self._distribution = distribution
+    reward, self._action, observ = (
+        np.concatenate([getattr(part, name) for part in collected])
+        for name in ("reward", "action", "observ"))
+    self._reward, self._observ = (
+        reward.astype(np.float64), observ.astype(np.float64))
+    self._sequence = np.repeat(
+        np.arange(len(collected)), [len(part.reward) for part in collected])
+    self._final_inputs = self._features(
+        np.stack([part.final_observ for part in collected]))
+    self._inputs = self._features(self._observ)
+    self._losses = []  # Of each gradient step, by name.
+
+  def begin(self, progress):
+    """Computes everything that the update keeps constant."""
+    config, state = self._config, self.state
+    self._before = self._policy()
+    self._old_log_prob = self._distribution.log_prob(
+        self._before, self._action)
+    rate = state["step_size/rate:0"]
+    if config.lr_schedule == "linear":
+      rate = rate * (1 - progress)
+    state["adam/learning_rate"] = self._rate = rate
+    if config.reward_scale == "reward":
+      _add(state, "reward", self._reward)
+    self.estimate()
+    self._old_value, advantage = self._value, self._advantage
+    self.metrics = {
+        "explained_variance": 1 - advantage.var() / (
+            (self._old_value + advantage).var() + 1e-8),
+        "value_mean": self._old_value.mean(), "learning_rate": rate,
+        "action_std": self._distribution.std(self._before),
+        "action_saturation": self._distribution.saturation(self._action)}
+
+  def estimate(self):
+    """Estimates values and advantages with the current weights."""
+    config = self._config
+    self._value, final_value = (
+        forward(self.state, "value", self._network, x)[-1][:, 0]
+        for x in (self._inputs, self._final_inputs))
+    scaled = self._reward / self._reward_scale()
+    if config.reward_clip is not None:
+      self.effects["reward_clip"] = [
+          (np.abs(scaled) > config.reward_clip).mean()]
+      scaled = np.clip(scaled, -config.reward_clip, config.reward_clip)
+    self._advantage = np.concatenate([
+        _advantage(part, scaled[self._sequence == index],
+                   self._value[self._sequence == index], final_value[index],
+                   config)
+        for index, part in enumerate(self._collected)])
+
+  def gradient_step(self, rows):
+    """Takes one step of Adam on some rows."""
+    config = self._config
+    gradients, losses, bounds = _loss_gradients(self.state, _Batch(
+        self._inputs[rows], self._action[rows],
+        self._distribution.take(self._before, rows), self._old_log_prob[rows],
+        self._old_value[rows], self._advantage[rows],
+        (self._value + self._advantage)[rows], self._sequence[rows]), config,
+        self._network, self._distribution)
+    norm = np.sqrt(sum((x ** 2).sum() for x in gradients.values()))
+    if config.max_grad_norm is not None:
+      bounds["max_grad_norm"] = norm > config.max_grad_norm
+      shrink = min(1.0, config.max_grad_norm / norm)
+      gradients = {name: x * shrink for name, x in gradients.items()}
+    _adam(self.state, gradients, self._rate, config.adam_epsilon)
+    self._losses.append({**losses, "grad_norm": norm})
+    for name, share in bounds.items():
+      self.effects.setdefault(name, []).append(share)
+
+  def adapt(self):
+    """Adapts learning rate and penalty to the KL divergence."""
+    config, state, losses = self._config, self.state, self._losses
+    self.metrics.update({
+        name: np.mean([each[name] for each in losses]) for name in losses[0]})
+    self.metrics["gradient_steps"] = len(losses)
+    self.metrics["finite_steps"] = sum(
+        np.isfinite(each["grad_norm"]) for each in losses)
+    kl = self._distribution.kl(self._before, self._policy()).mean()
+    self.metrics["kl"] = kl
+    if config.lr_schedule == "kl_adaptive":
+      if kl > 2 * config.kl_target:
+        state["step_size/rate:0"] = self._rate / 1.5
+      elif kl < config.kl_target / 2:
+        state["step_size/rate:0"] = self._rate * 1.5
+    if config.kl_penalty:
+      self.metrics["kl_penalty"] = weight = state["penalty/weight:0"]
+      if kl > 1.3 * config.kl_target:
+        weight = weight * config.kl_penalty_factor
+      elif kl < 0.7 * config.kl_target:
+        weight = weight / config.kl_penalty_factor
+      state["penalty/weight:0"] = np.clip(weight, 1e-6, 1e6)
+
+  def update_moments(self):
+    """Updates the moments of returns and observations."""
+    config, state, observ = self._config, self.state, self._observ
+    if config.reward_scale == "return":
+      _add(state, "return",
+           (self._value + self._advantage) * self._reward_scale())
+    self.metrics["reward_scale"] = self._reward_scale()
+    if config.normalize_observ:
+      self.metrics["observ_clipped"] = (
+          np.abs(self._inputs) == config.observ_clip).mean()
+      _add(state, "observ", observ.reshape(len(observ), -1))
+      self.metrics["observ_mean"] = state["observ/mean:0"].mean()
+      self.metrics["observ_std"] = _std(state, "observ").mean()
+
+  def _features(self, observ):
+    bound = self._config.observ_clip
+    observ = observ.reshape(len(observ), -1).astype(np.float64)
+    if not self._config.normalize_observ:
+      return observ
+    scaled = (observ - self.state["observ/mean:0"]) / (
+        _std(self.state, "observ") + 1e-8)
+    self.effects["observ_clip"] = [(np.abs(scaled) > bound).mean()]
+    return np.clip(scaled, -bound, bound)
+
+  def _policy(self):
+    output = forward(self.state, "policy", self._network, self._inputs)[-1]
+    return self._distribution.parameters(self.state, output)
+
+  def _reward_scale(self):
+    scale = self._config.reward_scale
+    if scale == "none":
+      return 1.0
+    return max(_std(self.state, scale), {"return": 1e-8, "reward": 1e-2}[scale])
 
 
 _ACTIVATIONS = {
@@ -376,17 +420,9 @@ def _loss_gradients(state, batch, config, network, distribution):
   if config.kl_penalty:
     by_kl += state["penalty/weight:0"] / num_rows
   if config.kl_cutoff_coef:
-    free = config.kl_cutoff_factor * config.kl_target
-    numbers, lengths = np.unique(batch.sequence, return_counts=True)
-    excesses = []
-    for number, length in zip(numbers, lengths, strict=True):
-      members = batch.sequence == number
-      excess = max(0, kl[members].mean() - free)
-      by_kl[members] += (
-          config.kl_cutoff_coef * 2 * excess / length / len(numbers))
-      excesses.append(excess)
-    part["kl_cutoff"] = config.kl_cutoff_coef * np.mean(np.square(excesses))
-    bounds["kl_cutoff"] = np.mean([excess > 0 for excess in excesses])
+    part["kl_cutoff"], by_cutoff, bounds["kl_cutoff"] = _cutoff(
+        kl, batch.sequence, config)
+    by_kl += by_cutoff
 
   by_output, gradients = distribution.gradients(
       parameters, batch.old, batch.action, by_log_prob,
@@ -398,6 +434,21 @@ def _loss_gradients(state, batch, config, network, distribution):
   part.update(policy_loss=-gain.mean(), value_loss=(error ** 2).mean(),
               entropy=distribution.entropy(parameters).mean())
   return gradients, part, bounds
+
+
+def _cutoff(kl, sequence, config):
+  """Returns the cutoff, its gradient by each KL, and its share of sequences."""
+  free = config.kl_cutoff_factor * config.kl_target
+  numbers, lengths = np.unique(sequence, return_counts=True)
+  excesses, by_kl = [], np.zeros(len(kl))
+  for number, length in zip(numbers, lengths, strict=True):
+    members = sequence == number
+    excess = max(0, kl[members].mean() - free)
+    by_kl[members] += (
+        config.kl_cutoff_coef * 2 * excess / length / len(numbers))
+    excesses.append(excess)
+  return (config.kl_cutoff_coef * np.mean(np.square(excesses)), by_kl,
+          np.mean([excess > 0 for excess in excesses]))
 
 
 def _adam(state, gradients, rate, epsilon, beta1=0.9, beta2=0.999):
