@@ -57,7 +57,7 @@ class TrainingOutcome(NamedTuple):
 
   path: pathlib.Path  # Run folder.
   step: int  # Environment steps of the run.
-  complete: bool  # Whether the budget is used up and the result evaluated.
+  complete: bool  # Whether the budget is used up and the policy is evaluated.
   exit_code: int  # 0 if complete, 128 + signal number after a signal, else 1.
 
 
@@ -220,7 +220,7 @@ class TrainingRun:
             open_trainer(self._config, self._interrupts, make_trainer))
       except Exception:
         if not self._resumes:
-          # Commands would take this empty run for the newest of its logdir.
+          # Otherwise, commands would select this empty run as the newest one.
           shutil.rmtree(folder.path)
         raise
       from agents.training.monitoring import console_summary

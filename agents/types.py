@@ -91,7 +91,7 @@ class Experience(NamedTuple):
 
 
 class PolicyState(NamedTuple):
-  """What a policy keeps between the steps of B running episodes."""
+  """State of a policy between the steps of B running episodes."""
 
   recent: Any = ()  # `frame_stack.Recent`, the last observations.
   cell: Any = ()  # [B, size], state of recurrent cells; zeros at the beginning.

@@ -20,7 +20,7 @@ from agents.simulation import frame_stack as frame_stack_lib
 
 
 class ActorCritic(deprecated.EarlierNames):
-  """Acts, and keeps networks and normalization; subclasses define `learn`.
+  """Implements acting and normalization; subclasses define `learn`.
 
   docs/extending.md contains an example.
 

@@ -1,6 +1,6 @@
 """Names of the previous release that users' algorithms may still use.
 
-They remain for one release; docs/extending.md has the present names.
+They are kept for one release; docs/extending.md lists the current names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NEW_NAMES = {
 
 
 class EarlierNames:
-  """Maps earlier names of attributes and methods to the present ones."""
+  """Maps earlier names of attributes and methods to the current ones."""
 
   def __getattr__(self, name: str) -> Any:
     return super().__getattribute__(_NEW_NAMES.get(name, name))

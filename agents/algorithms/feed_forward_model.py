@@ -104,7 +104,7 @@ class FeedForward(deprecated.EarlierNames):
     Args:
       samples: Named tuple of tensors of shape [N, ...].
       batch: The batch that the samples belong to.
-      size: Steps of a minibatch; None: all.
+      size: Number of steps in a minibatch; None takes all steps.
       key: Random key of shape [2].
     """
     return minibatches.shuffle_split(samples, batch.valid, size, key)

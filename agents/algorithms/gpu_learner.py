@@ -13,8 +13,8 @@ class GPULearner:
   """Keeps two copies of an algorithm: one learns, the other one acts.
 
   The CPU steps the environments. Transferring single batches of observations
-  to a GPU would take longer than computing their actions on the CPU. Methods
-  are those of `trainer.Algorithm`.
+  to a GPU would take longer than computing their actions on the CPU. This class
+  has the methods of `trainer.Algorithm`.
 
   Args:
     make: Builds the algorithm; both copies have the same initial weights.

@@ -14,7 +14,7 @@ class Penalty:
 
   Args:
     initial: Coefficient of the first update.
-    factor: Change of the coefficient after an update that missed the target.
+    factor: Factor by which the coefficient changes, see above.
     target: Desired KL divergence of one update, in nats.
   Attributes:
     weight: The coefficient.

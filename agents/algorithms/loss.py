@@ -86,7 +86,7 @@ class PPOLoss:
       samples: Tensors of shape [N, ...].
       weight: Weight of each step in all means, [N]; the weights of all steps of
         a minibatch sum to one.
-      kl_gradient: Derivative from `kl_penalty.cutoff`, [I]; None without one.
+      kl_gradient: Derivative from `kl_penalty.cutoff`, [I]; None if unused.
     """
     config = self._config
     mean = functools.partial(masked.mean, weights=weight)

@@ -7,7 +7,7 @@ _SMALLEST, _LARGEST = 1e-6, 1e-2
 
 
 class LearningRateSchedule:
-  """Changes the learning rate by progress or by the KL divergence of updates.
+  """Computes the learning rate from progress or KL divergence of updates.
 
   Args:
     schedule: "constant", "linear" to zero over the budget, or "kl_adaptive".

@@ -61,8 +61,8 @@ def shuffle_split(samples: Any, valid: tf.Tensor, size: int | None,
 
   Args:
     samples: Structure of tensors of shape [N, ...].
-    valid: Bool tensor of shape [N], true in front and false behind.
-    size: Rows of a minibatch; the last one may have fewer. None: all rows.
+    valid: Bool tensor of shape [N]; the true elements precede the false ones.
+    size: Rows of a minibatch; the last one may have fewer. None takes all rows.
     key: Random key of shape [2].
   """
   if size is None:

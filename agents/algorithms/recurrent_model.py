@@ -106,8 +106,8 @@ class RecurrentModel(deprecated.EarlierNames):
     Args:
       samples: Named tuple of tensors of shape [N, ...], with a `context`.
       batch: The batch that the samples belong to.
-      size: Steps of a minibatch, a multiple of the length of a segment; None:
-        all.
+      size: Number of steps in a minibatch, a multiple of the length of a
+        segment; None takes all steps.
       key: Random key of shape [2].
     """
     num_segments, length = batch.segments.first.shape

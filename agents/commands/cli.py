@@ -36,8 +36,9 @@ def command(which: str) -> str:
 def end_after_signal(exit_code: int):
   """Ends the process at once if a signal has ended the command.
 
-  The teardown of Python and TensorFlow can take seconds, although everything is
-  saved and closed, and a signal must end the process within ten seconds.
+  A signal must end the process within ten seconds. The teardown of Python and
+  TensorFlow can take seconds. It is not needed, because the command has already
+  saved and closed everything.
 
   Args:
     exit_code: Exit code of the command; above 128 after a signal.
@@ -54,8 +55,8 @@ def make_parser(which: str, text: str) -> argparse.ArgumentParser:
 
   Args:
     which: Name of the command, such as "train".
-    text: Docstring of its module: a paragraph on what the command does, and
-      examples, in which %(prog)s stands for the command.
+    text: Docstring of its module: a description, an empty line, and examples.
+      %(prog)s is replaced by the command in the examples.
   """
   description, _, examples = text.partition("\n\n")
   return argparse.ArgumentParser(
@@ -71,7 +72,7 @@ def option(parser: argparse._ActionsContainer, usage: str, text: str,
   Args:
     parser: Parser, or a group of its options.
     usage: Name of the option, and of its value, such as "--seed N". An option
-      without a value and choices is a flag.
+      with neither a value nor choices is a flag.
     text: Help of the option.
     **settings: Other arguments of `add_argument`.
   """
@@ -100,7 +101,8 @@ def settings(args: argparse.Namespace, *names: str) -> dict[str, Any]:
 
   Args:
     args: Parsed arguments.
-    *names: Settings that have options of their own, if they are given.
+    *names: Settings with their own options. Options that were not given are
+      left out.
   Raises:
     ConfigError: If a value of `--set` is not of the form `key=value`.
   """

@@ -59,8 +59,8 @@ def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
   Args:
     constructor: Constructor of the environment.
   Yields:
-    Result of each check. The first failure is the last result if the
-    environment can't be built, or if its spaces are not supported.
+    Result of each check. No further checks follow if the environment can't be
+    built, or if its spaces are not supported.
   """
   result = CheckResult("can be built and has supported spaces", [])
   try:
@@ -264,7 +264,7 @@ def _play(env: gymnasium.Env, seed: int, num_steps: int) -> list[_Step]:
 
 
 def _copied(space: gymnasium.Space, observ: Any) -> np.ndarray:
-  """Return a copy of an observation; of a Dict or Tuple as [1]."""
+  """Return a copy of an observation; shape [1] for a Dict or Tuple."""
   if not spaces.composite(space):
     return np.array(observ)
   array = np.zeros(1, spaces.dtype(space)[0])

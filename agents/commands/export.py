@@ -1,6 +1,6 @@
-"""Write a learned policy as one function that runs without this package. It
-maps raw observations to the environment's own actions, and is compared with the
-policy in training.
+"""Write a learned policy as one function that runs without this package. The
+function maps raw observations to actions in the units of the environment. The
+command compares it with the policy in training.
 
 examples:
   %(prog)s ~/logdir --format savedmodel --out ~/policy
@@ -28,8 +28,8 @@ def main(argv: list[str] | None = None) -> int:
     Exit code.
   """
   parser = cli.make_parser("export", __doc__)
-  cli.option(parser, "run RUN_DIR", "run folder; a folder of runs stands for "
-             "its newest run with a checkpoint")
+  cli.option(parser, "run RUN_DIR", "run folder; in a folder of runs, the "
+             "newest run with a checkpoint is used")
   cli.option(parser, "--format", "formats to write (default: savedmodel)",
              nargs="+", choices=_FORMATS, default=["savedmodel"])
   cli.option(parser, "--actions", "take the mean action, or sample with noise "
@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
 def export(folder: run_folder.RunFolder, out: pathlib.Path,
            formats: Sequence[str], checkpoint_name: str | None = None,
            sampled: bool = False):
-  """Writes the policy of a checkpoint, and compares it with training.
+  """Exports a policy and compares each file with the policy in training.
 
   Args:
     folder: Run folder.

@@ -1,6 +1,6 @@
-"""Report on runs: return over steps and over hours with seeds as bands,
-published results, speed, and settings. Writes one self-contained HTML file, and
-the plotted points as CSV.
+"""Report on runs: learning curves over steps and over hours with intervals over
+seeds, published results, speed, and settings. Writes one self-contained HTML
+file, and the plotted points as CSV.
 
 examples:
   %(prog)s ~/logdir

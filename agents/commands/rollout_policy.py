@@ -30,8 +30,8 @@ def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
          ) -> list[PolicyRollout]:
   """Play the same episodes with each of several policies.
 
-  The first episode of each environment is also one of the evaluation's.
-  Environments, networks and normalizers are built by the code of training.
+  The first episode of each environment is also an episode of evaluations. The
+  same code as in training builds environments, networks and normalizers.
 
   Args:
     folder: Run folder.
@@ -46,7 +46,7 @@ def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
   """
   config = folder.config
   num_envs = min(num_envs, num_episodes)
-  # All are loaded first, because a run in progress deletes old checkpoints.
+  # Loads all checkpoints first, because a run in progress deletes old ones.
   loaded = [(checkpoint.step_of(path), checkpoint.load(path)[0])
             for path in checkpoints]
   seed = random.stream(config.seed, "eval")

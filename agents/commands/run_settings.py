@@ -56,8 +56,8 @@ def of_old_run(name: str, config: config_lib.Config,
   Args:
     name: Name of the run folder.
     config: Settings in the run folder.
-    changes: Values from the command line by dotted keys. `steps` can only
-      grow.
+    changes: Values from the command line by dotted keys. `steps` must not
+      decrease.
   Raises:
     ConfigError: If a key is unknown or a value is invalid.
   """
@@ -67,7 +67,8 @@ def of_old_run(name: str, config: config_lib.Config,
         f"--steps {changes['steps']}: the run already has a budget of "
         f"{config.steps:,} steps, which can only grow.")
   if changed.steps > config.steps:
-    # Schedules follow the budget, so reports distinguish extended runs.
+    # Schedules depend on the budget. Reports therefore distinguish runs with an
+    # extended budget.
     changed = changed.override(
         {"extended_from": [*config.extended_from, config.steps]})
   layers = [("config.yaml", config), ("command line", changed)]

@@ -64,8 +64,8 @@ def _parser() -> argparse.ArgumentParser:
       "compiled)")
   cli.option(
       parser.add_argument_group("an existing run"), "--resume RUN_DIR",
-      "resume from the newest checkpoint of this run; a folder of runs stands "
-      "for its newest run with a checkpoint (no default)")
+      "resume this run from its newest checkpoint; in a folder of runs, the "
+      "newest run with a checkpoint is used (no default)")
   both = functools.partial(
       cli.option, parser.add_argument_group("new and existing runs"))
   both("--steps N", "budget in environment steps, such as 1e6; a larger budget "

@@ -65,8 +65,8 @@ def _parser() -> argparse.ArgumentParser:
   parser = cli.make_parser("visualize", __doc__)
   files = functools.partial(
       cli.option, parser.add_argument_group("input and output"))
-  files("--logdir RUN_DIR", "run folder; a folder of runs stands for its "
-        "newest run with a checkpoint (no default)", required=True)
+  files("--logdir RUN_DIR", "run folder; in a folder of runs, the newest run "
+        "with a checkpoint is used (no default)", required=True)
   files("--outdir DIR", "folder for the videos and episodes.json (default: "
         "RUN_DIR/videos)")
   files("--size PIXELS", "height of an episode's frames (default: "
@@ -103,7 +103,7 @@ def _check_arguments(args: argparse.Namespace):
           f"--{option} can't change that.")
   if args.checkpoint == "all" and args.grid:
     raise config_lib.ConfigError(
-        "--checkpoint all shows a grid, without --grid.")
+        "--checkpoint all always shows a grid; use it without --grid.")
 
 
 def render_policy(folder: run_folder.RunFolder, outdir: pathlib.Path,
@@ -114,7 +114,7 @@ def render_policy(folder: run_folder.RunFolder, outdir: pathlib.Path,
     folder: Run folder.
     outdir: Folder for the videos.
     rollouts: Number, policy and layout of the episodes.
-    size: Height of an episode's frames in pixels; None selects it.
+    size: Height of an episode's frames in pixels; None for the default.
   Raises:
     ConfigError: If the checkpoint or the render mode does not exist.
     RenderingFailed: If the environment cannot be rendered.
@@ -131,7 +131,7 @@ def render_training_episode(folder: run_folder.RunFolder, outdir: pathlib.Path,
     folder: Run folder.
     outdir: Folder for the video.
     number: Number of the episode; negative numbers count from the last one.
-    size: Height of the frames in pixels; None selects it.
+    size: Height of the frames in pixels; None for the default.
   Raises:
     ConfigError: If no checkpoint contains the episode, or its environment is
       not deterministic.
@@ -153,7 +153,7 @@ def _roll_out(folder: run_folder.RunFolder, outdir: pathlib.Path,
   timeline = rollouts.checkpoint == "all"
   if timeline:
     paths = checkpoint.paths(folder.checkpoints) or [
-        checkpoint.newest(folder.checkpoints)]  # Raises the error.
+        checkpoint.newest(folder.checkpoints)]  # Raises CheckpointError.
   else:
     paths = [checkpoint.find(folder.checkpoints, rollouts.checkpoint)]
   with quiet_imports.quiet_imports():

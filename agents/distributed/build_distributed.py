@@ -46,12 +46,12 @@ def connect(cluster: cluster_lib.Cluster) -> collectives.Communicator:
 def trainer(config: config_lib.Config, workers: pool.WorkerPool | None,
             communicator: collectives.Communicator
             ) -> coordinator.Coordinator | coordinator.Participant:
-  """Builds this machine's environments, and networks and algorithm.
+  """Builds the networks, the algorithm and this machine's environments.
 
   Args:
     config: Configuration of the run.
     workers: Processes that step environments; None steps them in this process.
-    communicator: The machines.
+    communicator: Connects the machines.
 
   Returns:
     The trainer of machine 0, or of another machine.

@@ -1,7 +1,7 @@
 """Addresses of the machines that train together, and their connection.
 
 As in TensorFlow, `TF_CONFIG` describes the cluster; Kubernetes, Slurm and
-Vertex AI can set it. Command line options do the same by hand.
+Vertex AI can set it. The options --cluster and --task take precedence over it.
 """
 
 import contextlib
@@ -49,14 +49,15 @@ class Cluster(NamedTuple):
     return reasons
 
   def describe_lost(self, error: str) -> str:
-    """Returns a sentence that names the lost machines as far as possible.
+    """Returns a sentence that names the lost machines, if they are known.
 
     Args:
       error: Message of TensorFlow.
     """
     named = {int(task) for task in re.findall(r"/task:(\d+)", error)
              if int(task) != self.task}
-    # Unreachable machines may have ended because they lost the same machine.
+    # Other machines may be unreachable because they lost the same machine and
+    # ended. Machines that the error names are therefore preferred.
     unreachable = set(self.unreachable())
     tasks = sorted(named & unreachable or named or unreachable)
     names = " and ".join(map(self.name, tasks)) or "another machine"
@@ -91,8 +92,8 @@ def find(addresses: str | None, task: str | None,
   except (ValueError, TypeError, KeyError, AttributeError) as error:
     raise config_lib.ConfigError(
         f"TF_CONFIG can't be used ({type(error).__name__}: {error}). Expected "
-        'such as {"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": '
-        '{"type": "worker", "index": 0}}.') from None
+        'JSON such as {"cluster": {"worker": ["host0:2222", "host1:2222"]}, '
+        '"task": {"type": "worker", "index": 0}}.') from None
 
 
 def _from_tf_config(data: dict[str, Any]) -> Cluster | None:
@@ -101,8 +102,8 @@ def _from_tf_config(data: dict[str, Any]) -> Cluster | None:
     return None
   if unknown := sorted(set(cluster) - set(_ROLES)):
     raise config_lib.ConfigError(
-        f"TF_CONFIG names a {unknown[0]}, but training only has machines of "
-        "type worker, one of which may have the type chief.")
+        f"TF_CONFIG names a {unknown[0]}, but training supports only machines "
+        "of type worker or chief.")
   members = {(role, index): address for role in _ROLES
              for index, address in enumerate(cluster.get(role, ()))}
   member = task["type"], int(task["index"])
@@ -179,7 +180,7 @@ def _check_own_address(cluster: Cluster):
         raise config_lib.ConfigError(
             f"This can't be {name}: {error.strerror}. Is another program at "
             "that port?") from None
-      # This is no error, because a container lacks its external address.
+      # Not an error: in a container, the external address is that of the host.
       print(f"Note: This is {name}, but does not have that address "
             f"({error.strerror or error}).\nCheck that --task is the index "
             "of this machine.", file=sys.stderr, flush=True)

@@ -124,7 +124,7 @@ def _coordinate(cluster: cluster_lib.Cluster, options: training_run.Options,
 
 
 class _CoordinatedRun(training_run.TrainingRun):
-  """Training of machine 0. Its trainer directs the other machines."""
+  """Trains on machine 0; the trainer sends commands to the other machines."""
 
   _trainer: Any = None
 
@@ -134,7 +134,8 @@ class _CoordinatedRun(training_run.TrainingRun):
   def make_loop(self, trainer: Any) -> Any:
     from agents.training import loop as loop_lib
     self._trainer = trainer
-    # This loop does not save on timeout, as that needs the other machines.
+    # This loop does not save on timeout, because saving needs an exchange with
+    # the other machines.
     loop = loop_lib.Loop(
         trainer, self._folder, self.stop, self._video_variables)
     # Participants need the metadata to save the run if machine 0 is lost.
@@ -145,7 +146,7 @@ class _CoordinatedRun(training_run.TrainingRun):
 def _participate(cluster: cluster_lib.Cluster, options: training_run.Options,
                  interrupts: interrupts_lib.Interrupts
                  ) -> training_run.TrainingOutcome:
-  """Trains as the coordinator directs."""
+  """Trains by following the commands of the coordinator."""
   if options.config:
     training_run.check(options.config)
   communicator, make_trainer = _connect(cluster, options, interrupts)

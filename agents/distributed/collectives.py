@@ -37,10 +37,10 @@ class Communicator:
         self.all_gather, [tf.TensorSpec([None], tf.uint8)], autograph=False)
 
   def local_rows(self, num_rows: int) -> slice:
-    """Returns the share of this machine, for example of the environments.
+    """Returns the rows, such as environments, that belong to this machine.
 
     Args:
-      num_rows: Number of rows of all machines.
+      num_rows: Total number of rows on all machines.
     """
     return slice(num_rows * self.rank // self.world_size,
                  num_rows * (self.rank + 1) // self.world_size)
@@ -65,9 +65,10 @@ class Communicator:
       rows = [packing.as_bytes(tensor) for tensor in (lengths, *tensors)]
       message = tf.concat([tf.reshape(each, [-1]) for each in rows], 0)
     row_bytes = [each.shape[1] for each in rows[1:]]
-    # One operation with some room for sizes that are unknown when the graph is
-    # traced, and a second one if the room was too small for a machine. Eagerly,
-    # only the sizes of this machine are known.
+    # The first operation has room for sizes that are unknown when the graph is
+    # traced. A second operation follows if the room is too small for a machine.
+    # The room must be equal on all machines. In eager mode, each machine knows
+    # only its own sizes, so the room does not depend on them.
     known = 0 if tf.executing_eagerly() else sum(
         (tensor.shape[0] or 0) * size
         for tensor, size in zip(tensors, row_bytes, strict=True))
@@ -141,8 +142,9 @@ class Communicator:
     return tf.reshape(tf.bitcast(gathered, tf.uint8), [self.world_size, size])
 
   def _keys(self, tensor: tf.Tensor, kind: int) -> dict[str, Any]:
-    # Operations with equal keys belong together and must have equal kinds and
-    # shapes. That suffices, because one operation runs at a time.
+    # TensorFlow combines the operations with equal keys, which must have equal
+    # kinds and shapes. Kind and size suffice as the key, because only one
+    # operation runs at a time.
     return {"group_size": self.world_size, "group_key": _GROUP_KEY,
             "instance_key": 2 * tf.size(tensor) + kind, "ordering_token": [],
             "timeout_seconds": _TIMEOUT}

@@ -1,9 +1,10 @@
 """Machine 0 coordinates a run; all other machines follow its commands.
 
 Only machine 0 has a run folder, writes reports and makes decisions. It sends
-every decision before it acts, and the others do the same with their share of
-the environments. Every machine therefore holds the whole state of the run. If
-machine 0 is lost, any other machine can write the checkpoint.
+each command to the other machines before it executes the command itself. They
+execute it with their share of the environments. Every machine therefore holds
+the whole state of the run. If machine 0 is lost, any other machine can write
+the checkpoint.
 """
 
 import collections
@@ -37,7 +38,7 @@ class Coordinator(trainer_lib.DistributedTrainer):
 
   def __init__(self, *args):
     super().__init__(*args)
-    # The slow machine of the latest epochs, or -1.
+    # Index of the slow machine in each of the latest epochs; -1 without one.
     self._slow: collections.deque[int] = collections.deque(maxlen=_SLOW_EPOCHS)
     self._has_warned = False
 
@@ -77,7 +78,7 @@ class Coordinator(trainer_lib.DistributedTrainer):
       self._command("end", finished)
 
   def _command(self, method: str, *arguments):
-    """Sends the next action of all machines."""
+    """Sends the next command to all other machines."""
     self.exchange((method, *arguments))
 
   def _warn_of_slow_machine(self):
@@ -114,7 +115,7 @@ class Participant(trainer_lib.DistributedTrainer):
     """Executes commands until the run ends.
 
     Returns:
-      Whether the budget is used up and the result is evaluated.
+      Whether the budget is used up and the final policy is evaluated.
 
     Raises:
       MachineLost: If another machine does not answer.

@@ -12,10 +12,11 @@ from agents.simulation import in_graph_batch_env, simulate
 def gather_simulations(
     communicator: collectives.Communicator, simulation: simulate.Simulation,
     carry: types.Carry, num_steps: int | None) -> simulate.Simulation:
-  """Returns the simulation of all machines together.
+  """Combines the simulations of all machines.
 
   Args:
-    communicator: The machines, which have equal numbers of environments.
+    communicator: Connects the machines, which must have equal numbers of
+      environments.
     simulation: Simulation of this machine's environments.
     carry: Carry of all environments before the simulation.
     num_steps: Number of steps, or None if it differs between machines.
@@ -36,7 +37,7 @@ def gather_simulations(
   num_envs = carry.observ.shape[0]
   action, results = tf.nest.map_structure(
       functools.partial(_concat, [num_steps, num_envs]), *stepped)
-  # In order of machines, then of time and environments.
+  # Sorted by machine, then by time and environment.
   final_observ = tf.concat(final_observ, 0)
   if 0 not in final_observ.shape[1:]:
     row = tf.where(results.ended)[:, 1]
@@ -51,7 +52,7 @@ def gather_simulations(
 
 
 def _concat(shape: list[int | None], *parts: tf.Tensor) -> tf.Tensor:
-  """Concatenates along the last axis of `shape`, the result's first axes."""
+  """Concatenates along axis `len(shape) - 1`, and sets the static shape."""
   return tf.ensure_shape(tf.concat(parts, len(shape) - 1),
                          [*shape, *parts[0].shape[len(shape):]])
 

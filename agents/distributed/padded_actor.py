@@ -9,7 +9,7 @@ from agents.simulation import simulate
 
 
 class PaddedActor:
-  """Chooses the same actions as for the whole batch, bit for bit.
+  """Selects actions for some rows; all bits equal those of the whole batch.
 
   Pads observations to the whole batch, because the number of rows and the
   position of a row change the last bits of matrix products and exponentials.

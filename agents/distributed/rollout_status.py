@@ -13,8 +13,9 @@ from agents.training import epoch_result
 class RolloutStatus(NamedTuple):
   """State of the environments that one machine steps."""
 
-  # Running episodes of N environments. Without actions, because all machines
-  # know them; so `first` counts from the end and is not positive.
+  # Running episodes of N environments, without actions, because all machines
+  # have gathered these already. `first` is relative to the end of the actions,
+  # so it is zero or negative.
   episodes: episodes.EpisodeState
   finished: list[episodes.Episode]  # In order of time.
   failures: list[failure_budget.Failure]  # For the report of machine 0.
@@ -46,7 +47,7 @@ def merge_episodes(statuses: list[RolloutStatus],
 
 def merge_finished(statuses: list[RolloutStatus],
                    samples: epoch_result.Samples) -> list[episodes.Episode]:
-  """Orders the finished episodes of all machines as on one machine.
+  """Merges the finished episodes of all machines in the order of one machine.
 
   Args:
     statuses: Status of each machine.

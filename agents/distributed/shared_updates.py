@@ -20,8 +20,8 @@ class SharedUpdatesPPO(ppo.BatchPPO):
   All machines hold the complete batch. Each computes advantages, moments of
   observations and KL divergences of the complete batch. Only gradients are
   summed over the machines. The update therefore equals that of one machine,
-  except for rounding errors of the sum. It is faster if a minibatch takes
-  longer than the exchange.
+  except for rounding errors of the sum. It is faster than on one machine if
+  computing the gradients of a minibatch takes longer than their exchange.
 
   Collective operations cannot run inside of an XLA program. An update is
   therefore one graph with several compiled parts.
@@ -77,7 +77,7 @@ class SharedUpdatesPPO(ppo.BatchPPO):
   @_compiled
   def _apply_total(self, total: tf.Tensor, losses: dict[str, tf.Tensor],
                    sums: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-    """Takes a gradient step by the sum of all machines' vectors."""
+    """Takes a gradient step with the summed vectors; returns the new sums."""
     *gradients, terms = tf.split(total, [
         *(math.prod(weight.shape) for weight in self.weights),
         len(self._loss.names)])
@@ -94,8 +94,8 @@ def share(minibatch: Any, rank: int, world_size: int) -> Any:
   The shares of all machines have equal shapes. Padding has weight 0.
 
   Args:
-    minibatch: Tensors of shape [M, ...], or [K, C, ...] in chunks. Its rows are
-      steps, or the steps of S consecutive segments.
+    minibatch: Tensors of shape [M, ...], or [K, C, ...] in chunks. Each row is
+      one step; for recurrent policies, the rows form S consecutive segments.
     rank: Index of the machine.
     world_size: Number of machines.
 

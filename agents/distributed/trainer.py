@@ -1,4 +1,4 @@
-"""Training on several machines with the results of one machine."""
+"""Trains on several machines, with the same results as on one machine."""
 
 import itertools
 import zlib
@@ -22,18 +22,20 @@ from agents.training import epoch_result, trainer
 
 
 class DistributedTrainer(trainer.Trainer):
-  """Steps this machine's environments and learns from those of all machines.
+  """Steps this machine's environments and learns from all machines' rollouts.
 
   Args:
-    communicator: The machines, which have equal numbers of training
-      environments.
-    num_eval_envs: Number of environments for evaluations of all machines.
-    args: See `Trainer`. The environments and the evaluator, which is None
-      without environments, are those of this machine; the rollout's
-      specification is that of all machines.
+    communicator: Connects the machines, which must have equal numbers of
+      training environments.
+    num_eval_envs: Total number of evaluation environments on all machines.
+    args: See `Trainer`. The environments and the evaluator belong to this
+      machine. The evaluator is None if this machine has no evaluation
+      environments. The rollout specification describes the joint rollout of
+      all machines.
 
-  The attribute `stop` is a function that returns whether this machine was asked
-  to end the run, and `stopped` is true after any machine was.
+  The attribute `stop` is a function that returns whether this machine received
+  a request to stop. The attribute `stopped` is true after any machine received
+  one.
   """
 
   def __init__(self, communicator: collectives.Communicator,
@@ -44,7 +46,8 @@ class DistributedTrainer(trainer.Trainer):
     self.stopped = False
     self._communicator = communicator
     self._num_eval_envs = num_eval_envs
-    # Latest metrics, or checksum of the variables; equal on all machines.
+    # Latest metrics, or checksum of the variables; must be equal on all
+    # machines.
     self._fingerprint: bytes | int = b""
     self._step_seconds_before = 0.0
     num_envs = len(self.train_env) * communicator.world_size
@@ -67,8 +70,8 @@ class DistributedTrainer(trainer.Trainer):
     """See `Trainer.epoch`.
 
     Raises:
-      MachineLost: If another machine does not answer. The variables are then
-        those before the epoch.
+      MachineLost: If another machine does not answer. The variables then have
+        their values from before the epoch.
     """
     self._step_seconds_before = self.train_env.batch_env.step_seconds
     before = self.capture() if isinstance(
@@ -86,11 +89,13 @@ class DistributedTrainer(trainer.Trainer):
 
   def evaluate(self, num_episodes: int, stop: Callable[[], bool] = bool
                ) -> tuple[list[float], list[int]] | None:
-    """See `Trainer.evaluate`; the attribute `stop` of any machine aborts it.
+    """See `Trainer.evaluate`.
+
+    Aborts if the attribute `stop` of any machine returns true.
 
     Args:
-      num_episodes: Number of episodes of all machines.
-      stop: Not called.
+      num_episodes: Total number of episodes on all machines.
+      stop: Ignored; the attribute `stop` replaces it.
     """
     finished = self._play(num_episodes)
     if finished is None:
@@ -128,7 +133,7 @@ class DistributedTrainer(trainer.Trainer):
   def _play(self, num_episodes: int) -> list[episodes_lib.Episode] | None:
     """Returns this machine's episodes, or None if a machine aborts."""
     def stop():
-      self.exchange(True)  # This machine still plays.
+      self.exchange(True)  # This machine has not finished its episodes.
       return self.stopped
     finished: list[episodes_lib.Episode] | None = []
     if self._evaluator:

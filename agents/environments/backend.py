@@ -1,4 +1,4 @@
-"""Former name of `blocks.custom_backend`, for one release."""
+"""Deprecated name of `blocks.custom_backend`, kept for one release."""
 
 from agents.environments.blocks.custom_backend import Backend
 

@@ -30,7 +30,7 @@ class StepResult(NamedTuple):
   such as `observ["camera"]` or `observ["0"]`; see `agents.spaces`.
   """
 
-  observ: np.ndarray  # [B, ...], to act on; a reset one where an episode ended.
+  observ: np.ndarray  # [B, ...], to act on; after a reset if an episode ended.
   next_observ: np.ndarray  # [B, ...], the true successor, never a reset.
   reward: np.ndarray  # [B] float32
   terminated: np.ndarray  # [B] bool, no future reward exists.
@@ -107,8 +107,8 @@ class BatchEnv:
     self._seed = seed
     self._log = running_episodes.EpisodeLog(
         seed, size, first, self.failure_budget)
-    self._busy_seconds = np.zeros(size)  # Time of all steps; see "seconds".
-    self._reports: Mapping[int, base.StepReport] = {}  # Of the latest step.
+    self._busy_seconds = np.zeros(size)  # Sums of the field "seconds".
+    self._reports: Mapping[int, base.StepReport] = {}  # From the latest step.
     self._consistent = True  # False if only some environments have stepped.
     self._block: Any = None
     self._open()
@@ -126,7 +126,7 @@ class BatchEnv:
     return self._log.take_finished()
 
   def take_final_observ(self) -> list[np.ndarray]:
-    """Returns the last observations of the episodes since the previous call.
+    """Returns the last observations of episodes that ended since the last call.
 
     Returns:
       One array of shape [...] per episode, in order of time.
@@ -148,14 +148,14 @@ class BatchEnv:
 
     Raises:
       ValueError: If the number of seeds or an index is wrong.
-      RuntimeError: If a step has failed and only some environments shall reset.
+      RuntimeError: If `indices` is given after a failed step.
     """
     rows = self._checked_indices(indices)
     if seeds is not None and len(seeds) != len(rows):
       raise ValueError(f"`seeds` must hold {len(rows)} numbers, one for each "
                        f"environment. Received: {len(seeds)}.")
     self._check_open()
-    seed_of: dict[int, int] = {}  # Of episodes that end others.
+    seed_of: dict[int, int] = {}  # Seeds of next episodes, by index.
     if indices is None:
       self._log.take_final_observ()
       self._source.received = None
@@ -336,8 +336,8 @@ class BatchEnv:
       name: Name of the method, of the environment or one of its wrappers.
       args: Positional arguments of the method.
       indices: Environments in the order of the results; all by default.
-      kwargs: Keyword arguments of the method. (An argument of its own called
-        `indices` must be passed in `args`.)
+      kwargs: Keyword arguments of the method. If the method itself has an
+        argument `indices`, pass it in `args`.
 
     Returns:
       Result of each environment.
@@ -367,7 +367,7 @@ class BatchEnv:
     """Sets an attribute of all environments, or of some.
 
     The value is lost when an environment is built again because it failed or
-    its worker died. Permanent settings belong into the constructor.
+    its worker died. Permanent settings belong in the constructor.
 
     Args:
       name: Name of the attribute.
@@ -388,7 +388,7 @@ class BatchEnv:
         [index in by_index for index in range(len(self))])
 
   def close(self):
-    """Closes every environment. Can be repeated."""
+    """Closes every environment. Repeated calls have no effect."""
     if not self.is_closed:
       self.is_closed = True
       if self._block is not None:
@@ -434,7 +434,7 @@ class BatchEnv:
       raise
 
   def _received(self) -> np.ndarray:
-    """Notes that all observations are current, and returns a copy of them."""
+    """Returns a copy of the observations, and stores one to check replays."""
     observ = self._arrays["observ"].copy()
     self._source.received = observ.tobytes()
     self._consistent = True

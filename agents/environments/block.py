@@ -1,4 +1,4 @@
-"""Former name of modules in `agents.environments.blocks`, for one release."""
+"""Deprecated name of modules in `environments.blocks`, kept for one release."""
 
 from agents.environments.blocks.base import StepReport as Report
 from agents.environments.blocks.gymnasium_block import GymnasiumBlock as Block

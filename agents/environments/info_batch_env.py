@@ -19,9 +19,9 @@ class InfoBatchEnv(batch_env.BatchEnv):
     args: See `BatchEnv`.
     kwargs: See `BatchEnv`.
 
-  The attribute `infos` holds those of the latest steps, even where these ended
-  an episode, and `reset_infos` those of the resets that began the running
-  episodes. Every change creates new lists.
+  The attribute `infos` holds the info of each environment's latest step, even
+  if the step ended an episode. The attribute `reset_infos` holds the info of
+  the reset that began each running episode. Every change creates new lists.
   """
 
   def __init__(self, *args, **kwargs):

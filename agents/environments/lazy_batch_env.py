@@ -4,7 +4,7 @@ from agents.environments import batch_env
 
 
 class LazyBatchEnv(batch_env.BatchEnv):
-  """Builds one environment at once, for the spaces, and the batch later.
+  """Builds one environment for the spaces, and the batch before its first use.
 
   Args:
     args: See `BatchEnv`.

@@ -21,8 +21,8 @@ def training_function(policy: policy_lib.ExportablePolicy
                       ) -> formats.PolicyFunction:
   """Return the policy as training runs it, with the exported signature.
 
-  In contrast to the exported function, structured arrays hold nested
-  observations and actions, and NumPy converts actions for the environment.
+  In contrast to the exported function, this function stores nested observations
+  and actions in structured arrays, and scales actions with NumPy.
 
   Args:
     policy: Policy to run.

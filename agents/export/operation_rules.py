@@ -1,9 +1,10 @@
 """Rules that translate TensorFlow operations into NumPy calls.
 
-A rule is the name of a call that takes the inputs of the operation; these pairs
-are in same_arguments.csv. Or it is a function of `call`, of the operation, and
-of the values of its inputs. `call` takes a name in `numpy_player.CALLS` and
-arguments; lists in those of "getitem" are start, stop and step of a slice.
+There are two kinds of rules. If one NumPy call takes the same inputs as an
+operation, same_arguments.csv contains the name of the call. Otherwise, a rule
+is a function of `call`, of the operation, and of the values of its inputs.
+`call` takes a name in `numpy_player.CALLS` and arguments. Lists in the
+arguments of "getitem" are start, stop and step of a slice.
 """
 
 import csv

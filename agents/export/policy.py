@@ -102,7 +102,7 @@ def state_tensors(state: Any) -> dict[str, tf.Tensor]:
 
 
 def _state_names(state: Any) -> list[str]:
-  """Return the name of each tensor of a state, "" for those without frames."""
+  """Return the name of each tensor of a state, "" for empty tensors."""
   num_tensors = len(tf.nest.flatten(state))
   if not isinstance(state, types.PolicyState):
     return [f"state_{index}" for index in range(num_tensors)]
@@ -158,7 +158,7 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
 
 
 def _to_env(space: gymnasium.Space, action: tf.Tensor) -> tf.Tensor:
-  """Do the same as `action_scaling.action_converter`, for a simple space."""
+  """Convert actions of a simple space like `action_scaling`, in TensorFlow."""
   if not isinstance(space, gym.Box):
     return action + np.int64(getattr(space, "start", 0))
   # Bounds are rounded to float32 toward the inside of the space.

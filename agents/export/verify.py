@@ -14,7 +14,7 @@ from agents.export import policy as policy_lib
 TOLERANCE = 1e-5  # Largest difference of outputs, in units of their range.
 _MAX_CALLS = 2000
 _BATCH = 32  # Number of calls that are compared together.
-_MAX_OTHER_CHOICES = 1e-3  # Rounding decides between equally likely choices.
+_MAX_OTHER_CHOICES = 1e-3  # Fraction of steps; rounding can change a choice.
 _NUM_TIMED_CALLS = 200
 
 
@@ -43,7 +43,7 @@ class CallRecorder:
 class Comparison(NamedTuple):
   """Differences between an exported policy and the policy in training."""
 
-  difference: float  # Largest difference of all numbers, in their units.
+  difference: float  # Largest difference of outputs, in units of their range.
   other_choices: float  # Fraction of steps with another choice.
   returns: list[float]  # Returns of the exported policy.
   milliseconds: float  # Median time of one action.

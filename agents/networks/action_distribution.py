@@ -123,7 +123,7 @@ class ActionDistribution:
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """Returns the standard deviation, as a mean over the dimensions, [...].
 
-    Bounded numbers span [-1, 1]; choices count as one-hot vectors.
+    Bounded numbers span [-1, 1]; choices are represented as one-hot vectors.
 
     Args:
       parameters: Tensor of shape [..., size].

@@ -17,7 +17,7 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
     space: Observation space.
     normalize: Whether numbers are normalized by their running moments.
     clip: Bound of the absolute value of normalized numbers.
-    stack: Number of frames in an observation; 0 for observations themselves.
+    stack: Number of frames in an observation; 0 if frames are not stacked.
   """
 
   def __init__(self, space: gymnasium.Space, normalize: bool, clip: float,
@@ -60,11 +60,11 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
                      for image in self.images(frames))
 
   def clipped(self, observ: tf.Tensor | types.FrameIndices) -> tf.Tensor:
-    """See `ObservationEncoder.clipped`; only the latest frames count."""
+    """See `ObservationEncoder.clipped`; uses only the latest frames."""
     return super().clipped(_latest(observ))
 
   def update(self, observ: tf.Tensor | types.FrameIndices, valid: tf.Tensor):
-    """See `ObservationEncoder.update`; only the latest frames count."""
+    """See `ObservationEncoder.update`; uses only the latest frames."""
     super().update(_latest(observ), valid)
 
 

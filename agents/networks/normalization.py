@@ -16,7 +16,7 @@ class RunningMoments:
     count: Number of samples, float64.
     mean: Mean, of shape `shape`.
     squares: Sum of squared deviations from the mean, of shape `shape`.
-    variables: All of these, for checkpoints.
+    variables: All attributes above, for checkpoints.
   """
 
   def __init__(self, shape: tuple[int, ...], name: str):

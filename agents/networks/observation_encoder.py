@@ -23,7 +23,7 @@ class ObservationEncoder:
     normalize: Whether numbers are normalized by their running moments.
     clip: Bound of the absolute value of normalized numbers.
   Attributes:
-    stack: Number of frames in an observation; 0 for observations themselves.
+    stack: Number of frames in an observation; 0 if frames are not stacked.
     moments: Running moments of the numbers; None without normalization.
     example: One observation, of shape [1, ...], or [1, stack, ...] if it
       consists of several frames.
@@ -108,7 +108,7 @@ def _is_number(leaf: spaces.Leaf) -> bool:
 
 
 def _encoder(leaf: spaces.Leaf) -> Callable[[tf.Tensor], tf.Tensor]:
-  """Returns a function to vectors of shape [N, size].
+  """Returns a function from values of a leaf to vectors of shape [N, size].
 
   Bytes map to [0, 1], and choices to one-hot vectors.
   """

@@ -40,7 +40,7 @@ class Torso:
 
 
 class RecurrentTorso(Torso):
-  """Adds a recurrent cell with state zero at the start of an episode.
+  """Adds a recurrent cell, with a zero state at the start of each episode.
 
   Args:
     convolutions: One network for each image, from [N, H, W, C] to [N, U].

@@ -1,4 +1,4 @@
-"""Earlier name of `agents.ops.gae`; it remains for one release."""
+"""Deprecated name of `agents.ops.gae`, kept for one release."""
 
 from agents.ops.gae import generalized_advantage
 

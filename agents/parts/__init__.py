@@ -1,1 +1,1 @@
-"""Modules that moved; this package remains for one release."""
+"""Deprecated names of modules that moved, kept for one release."""

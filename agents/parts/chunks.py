@@ -1,4 +1,4 @@
-"""Former names of `algorithms.gradient_accumulation`, for one release."""
+"""Deprecated names of `gradient_accumulation`, kept for one release."""
 
 from agents.algorithms.gradient_accumulation import num_filled as filled
 from agents.algorithms.gradient_accumulation import padded_rows as whole

@@ -85,8 +85,8 @@ def final(runs: Sequence[results.RunResults], phase: str
     runs: Runs that differ in their seeds.
     phase: "eval" or "train".
   Returns:
-    The step, and an array of shape [S] with the last score until this step of
-    each run that has any.
+    The step, and an array of shape [S] with each run's last score up to this
+    step, without runs that have no score.
   """
   step = min(run.rows[-1]["step"] for run in runs)
   scores = [[row["return_mean"] for row in run.phase(phase)

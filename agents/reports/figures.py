@@ -12,8 +12,8 @@ from matplotlib import style, ticker
 from agents.reports import curves, published_scores, results
 
 _INK = "#010203"  # Placeholder of the text color of the page.
-# Distinct on white and on black; the first colors also for color-blind readers
-# (Okabe and Ito 2008).
+# These colors differ clearly on white and on black. Color-blind readers can
+# distinguish the first ones, too (Okabe and Ito 2008).
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9",
           "#8c6bb1", "#a65628", "#7f7f7f", "#e41a1c", "#6a9f00", "#17a2a2")
 

@@ -49,7 +49,7 @@ class Evaluator:
     return self.env.batch_env.take_finished()
 
   def close(self):
-    """Closes the environments. Can be repeated."""
+    """Closes the environments. Repeated calls have no effect."""
     self.env.batch_env.close()
 
   def begin(self, episodes_left: tuple[int, ...]

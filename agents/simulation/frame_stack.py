@@ -2,8 +2,8 @@
 
 Mnih et al. (2015) stack four images. The first observation of an episode is
 repeated in place of earlier ones. During acting, the policy's state contains
-the last observations. For learning, every frame is stored once, and a step
-consists of positions in a table of frames.
+the last observations. For learning, a table stores every frame once, and each
+step refers to its frames by their positions in the table.
 """
 
 from typing import NamedTuple

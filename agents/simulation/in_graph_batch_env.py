@@ -20,7 +20,7 @@ _ALIGNMENT = 64  # Bytes; TensorFlow requires it of the memory of tensors.
 class StepResult(NamedTuple):
   """Results of one step of B environments, or of T steps: [T, B, ...]."""
 
-  observ: tf.Tensor  # [B, ...], to act on; a reset one where an episode ended.
+  observ: tf.Tensor  # [B, ...], to act on; after a reset if an episode ended.
   reward: tf.Tensor  # [B] float32
   terminated: tf.Tensor  # [B] bool
   truncated: tf.Tensor  # [B] bool

@@ -40,7 +40,7 @@ class RolloutSpec(NamedTuple):
       Tensors of static shape, although T is dynamic.
     """
     if not isinstance(state, types.PolicyState):
-      state = types.NOTHING  # Other algorithms learn without their state.
+      state = types.NOTHING  # A custom algorithm does not learn from its state.
     if state.recent:
       table = frame_stack.index_frames(
           transitions, state.recent, next_observ, self.room)

@@ -1,4 +1,4 @@
-"""The loop that fuses inference, stepping and storing in one graph."""
+"""The simulation loop: inference, stepping and storing in one graph."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
@@ -32,7 +32,8 @@ class Simulation(NamedTuple):
 
   carry: types.Carry  # Start of the next simulation.
   transitions: types.Transition  # [T, B, ...]
-  # [] float64 each; "env": steps of the environments, with calls of Python.
+  # Scalars, float64. "env" is the time of the environments' steps, including
+  # the calls of Python.
   seconds: dict[str, tf.Tensor]
 
 
@@ -156,8 +157,8 @@ def _loop(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
   counted = episodes_left is not None
   def body(step, observ, state, actions, results, seconds, left):
     step_noise = noise(step)
-    # Runs the policy after the noise. In parallel, they take longer, because
-    # TensorFlow wakes another thread for one of them.
+    # Runs the policy after the noise is drawn. Running both in parallel takes
+    # longer, because TensorFlow wakes another thread.
     with tf.control_dependencies([] if step_noise is None else [step_noise]):
       action, state = actor.act(observ, state, step_noise)
     active = left > 0 if counted else None

@@ -12,8 +12,8 @@ from agents import config as config_lib
 from agents.sweeps import trial_runner
 
 _HEARTBEAT = 10  # Seconds between heartbeats of a running trial.
-_GRACE = 60  # Seconds without heartbeat before another process resumes it.
-_MAX_ATTEMPTS = 3  # To open the database.
+_GRACE = 60  # Seconds without heartbeat before another process resumes a trial.
+_MAX_ATTEMPTS = 3  # Attempts to open the database.
 _MAX_FAILURES = 3  # Consecutive failed trials that end the sweep.
 _TrialState = optuna.trial.TrialState
 
@@ -88,7 +88,7 @@ class Study:
     Raises:
       TrialFailed: If several consecutive trials failed.
     """
-    failures: list[Exception] = []  # Of consecutive trials.
+    failures: list[Exception] = []  # Errors of consecutive failed trials.
     errors: list[Exception] = []  # Optuna's threads may drop exceptions.
 
     def run_and_count(trial):
@@ -159,9 +159,9 @@ def _open_storage(url: str) -> optuna.storages.RDBStorage:
       heartbeat_stale_trial_callback=_resume_later)
   if sqlite:
     # Two processes must not start the same waiting trial. Other databases lock
-    # the row that a transaction reads and updates. For SQLite, Python would
-    # start a transaction only at the first write, and without an isolation
-    # level starts none.
+    # the row that a transaction reads and updates. For SQLite, Python starts a
+    # transaction only at the first write, or none without an isolation level.
+    # This listener starts each transaction before the first read.
     sqlalchemy.event.listen(
         storage.engine, "begin",
         lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))

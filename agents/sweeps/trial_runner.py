@@ -155,7 +155,8 @@ class _Monitor:
     with contextlib.suppress(config_lib.ConfigError):  # The run has no folder.
       for row in results.read(run_folder.find(self.folder).path).phase("eval"):
         step, self.score = row["step"], row["return_mean"]
-        # The index, because the steps of evaluations differ between trials.
+        # Optuna compares trials by the index of the evaluation, because the
+        # steps of evaluations differ between trials.
         index = step // self.config.every("eval_every")
         if index not in self.reported:
           self.trial.report(self.score, index)

@@ -29,7 +29,7 @@ class Epoch(NamedTuple):
   episodes: list[episodes_lib.Episode]  # Ended episodes, in order of time.
   steps: int  # Summed over all environments.
   seconds: dict[str, float]  # Wall-clock time, see `time_budget.PARTS`.
-  least_seconds: float  # Stepping time if no worker had waited.
+  least_seconds: float  # Stepping time without the idle time of workers.
   samples: Samples
 
 

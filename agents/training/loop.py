@@ -31,7 +31,7 @@ from agents.training.run_folder import checkpoint, provenance, run_folder
 SaveOnTimeout = Callable[
     [Callable[[], None]], contextlib.AbstractContextManager]
 
-_MAX_FALLBACKS = 3  # To the same checkpoint.
+_MAX_FALLBACKS = 3  # Maximum number of fallbacks to the same checkpoint.
 
 
 @dataclasses.dataclass
@@ -65,7 +65,8 @@ class Loop:
 
   All decisions depend on environment steps, never on time, and a checkpoint
   stores everything they depend on. A resumed run therefore makes the same
-  decisions. The exception are videos: one is skipped while another is rendered.
+  decisions. Videos are an exception: a video is skipped if another one is being
+  rendered.
 
   Args:
     trainer: Trainer of the run.
@@ -102,12 +103,12 @@ class Loop:
     self._diagnostics = diagnostics.Diagnostics(self._config, any(
         isinstance(leaf.space, gymnasium.spaces.Box)
         for leaf in spaces.leaves(env.action_space, acting=True)))
-    self._num_fallbacks = 0  # Since the latest checkpoint.
+    self._num_fallbacks = 0  # Fallbacks since the latest checkpoint.
     self._is_compiled = False  # The first epoch compiles, so its time differs.
 
   @property
   def complete(self) -> bool:
-    """Whether the budget is used up and the result is evaluated."""
+    """Whether the budget is used up and the final policy is evaluated."""
     return checkpoint.complete(
         self.step, self._schedule.last, self._config.steps)
 
@@ -165,7 +166,7 @@ class Loop:
         restarts=self._restarts, config=self._settings))
 
   def _train(self):
-    """Repeats epochs until the budget is used up or training shall stop."""
+    """Repeats epochs until the budget is used up or `stop` returns true."""
     epoch = None
     while True:
       if self._schedule.is_due("report_every", self.step) and epoch:
@@ -336,7 +337,7 @@ class Loop:
         self._folder.path, metadata.files)
 
   def _fall_back(self, error: errors.TrainingDiverged):
-    """Returns to the newest checkpoint, with other random numbers.
+    """Loads the newest checkpoint, and changes the random numbers.
 
     Raises:
       TrainingDiverged: If earlier fallbacks to it did not help.
@@ -350,7 +351,8 @@ class Loop:
     try:
       self._load()
     except Exception as load_error:
-      # Without a cause, because `run` saves if environments are the cause.
+      # This error has no cause, because `run` would save the state if the cause
+      # were a failure of environments.
       raise errors.TrainingDiverged(
           f"{error} The last checkpoint cannot be loaded: {load_error}"
       ) from None

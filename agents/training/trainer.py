@@ -18,7 +18,7 @@ from agents.simulation import (
 from agents.training import epoch_result
 
 _MAX_STEPS = 2 ** 40  # More batched steps than any run takes.
-# First parts of the names of the arrays in a checkpoint.
+# Prefixes of array names in a checkpoint.
 _PREFIXES = ("clock", "episodes/", "variable/", "recorded/", "state/")
 _NO_VALID_STEP = "All steps of all environments in this epoch have failed."
 
@@ -41,8 +41,8 @@ class Algorithm(simulate.Actor, Protocol):
     """Learns from a batch of steps.
 
     Returns:
-      Scalars to log, with "gradient_steps" and the number of these that were
-      "finite_steps", and the advantages, of shape [N].
+      Scalars to log, and the advantages, of shape [N]. The scalars include the
+      numbers of all "gradient_steps" and of the "finite_steps" among them.
     """
 
   def encode(self, observ: tf.Tensor) -> tf.Tensor:
@@ -144,7 +144,7 @@ class Trainer:
 
     Raises:
       EnvironmentsError: If all steps have failed, or a failure exceeds the
-        failure budget. The state is then that before the epoch.
+        failure budget. The state is then the one from before the epoch.
     """
     env = self.train_env.batch_env
     env.take_finished()
@@ -159,14 +159,14 @@ class Trainer:
           raise errors.EnvironmentsError(text) from None
       raise
     finished, state = self._collected(samples)
-    # Both change together: an error above leaves the state before the epoch.
+    # Both are set last, so that an error above does not change the state.
     self._carry, self._episodes = carry, state
     numbers = {name: float(value) for name, value in metrics.items()}
     seconds = {name: float(value) for name, value in seconds.items()}
     gradient_steps, finite_steps = (
         int(numbers.pop(name)) for name in ("gradient_steps", "finite_steps"))
     stepping = env.step_seconds - step_seconds
-    exchange = seconds.get("exchange", 0.0)  # Between several machines.
+    exchange = seconds.get("exchange", 0.0)  # Only with several machines.
     return epoch_result.Epoch(
         numbers, gradient_steps, finite_steps, finished,
         int(np.count_nonzero(samples.valid.numpy())), {
@@ -271,11 +271,11 @@ class Trainer:
     """Called once when training ends.
 
     Args:
-      finished: Whether the budget is used up and the result is evaluated.
+      finished: Whether the budget is used up and the final policy is evaluated.
     """
 
   def close(self):
-    """Closes all environments. Can be repeated."""
+    """Closes all environments. Repeated calls have no effect."""
     self.train_env.batch_env.close()
     self._evaluator.close()
 
@@ -302,7 +302,7 @@ class Trainer:
 
   @tf.function(autograph=False)
   def _copy_variables(self) -> list[tf.Tensor]:
-    """Returns the values of all variables, which later epochs do not change."""
+    """Returns copies of all variables, which later epochs do not change."""
     with tf.device("CPU:0"):
       return [tf.identity(tf.convert_to_tensor(variable))
               for variable in self.algorithm.variables().values()]
@@ -330,6 +330,6 @@ def load_variables(algorithm: Algorithm, arrays: dict[str, np.ndarray]):
 
 def _select(arrays: dict[str, np.ndarray], prefix: str
             ) -> dict[str, np.ndarray]:
-  """Returns the arrays whose names have a prefix, by the rest of the name."""
+  """Returns the arrays with a prefix in their names, without the prefix."""
   return {name.removeprefix(prefix): array
           for name, array in arrays.items() if name.startswith(prefix)}

@@ -17,7 +17,7 @@ from agents.environments.workers import pool
 
 
 class SB3VecEnv(base_vec_env.VecEnv):
-  """Equals Stable-Baselines3's `DummyVecEnv` in every result.
+  """Returns the same results as Stable-Baselines3's `DummyVecEnv`.
 
       PPO("MlpPolicy", SB3VecEnv([lambda: gymnasium.make("Hopper-v5")] * 64))
 

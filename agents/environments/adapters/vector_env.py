@@ -24,7 +24,7 @@ Block = gymnasium_vector_block.VectorBlock | pool.RemoteBlock
 
 
 class VectorEnv(vector.VectorEnv):
-  """Equals `gymnasium.vector.SyncVectorEnv` in every result, infos included.
+  """Returns the same results and infos as `gymnasium.vector.SyncVectorEnv`.
 
   The only difference is that `final_obs` is always a copy. Actions have the
   units of the environments' action space and are cast to its type.
@@ -36,7 +36,8 @@ class VectorEnv(vector.VectorEnv):
     constructors: Functions without arguments that return environments with
       equal spaces of Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple.
     workers: Number of worker processes, by default one for each core; 0 steps
-      in this process. Or a `WorkerPool`, which other batches may use, too.
+      in this process. Alternatively, a `WorkerPool`, which other batches may
+      also use.
     autoreset_mode: Whether the next episode begins within the step that ends
       an episode, in the following step, or by `reset` only.
   Raises:
@@ -116,7 +117,7 @@ class VectorEnv(vector.VectorEnv):
     return copy.deepcopy(self._observs), infos
 
   def step(self, actions: Any) -> StepResult:
-    """Step all environments; the autoreset mode decides about resets.
+    """Step all environments; the autoreset mode determines the resets.
 
     Args:
       actions: Actions of the batched action space.
@@ -205,7 +206,7 @@ class VectorEnv(vector.VectorEnv):
 
   @property
   def block(self) -> Block:
-    """Steps all environments, and accesses some or all of them.
+    """Block that steps all environments, and accesses some or all of them.
 
     Raises:
       ClosedEnvironmentError: If the environments are closed.

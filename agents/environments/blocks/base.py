@@ -37,7 +37,7 @@ class StepReport(NamedTuple):
   # under "reward_parts"; or the text of the failure that ended the episode.
   outcome: dict[str, Any] | str
   failed_resets: tuple[str, ...] = ()  # Texts of the failures.
-  next_seed: int | None = None  # Of the next episode, if the block derived it.
+  next_seed: int | None = None  # Seed of the next episode; None if unknown.
   # Only with `InfoBatchEnv`: infos of the step and of the reset after it.
   info: dict[str, Any] | None = None
   reset_info: dict[str, Any] | None = None
@@ -57,7 +57,7 @@ class BlockBase:
   # Returns the layout of the arrays, given the batch size and spaces.
   layout: Callable[..., buffer_layout.Layout]
   # Called after each environment is built or reset and after each replayed
-  # step. Worker processes tell the trainer that they are alive.
+  # step. Worker processes use it to tell the trainer that they are alive.
   heartbeat: Callable[[], None] | None = None
 
   def __init__(self, constructors: Sequence[Constructor], first: int,
@@ -130,7 +130,7 @@ class BlockBase:
 
   def _access(self, selected: Sequence[bool], where: str,
               access: Callable[[int, gymnasium.Env], Any]) -> list[Any]:
-    """Returns the results of a function of offset and environment."""
+    """Calls `access` with offset and environment of each selected one."""
     results = []
     for offset in np.flatnonzero(selected).tolist():
       with self._explained(offset, where):

@@ -83,7 +83,7 @@ class Backend:
     return self.step_wait()
 
   def close(self):
-    """Close all environments. Can be repeated."""
+    """Close all environments. Repeated calls have no effect."""
 
   def _unsupported(self, *_):
     """Raise an error; subclasses may implement methods of `GymnasiumBlock`."""

@@ -20,16 +20,16 @@ from agents.environments.making import make, third_party
 
 
 class EnvPoolBlock(custom_backend.Backend):
-  """Steps the EnvPool environments that equal those of the constructors.
+  """Steps EnvPool environments with the same settings as the constructors.
 
   By default, EnvPool spends a separate step on each reset. This block requests
   the reset within the step that ends an episode, so learning can use every
   step.
 
-  The seeds of `reset` determine all following steps. EnvPool continues an
-  environment's random numbers in its later episodes, so single episodes can't
-  be replayed. If an episode terminates in the step that reaches the time
-  limit, EnvPool reports the truncation only.
+  The seeds of `reset` determine all following steps. EnvPool does not seed
+  later episodes, which continue the random numbers of their environment, so
+  single episodes can't be replayed. If an episode terminates in the step that
+  reaches the time limit, EnvPool reports only the truncation.
 
   Args:
     args: See `Backend`.
@@ -64,7 +64,7 @@ class EnvPoolBlock(custom_backend.Backend):
     self._lengths = np.zeros(len(seeds), np.int64)
     self._reward_parts: dict[str, np.ndarray] = collections.defaultdict(
         lambda: np.zeros(len(seeds)))
-    # Limit of each episode; some of EnvPool's tasks ignore theirs.
+    # Time limits, which this block applies because some EnvPool tasks do not.
     self._limits = np.full(len(seeds), self._time_limit)
     for index, (seed, constructor) in enumerate(
         zip(seeds, self.constructors, strict=True)):
@@ -95,7 +95,7 @@ class EnvPoolBlock(custom_backend.Backend):
     return reports
 
   def close(self):
-    """Close all environments. Can be repeated."""
+    """Close all environments. Repeated calls have no effect."""
     self._pool = None
 
   def _receive(self) -> dict[int, base.StepReport]:
@@ -143,7 +143,7 @@ class EnvPoolBlock(custom_backend.Backend):
     return reports
 
   def _begin_next(self, ended: np.ndarray):
-    """Begin the next episode where one has ended, [N] bool."""
+    """Begin the next episode of each environment for which `ended` is true."""
     arrays = self.arrays
     arrays["final_observ"][ended] = arrays["observ"][ended]
     observ, info = self._pool.reset(np.flatnonzero(ended).astype(np.int32))
@@ -173,7 +173,7 @@ def check(config: config_lib.Config) -> list[str]:
 
 @contextlib.contextmanager
 def _library() -> Iterator[Any]:
-  """Return EnvPool, whose warnings about the precision of bounds are hidden."""
+  """Context with EnvPool that hides warnings about the precision of bounds."""
   if not importlib.util.find_spec("envpool"):
     raise config_lib.ConfigError(
         "env.backend=envpool needs envpool, on Linux with Python 3.11 or "
@@ -190,7 +190,7 @@ def _kwargs(config: config_lib.Env) -> dict[str, Any]:
 
 def _check_spaces(config: config_lib.Env,
                   spaces: tuple[gymnasium.Space, gymnasium.Space]):
-  """Raise ConfigError unless EnvPool has the task, with Gymnasium's spaces."""
+  """Raise ConfigError unless EnvPool has the task with the same spaces."""
   with _library() as library:
     if config.id not in library.list_all_envs():
       raise config_lib.ConfigError(

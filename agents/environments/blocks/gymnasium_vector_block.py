@@ -94,7 +94,7 @@ class VectorBlock(base.BlockBase):
     return [infos_lib.gather(infos)]
 
   def step(self) -> dict[int, infos_lib.Columns]:
-    """Step by the action arrays and write the other arrays.
+    """Step with the actions in the arrays, and write the other arrays.
 
     Returns:
       The infos of this block by its first index; empty if there are none.

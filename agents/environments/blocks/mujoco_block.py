@@ -115,7 +115,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
   def _access(self, *args) -> list[Any]:
     if self._task:
       for offset, limits in enumerate(self._time_limits):
-        for limit in limits:  # They have not counted the steps.
+        for limit in limits:  # The wrappers have not counted the steps.
           limit._elapsed_steps = self._lengths[offset]
         self._reward_parts[offset] = self._task.reward_sums(offset)
       self._task = None
@@ -151,7 +151,7 @@ def _time_limits(env: gymnasium.Env) -> list[Any]:
 
 
 def _settings(robot: Any) -> dict[str, Any]:
-  """Returns class and attributes that a step reads, besides model and data."""
+  """Returns the class, and attributes that steps read except model and data."""
   settings = {
       name: np.asarray(value, dtype=object).tolist()
       for name, value in vars(robot).items()

@@ -20,7 +20,7 @@ class TaskStep(NamedTuple):
   observ: np.ndarray  # [N, ...]
   reward: np.ndarray  # [N]
   terminated: np.ndarray  # [N]
-  info: Callable[[int], dict[str, Any]]  # From a row, the numbers of its info.
+  info: Callable[[int], dict[str, Any]]  # Maps a row to its info.
 
 
 class VectorizedMujocoTask:
@@ -32,9 +32,9 @@ class VectorizedMujocoTask:
     envs: Environments without wrappers, with equal settings.
   """
 
-  _control_type: Any = np.float32  # In which controls are squared.
+  _control_type: Any = np.float32  # Type in which controls are squared.
   _max_speed = np.inf  # Observed velocities are clipped to it.
-  # Further observed fields, and the first of their rows that is observed.
+  # Names of further observed fields, each with its first observed row.
   _more_observed: tuple[tuple[str, int], ...] = ()
 
   def __init__(self, envs: Sequence[Any]):
@@ -91,7 +91,7 @@ class VectorizedMujocoTask:
       indices: Simulated environments, in increasing order.
       actions: Actions of these environments, [len(indices), A].
     """
-    env = self._envs[0]  # For settings, which are equal in all.
+    env = self._envs[0]  # All environments have the same settings.
     position = self._positions(indices)
     velocity = (position - self._position[indices]) / env.dt
     self._position[indices] = position
@@ -149,7 +149,7 @@ class VectorizedMujocoTask:
 
   def _contact(self, rows: Sequence[int]
                ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return contact forces, [N, ...], and their cost, [N], if they count."""
+    """Return contact forces, [N, ...], and their cost, [N]; None by default."""
     return None
 
   def _more_info(self, qpos: np.ndarray, velocity: np.ndarray
@@ -240,7 +240,7 @@ def _between(values: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
   return (low < values) & (values < high)
 
 
-# By module and name of Gymnasium's classes.
+# Vectorized tasks, by module and name of Gymnasium's classes.
 TASKS_BY_CLASS: dict[str, type[VectorizedMujocoTask]] = {
     "gymnasium.envs.mujoco.half_cheetah_v5:HalfCheetahEnv": _HalfCheetah,
     "gymnasium.envs.mujoco.walker2d_v5:Walker2dEnv": _Walker2d,

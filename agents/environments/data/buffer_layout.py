@@ -88,7 +88,7 @@ def step_layout(batch: int, space: gymnasium.Space) -> Layout:
 
 def batch_layout(batch: int, observation: gymnasium.Space,
                  action: gymnasium.Space) -> Layout:
-  """Return the layout of everything that a batch reads and writes.
+  """Return the layout of all arrays that a batch reads and writes.
 
   The fields of `action_layout` and `step_layout` come first. The next field,
   which is rarely needed, contains the last observations of episodes. The last

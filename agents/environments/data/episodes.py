@@ -1,4 +1,4 @@
-"""An episode is (seed, actions): enough to rebuild any state by replay."""
+"""Episodes as seed and actions, from which a replay rebuilds any state."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def numbers(info: dict[str, Any]) -> dict[str, bool | int | float]:
   Returns:
     Booleans, integers and floats by key; other values are left out.
   """
-  # A bool is also an int; the last type that fits counts.
+  # A bool is also an int. The dict keeps the last type that fits.
   return {str(key): number_type(value) for key, value in info.items()
           for number_type, numpy_type in _NUMPY_TYPES.items()
           if isinstance(value, (number_type, numpy_type))}

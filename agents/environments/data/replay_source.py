@@ -17,7 +17,7 @@ class ReplayError(base.EnvironmentFailure):
 class ReplaySource:
   """Running episodes of a batch, for replays and for failure reports."""
 
-  name: str  # Of the environments, for messages.
+  name: str  # Name of the environments in messages.
   log: running_episodes.EpisodeLog  # The running episodes.
   arrays: dict[str, np.ndarray]  # Fields of the batch's buffer.
   # Begins with the bytes of the latest observations that the trainer has
@@ -56,7 +56,7 @@ class ReplaySource:
     return failed
 
   def check(self, rows: slice):
-    """Compares the observations after a replay with those before.
+    """Compares the observations after a replay with those before it.
 
     Args:
       rows: Environments that were replayed.

@@ -25,8 +25,8 @@ class EpisodeLog:
     first: Index of the first environment within the batch of the run.
     failure_budget: Number of episodes that may fail; none by default.
 
-  The attribute `begun` is true while episodes are running, and `first` is the
-  argument.
+  The attribute `begun` is true while episodes are running. The attribute
+  `first` is the argument of this name.
   """
 
   def __init__(self, run_seed: int, size: int, first: int = 0,
@@ -63,7 +63,7 @@ class EpisodeLog:
 
   def record_step(self, arrays: dict[str, np.ndarray],
                   reports: Mapping[int, base.StepReport], waiting: bool):
-    """Records one step of all environments and what it reports.
+    """Records one step of all environments and its reports.
 
     Args:
       arrays: Fields of the batch's buffer after the step.
@@ -117,7 +117,7 @@ class EpisodeLog:
 
     Args:
       action: Array of shape [B, ...], as sent to the environments.
-      active: Bool array of shape [B]; the others wait before their episode.
+      active: Bool array of shape [B]; the others wait before their first step.
       reward: Array of shape [B].
       ended: Bool array of shape [B]; these have begun their next episode. None
         if no episode has ended and all environments are active.
@@ -143,14 +143,14 @@ class EpisodeLog:
     return finished
 
   def skip(self, index: int, next_seed: int | None = None) -> int:
-    """Replaces an environment's episode by its next one, with its own seed.
+    """Records that an environment's next episode has begun.
 
     Args:
       index: Index of the environment.
       next_seed: Seed of the next episode; derived by default.
 
     Returns:
-      Seed of the skipped episode.
+      Seed of the previous episode.
     """
     seed = int(self._running.seed[index])
     self.break_off(
@@ -158,7 +158,7 @@ class EpisodeLog:
     return seed
 
   def break_off(self, index: int, seed: int):
-    """Replaces an environment's running episode by its next one.
+    """Records that an environment's next episode has begun with a given seed.
 
     Args:
       index: Index of the environment.
@@ -213,7 +213,7 @@ class EpisodeLog:
     Args:
       state: Running episodes of the B environments.
     """
-    # Without spare rows, the next step allocates an array of its own.
+    # This array has no spare rows, so the next step allocates a new array.
     self._running, self._end = state.copy(), len(state.actions)
     self.begun = True
 

@@ -87,10 +87,10 @@ def staggered(config: config_lib.Env, num_envs: int, seed: int
               ) -> list[MakeEnv]:
   """Return constructors of environments with first episodes of unequal length.
 
-  Episodes of equal length would end together, and a short segment would show
-  an update only one phase of them. Therefore the first episodes are truncated
-  after 1 / num_envs, 2 / num_envs, ... of the time limit. Tasks without a time
-  limit are not changed.
+  Episodes of equal length would end together, and an update from short segments
+  would contain only one phase of the episodes. Therefore the first episodes are
+  truncated after 1 / num_envs, 2 / num_envs, ... of the time limit. Tasks
+  without a time limit are not changed.
 
   Args:
     config: Section `env` of the config.
@@ -221,10 +221,10 @@ def _has_time_limit(env: gymnasium.Env) -> bool:
 
 
 def _find_constructor(config: config_lib.Env) -> Callable[..., Any]:
-  """Return the class or function `module:name`, or what builds a Gymnasium id.
+  """Return the function that builds the environment with the id of a config.
 
-  Callables whose type or annotation is no environment class are refused for the
-  reason in `agents.class_loader`.
+  The id `module:name` must name an environment class, or a function with an
+  environment class as return annotation. The reason is in `class_loader`.
   """
   module, colon, name = config.id.partition(":")
   constructor = class_loader.find(config.id) if colon else None

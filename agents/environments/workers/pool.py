@@ -1,4 +1,4 @@
-"""The trainer's end of its worker processes."""
+"""Sends requests to worker processes and collects their answers."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class WorkerPool:
     variables: Environment variables of the processes, in addition to those of
       this process.
     failure_budget: Number of worker deaths to tolerate; none by default. A new
-      process replays the episodes of a dead one, so that results stay equal.
+      process replays the episodes of a dead one, so results do not change.
     timeout: Limit in seconds for a batched step, the reset of an environment
-      and a step of a replay; slower workers are killed. 0: no limit.
+      and a step of a replay; slower workers are killed. 0 disables the limit.
   """
 
   def __init__(self, num_workers: int, interrupt_fd: int | None = None,
@@ -81,9 +81,9 @@ class WorkerPool:
     self._timeout = timeout
     self._workers: list[process.WorkerProcess] = []
     self._open: dict[RemoteBlock, replay_source.ReplaySource | None] = {}
-    # Those that miss answers, or whose answers `wait` has not returned.
+    # Requests without all answers, or with answers that `wait` did not return.
     self._requests: list[replacement.Request] = []
-    self.refusal = ""  # Why the workers accept no requests, if so.
+    self.refusal = ""  # Reason why the workers accept no requests, or "".
     try:
       for number in range(num_workers):
         self._workers.append(process.WorkerProcess(
@@ -166,7 +166,7 @@ class WorkerPool:
     self._check_usable()
     request = replacement.Request(
         block, messages, self._limit(min_seconds), list(messages), [])
-    self.refusal = _FAILED  # Unless all workers receive it.
+    self.refusal = _FAILED  # Cleared after all workers received the request.
     self._requests.append(request)
     for worker, message in messages.items():
       worker.send(*message)
@@ -193,7 +193,7 @@ class WorkerPool:
     """
     self._check_usable()
     deadline = None if seconds is None else time.monotonic() + seconds
-    self.refusal = _FAILED  # Unless all answers arrive.
+    self.refusal = _FAILED  # Cleared after all answers arrived.
     for earlier in self._requests:  # Workers answer in order of requests.
       self._collect(earlier, deadline)
       if earlier is request:
@@ -216,7 +216,9 @@ class WorkerPool:
       self.close()
 
   def close(self, patience: float = process.SECONDS_TO_CLOSE):
-    """Asks every process to end, waits, and kills the rest. Can be repeated.
+    """Asks every process to end, waits, and kills the remaining processes.
+
+    Repeated calls have no effect.
 
     Args:
       patience: Seconds for the environments to close.
@@ -265,7 +267,7 @@ class WorkerPool:
 
     Args:
       workers: All workers that still have to answer.
-      seconds: Limit for an answer before the worker is killed; 0: none.
+      seconds: Limit for an answer before the worker is killed; 0 disables it.
       deadline: Time at which to raise TimeoutError; None raises Interrupted on
         interrupts instead.
     """
@@ -292,10 +294,10 @@ class WorkerPool:
       for worker in workers:
         worker.check_alive()
       if ready:
-        time.sleep(0.001)  # The interrupt stays readable.
+        time.sleep(0.001)  # The next `poll` returns at once, too.
 
   def _limit(self, min_seconds: float = 0.0) -> float:
-    """Returns the limit in seconds for an answer; 0: none."""
+    """Returns the limit in seconds for an answer; 0 disables it."""
     return self._timeout and max(min_seconds, self._timeout)
 
   def _check_usable(self):
@@ -304,7 +306,7 @@ class WorkerPool:
 
 
 class RemoteBlock:
-  """Has the methods of a block and distributes them over several workers.
+  """Implements the methods of a block by requests to several workers.
 
   Args:
     pool: The workers.
@@ -358,7 +360,8 @@ class RemoteBlock:
 
     Args:
       name: Name of a method of the block's class.
-      args: Arguments. Of each list, a worker receives the elements of its rows.
+      args: Arguments. Lists have one element per row; each worker receives the
+        elements of its rows.
 
     Returns:
       The joined lists that the method returns.

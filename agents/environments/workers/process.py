@@ -1,4 +1,4 @@
-"""One worker process, seen from the trainer."""
+"""Starts, observes and ends one worker process."""
 
 import contextlib
 import functools
@@ -16,7 +16,7 @@ from typing import Any
 from agents import errors
 from agents.environments.workers import affinity, protocol
 
-SECONDS_TO_CLOSE = 3.0  # For the environments of a worker.
+SECONDS_TO_CLOSE = 3.0  # Limit for closing the environments of a worker.
 _SECONDS_TO_DUMP = 1.0
 # Causes of death by exit code.
 _SIGNAL_NAMES = {-number: number.name for number in signal.Signals}
@@ -44,8 +44,8 @@ class WorkerProcess:
     number: Number of this worker in its pool.
     variables: Environment variables in addition to those of this process.
     interrupt_fd: Descriptor that also wakes `poll`; None for none.
-    timeout: Seconds that the process may pause within a message; 0: forever.
-    core: CPU core that it stays on; None for any.
+    timeout: Limit in seconds for pauses within a message; 0 disables it.
+    core: CPU core of the process; None for any core.
 
   The attribute `since` is the time of the latest request or answer.
   """
@@ -64,12 +64,12 @@ class WorkerProcess:
   def _start(self):
     self.connection, remote_end = socket.socketpair()
     self.connection.setblocking(False)
-    self._reason = ""  # Why the pool has killed the process.
+    self._reason = ""  # Reason why the pool has killed the process.
     self.poll = select.poll()
     self.poll.register(self.connection, select.POLLIN)
     if self._interrupt_fd is not None:
       self.poll.register(self._interrupt_fd, select.POLLIN)
-    self._stacks = tempfile.TemporaryFile()  # Stack traces of hangs, crashes.
+    self._stacks = tempfile.TemporaryFile()  # Stack traces of the process.
     lifeline, own_end = os.pipe()
     self._lifeline = open(own_end, "wb", buffering=0)
     # The worker inherits that SIGINT is blocked, so that Ctrl-C during its
@@ -151,7 +151,7 @@ class WorkerProcess:
 
   def check_alive(self):
     """Raises WorkerDied if no answer has arrived and none will arrive."""
-    with contextlib.suppress(OSError):  # No answer yet, or never.
+    with contextlib.suppress(OSError):  # No answer has arrived.
       if self.connection.recv(1, socket.MSG_PEEK):
         return
     if self._reason or self.process.poll() is not None:
@@ -161,7 +161,7 @@ class WorkerProcess:
     """Kills a process that does not answer, after it has dumped its stacks.
 
     Args:
-      seconds: Time that it did not answer, for the message.
+      seconds: Time without an answer, for the message.
 
     Returns:
       The error to raise.
@@ -206,7 +206,7 @@ class WorkerProcess:
           raise self.kill(self._timeout) from None
 
   def _death(self) -> WorkerDied:
-    """Returns the error that names the cause of the end."""
+    """Returns an error that explains why the process ended."""
     reason = self._reason
     if not reason:
       try:
@@ -240,8 +240,8 @@ def launch(module: str, arguments: tuple[int, ...], variables: dict[str, str],
   Returns:
     The process.
   """
-  # Not `-m`, which would search the current folder before the packages. Python
-  # itself ignores entries of `sys.path` that are not strings.
+  # `-m` is not used, because it would search the current folder before the
+  # packages. Python itself ignores entries of `sys.path` that are not strings.
   path = [entry for entry in sys.path if isinstance(entry, str)]
   code = (f"import sys; sys.path[:] = {path!r}; "
           f"import {module}; {module}.main(*{arguments!r})")

@@ -1,9 +1,9 @@
 """Messages between trainer and worker: one byte to step, pickles for the rest.
 
-From the trainer, a byte is the number of a block to step, REQUEST when a pickle
-follows, or DESCRIPTOR when a byte with a file descriptor follows, for the next
-request. A worker answers with ACK, or with RESULT and a pickled `Answer`. It
-sends ALIVE now and then while it works on a request that takes long.
+The trainer sends one byte: the number of a block to step, REQUEST before a
+pickle, or DESCRIPTOR before another byte that carries a file descriptor for the
+next request. A worker answers with ACK, or with RESULT and a pickled `Answer`.
+During long requests, it regularly sends ALIVE.
 """
 
 import pickle
@@ -27,7 +27,7 @@ class Answer(NamedTuple):
 
   result: Any = None
   error: BaseException | None = None
-  # Names the place, with the traceback, unless the error does.
+  # Contains place and traceback of the error; None if the error does.
   failure: Exception | None = None
   warnings: tuple[str, ...] = ()  # New warnings of the simulator.
 
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
     return self.result
 
 
-DONE = Answer()  # What ACK stands for.
+DONE = Answer()  # The answer that ACK encodes.
 
 
 def encode(kind: bytes, message: Any) -> bytes:

@@ -13,7 +13,7 @@ from agents.environments.workers import process, protocol
 if TYPE_CHECKING:
   from agents.environments.workers import pool
 
-SECONDS_TO_OPEN = 60.0  # Minimum for a new process and its environments.
+SECONDS_TO_OPEN = 60.0  # Minimum of the limit for starting a worker.
 
 # Arguments of `WorkerProcess.send` for each worker of a block.
 Messages = Mapping[process.WorkerProcess, tuple[bytes] | tuple[bytes, int]]
@@ -40,9 +40,9 @@ def replace_worker(
 
   Args:
     worker: Worker that died.
-    death: Its error.
+    death: Error that describes its death.
     blocks: Open blocks, with the source of their running episodes.
-    requests: Requests that still miss answers.
+    requests: Requests to which some answers have not arrived.
     failure_budget: Records the failure.
     receive: Receives one answer, given a worker and the minimum of its time
       limit.

@@ -7,11 +7,11 @@ from agents.environments.workers import pool
 
 def start_workers(config: config_lib.Config, interrupt_fd: int | None = None
                   ) -> pool.WorkerPool | None:
-  """Starts worker processes, which load while the caller continues.
+  """Starts worker processes, and does not wait until they are ready.
 
   Args:
     config: Configuration of the run.
-    interrupt_fd: Descriptor that ends waiting for the environments.
+    interrupt_fd: See `WorkerPool`.
 
   Returns:
     The workers, or None if this process steps the environments.

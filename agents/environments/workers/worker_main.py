@@ -138,7 +138,7 @@ def _pickled(answer: protocol.Answer, plain: bool = False) -> bytes:
 
 
 def _failure(error: BaseException) -> base.EnvironmentFailure | None:
-  """Returns what names the place of an error, unless the error does so."""
+  """Returns an error that names the place; None if `error` names it itself."""
   if isinstance(error, base.EnvironmentFailure):
     return None
   if isinstance(error.__cause__, base.EnvironmentFailure):
@@ -158,7 +158,7 @@ def _ignore_until_fork(signum: int):
   def restore():
     signal.signal(signum, signal.SIG_DFL)
     unblock()
-  # Blocks the signal meanwhile, because one that arrives then would be lost.
+  # Blocks the signal during a fork, because it could be lost otherwise.
   os.register_at_fork(
       before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signum}),
       after_in_parent=unblock, after_in_child=restore)

@@ -29,7 +29,7 @@ class Crash(NamedTuple):
 def save_survived(run: run_folder.RunFolder,
                   failures: failure_budget.FailureBudget, step: int
                   ) -> list[str]:
-  """Save the failures that training survived since the last call.
+  """Save the failures since the last call that did not end training.
 
   Args:
     run: Run folder.

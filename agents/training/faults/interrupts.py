@@ -19,9 +19,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-_SECONDS_FOR_STEPS = 4.0  # Then the trainer no longer waits for environments.
-_SECONDS_FOR_EPOCH = 6.0  # Then the watching thread saves, during an epoch.
-_SECONDS_TO_END = 9.3  # Then the process ends in any case.
+# Time from the signal until the trainer no longer waits for environments, until
+# the watching thread saves during an epoch, and until the process ends.
+_SECONDS_FOR_STEPS = 4.0
+_SECONDS_FOR_EPOCH = 6.0
+_SECONDS_TO_END = 9.3
 _SECONDS_TO_PRINT = 0.3
 
 

@@ -1,7 +1,8 @@
-"""Diagnostics: warnings about training that fails, from its metrics.
+"""Diagnostics: warnings about failing training, derived from metrics.
 
-The bounds lie beyond the metrics of the named configs while they learn, and a
-symptom must persist for several reports, so healthy runs cause no warnings.
+Healthy runs cause no warnings, because the bounds are wider than the metrics of
+the named configs during learning, and a symptom must persist for several
+reports.
 """
 
 import math
@@ -23,7 +24,7 @@ class Symptom(NamedTuple):
   name: str  # Key of the warning in `warnings.yaml`.
   patience: int  # Consecutive reports with the symptom before a warning.
   present: Callable[[dict[str, float]], bool]  # Function of update metrics.
-  meaningful: bool = True  # With the settings of the run.
+  meaningful: bool = True  # Whether it applies to the settings of the run.
 
 
 class Diagnostics:
@@ -42,7 +43,7 @@ class Diagnostics:
   def __init__(self, config: config_lib.Config, continuous: bool):
     self.state: dict[str, dict[str, int]] = {"lasts": {}, "pause": {}}
     self._texts = yaml.safe_load(_TEXTS.read_text())
-    # A controller that holds the KL replaces the initial learning rate.
+    # With "kl_adaptive", `kl_target` determines the learning rate.
     adaptive = config.algorithm.lr_schedule == "kl_adaptive"
     limit, reason = _value_limit(config.algorithm)
     self._words = {

@@ -18,7 +18,7 @@ _MAX_EPISODES = 32
 _MAX_STEPS = 20_000  # Summed over all episodes; the last one always stays.
 _COLUMNS = [("number", np.int64), ("step", np.int64), ("seed", np.int64),
             ("score", np.float64), ("length", np.int64)]
-_PREFIX = "recorded/"  # Starts the names of the arrays in a checkpoint.
+_PREFIX = "recorded/"  # Prefix of array names in a checkpoint.
 
 
 class RecordedEpisode(NamedTuple):
@@ -60,9 +60,9 @@ class EpisodeRecorder:
     """Return the state as arrays for a checkpoint.
 
     Returns:
-      Arrays whose names begin with "recorded/":
-      Arrays of shape [E] with one value per episode, the concatenated actions
-      of shape [L, ...], and the scalar number of ended episodes.
+      Arrays by name, with the prefix "recorded/". They are arrays of shape [E]
+      with one value per episode, the concatenated actions of shape [L, ...],
+      and the scalar number of ended episodes.
     """
     table = np.array([
         (number, step, episode.seed, episode.score, episode.length)

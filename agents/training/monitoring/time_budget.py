@@ -31,7 +31,8 @@ class TimeBudget:
     Args:
       steps: Training steps, summed over all environments.
       seconds: Wall-clock time of each part, by name.
-      least_seconds: Stepping time if no worker had waited; 0 if unknown.
+      least_seconds: Stepping time without the idle time of workers; 0 if
+        unknown.
     Raises:
       KeyError: If a part is unknown.
     """

@@ -38,7 +38,7 @@ class VideoRecorder:
 
   @property
   def busy(self) -> bool:
-    """Whether `take_finished` has not yet returned the current video."""
+    """Whether a video is being rendered, or waits for `take_finished`."""
     return self._process is not None
 
   def start(self, recorded: episode_recorder.RecordedEpisode):
@@ -56,8 +56,8 @@ class VideoRecorder:
       with tempfile.TemporaryFile() as job:
         cloudpickle.dump((self._folder.config.env, self._video), job)
         job.seek(0)
-        # Its own session protects the process from Ctrl-C. The end of its input
-        # ends it, also when the trainer is killed.
+        # A separate session protects the process from Ctrl-C. The process ends
+        # when its input is closed, which happens even if the trainer is killed.
         self._process = process.launch(
             "agents.videos.background", (job.fileno(),),
             {**render_pool.PROCESS_VARIABLES, **self._gl_variables},
@@ -74,7 +74,7 @@ class VideoRecorder:
         self._process.stdin.write(b"!")
 
   def take_finished(self) -> tuple[int, video_lib.Gif] | None:
-    """Return the current video once, after it is finished.
+    """Return the current video if it is finished and was not returned before.
 
     Failures are printed and do not end training.
 
@@ -98,11 +98,11 @@ class VideoRecorder:
     return (self._step, gif) if gif else None
 
   def close(self):
-    """Abandon the current video. Can be called repeatedly."""
+    """Abandon the current video. Repeated calls have no effect."""
     if not self._process:
       return
-    # The group also contains ffmpeg. If all its processes have ended, its id
-    # may be unknown or belong to another user.
+    # The process group also contains ffmpeg. If all of its processes have
+    # ended, the id of the group may be unknown or belong to another user.
     with self._process, self._stdout, self._stderr, contextlib.suppress(
         ProcessLookupError, PermissionError):
       os.killpg(self._process.pid, signal.SIGKILL)

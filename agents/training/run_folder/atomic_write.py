@@ -58,7 +58,7 @@ def open_file(path: pathlib.Path) -> Iterator[IO[bytes]]:
       os.replace(temporary, path)
       descriptor = os.open(path.parent, os.O_RDONLY)
       try:
-        os.fsync(descriptor)  # So that the renaming survives a power cut.
+        os.fsync(descriptor)  # The renaming then survives a power cut.
       finally:
         os.close(descriptor)
   except BaseException:

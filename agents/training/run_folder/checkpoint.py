@@ -33,7 +33,7 @@ class Metadata:
   # Step of the last report, evaluation, checkpoint and video, by the name of
   # the config field that holds the interval.
   done: dict[str, int]
-  scores: list[float]  # Since the last report, see `Statistics`.
+  scores: list[float]  # Scores since the last report, see `Statistics`.
   lengths: list[int]
   reward_parts: list[dict[str, float]]
   health: dict[str, dict[str, int]]  # See `Diagnostics.state`.
@@ -44,7 +44,7 @@ class Metadata:
 
 
 def complete(step: int, done: dict[str, int], budget: int) -> bool:
-  """Return whether a run used up its budget and evaluated the result.
+  """Return whether a run used up its budget and evaluated the final policy.
 
   Args:
     step: Training steps completed.
@@ -60,7 +60,7 @@ def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
          metadata: dict[str, Any]):
   """Write a checkpoint and delete superfluous older ones.
 
-  The newest three stay, and six older ones that are spread over the run.
+  The newest three are kept, and six older ones that are spread over the run.
 
   Args:
     folder: Folder of the checkpoints.
@@ -74,7 +74,8 @@ def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
     contents: dict[str, Any] = {**arrays, _METADATA: json.dumps(metadata)}
     np.savez(file, **contents)
   while len(older := paths(folder)[:-_NUM_NEWEST]) > _NUM_MILESTONES:
-    # The first checkpoint stays. The deleted one leaves the smallest gap.
+    # Keeps the first checkpoint. Deletes the one with the smallest distance
+    # between its neighbors.
     steps = [*map(step_of, older), step]
     index = np.argmin(np.subtract(steps[2:], steps[:-2]))
     older[index + 1].unlink(missing_ok=True)

@@ -51,7 +51,7 @@ def add(folder: pathlib.Path):
   """
   with _lock:
     _guard.folders |= {os.path.abspath(folder), os.path.realpath(folder)}
-    # Top-level modules of the folder become invisible instead of an error:
+    # Hides top-level modules of the folder instead of raising errors, because
     # another entry of the path may contain a module of the same name.
     sys.path[:] = [entry for entry in sys.path if not _guard.contains(entry)]
     if _guard not in sys.meta_path:

@@ -1,6 +1,6 @@
-"""Provenance: versions of packages and digests of code that made a run.
+"""Provenance: versions of packages, and digests of code, that a run used.
 
-Together with the config, they determine the bits of a run on one machine.
+Together with the config, they determine all bits of a run on one machine.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _PACKAGES = ("tensorflow", "keras", "tensorflow-probability", "numpy",
 
 
 def files(env: str) -> dict[str, dict[str, str]]:
-  """Return the contents of the files that describe what made a run.
+  """Return the contents of the files that describe the provenance of a run.
 
   Args:
     env: Id of the environment.
@@ -70,7 +70,7 @@ def code(env: str) -> dict[str, str]:
   files = _files(pathlib.Path(__file__).parents[2])
   module = _module(env)
   spec = None
-  with contextlib.suppress(Exception):  # Making the environment reports it.
+  with contextlib.suppress(Exception):  # Later construction reports the error.
     spec = importlib.util.find_spec(module.partition(".")[0])
   locations: Iterable[str | None] = [] if spec is None else (
       spec.submodule_search_locations or [spec.origin] * spec.has_location)
@@ -101,7 +101,7 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
   Args:
     before: Earlier versions, digests or settings, by name.
-    now: Current ones.
+    now: Current versions, digests or settings, by name.
   Returns:
     A text such as "numpy 1.0 -> 2.0" for each name that differs.
   """

@@ -135,7 +135,7 @@ def find(path: str | os.PathLike) -> RunFolder:
 
 def with_config(logdir: str | os.PathLike, config: config_lib.Config
                 ) -> list[RunFolder]:
-  """Return the runs with a config and a checkpoint, the oldest first.
+  """Return the runs that have this config and a checkpoint, oldest first.
 
   Args:
     logdir: Path of a folder of runs.
