@@ -1,11 +1,13 @@
 """Batch PPO: batched reinforcement learning inside the TensorFlow graph.
 
-This file imports no other module of the project, so that worker processes and
-`--help` load no TensorFlow.
+This file imports no module that loads TensorFlow, because worker processes and
+`--help` do not need it.
 """
 
 import os
 import typing
+
+from agents import former_names
 
 if typing.TYPE_CHECKING:
   import configs as configs
@@ -16,3 +18,4 @@ if typing.TYPE_CHECKING:
 _CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 if os.path.isfile(os.path.join(_CHECKOUT, "configs", "presets", "paper.py")):
   __path__.append(_CHECKOUT)
+former_names.install()

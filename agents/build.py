@@ -19,12 +19,12 @@ from agents.environments.workers import pool
 from agents.networks import convolutional, distribution_for_space, feed_forward
 from agents.networks import torso as torso_lib
 from agents.ops import random
-from agents.simulation import evaluator, in_graph_batch_env, rollout_batch
+from agents.simulation import evaluator, in_graph_batch_env, rollout_to_batch
 from agents.training import cost_model
 from agents.training import trainer as trainer_lib
 
 _MAX_EVAL_ENVS = 10
-_SHORT_EPISODE = 16  # Steps; see `rollout_batch.segments`.
+_SHORT_EPISODE = 16  # Steps; see `rollout_to_batch.segments`.
 # Methods of `trainer.Algorithm`.
 _METHODS = ("initial_state", "noise", "act", "learn", "variables", "assign")
 
@@ -232,18 +232,18 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None
           learner, explore=False), rollout_spec(config))
 
 
-def rollout_spec(config: config_lib.Config) -> rollout_batch.RolloutSpec:
+def rollout_spec(config: config_lib.Config) -> rollout_to_batch.RolloutSpec:
   """Returns size and layout of the batch that one update learns from.
 
   Args:
     config: Configuration of the run.
   """
   if length := config.algorithm.segment_length:
-    return rollout_batch.segments(
+    return rollout_to_batch.segments(
         config.num_envs, length, in_place=bool(config.network.recurrent),
         brief=(make.stated_length(config.env) or _SHORT_EPISODE)
         < _SHORT_EPISODE)
   assert config.algorithm.update_every is not None
-  return rollout_batch.episodes(
+  return rollout_to_batch.episodes(
       config.num_envs, config.algorithm.update_every,
       make.max_length(config.env))

@@ -223,14 +223,14 @@ class TrainingRun:
           # Otherwise, commands would select this empty run as the newest one.
           shutil.rmtree(folder.path)
         raise
-      from agents.training.monitoring import console_summary
+      from agents.training.monitoring import run_summary
       loop = self.make_loop(trainer)
       if self._resumes:
         loop.resume()
         folder.extend(self._config)
       else:
         loop.start()
-      print(console_summary.beginning(folder, trainer), flush=True)
+      print(run_summary.beginning(folder, trainer), flush=True)
       try:
         loop.run()
       except Exception:
@@ -242,7 +242,7 @@ class TrainingRun:
       print(f"Stopped after {loop.step:,} steps. {self._resume_hint}")
       exit_code = self._interrupts.exit_code if self._interrupts() else 1
       return TrainingOutcome(folder.path, loop.step, False, exit_code)
-    print(f"Finished {loop.step:,} steps. {console_summary.end(folder)}")
+    print(f"Finished {loop.step:,} steps. {run_summary.end(folder)}")
     path, logdir = (
         shlex.quote(str(path)) for path in (folder.path, folder.path.parent))
     print(f"To extend: {cli.command('train')} --resume {path} "

@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from agents.training.run_folder import checkpoint
-from tests import forked
+from tests.commands import forked
 
 ROOT = pathlib.Path(__file__).parent.parent
 

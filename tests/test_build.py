@@ -11,7 +11,8 @@ import pytest
 from agents import build, configs
 from agents import config as config_lib
 from agents.environments.workers import pool
-from tests import command, config_fixtures, scored
+from tests import command, config_fixtures
+from tests.training import scored
 
 # Prints the memory of this process in MB after each epoch.
 EPOCHS = """

@@ -9,7 +9,8 @@ from agents.configs import presets
 from agents import build, config_parsing, configs
 from agents import config as config_lib
 from agents.environments.making import third_party
-from tests import config_fixtures, modes, scored
+from tests import config_fixtures, modes
+from tests.training import scored
 
 # Settings in the source code of 2017, with the names of `agents/config.py`.
 _ALGORITHM = {

@@ -17,7 +17,7 @@ class RecurrentModel(deprecated.EarlierNames):
 
   The recurrent state at the first step of a segment is the state with which
   the policy acted. Batches must keep invalid steps in place, see
-  `rollout_batch.segments`.
+  `rollout_to_batch.segments`.
 
   Args:
     encoder: Maps observations to inputs of the networks.

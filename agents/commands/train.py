@@ -13,7 +13,7 @@ import traceback
 
 from agents import config as config_lib
 from agents import configs, errors, training_run
-from agents.commands import cli, config_table, run_settings
+from agents.commands import cli, named_configs, run_settings
 from agents.configs import presets
 from agents.distributed import cluster as cluster_lib
 from agents.distributed import cluster_run
@@ -34,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
   args = parser.parse_args(argv)
   cli.import_from_current_folder()
   if args.config == "list":
-    print(config_table.table())
+    print(named_configs.table())
     return 0
   with interrupts_lib.Interrupts() as interrupts:
     try:

@@ -17,7 +17,7 @@ from agents.distributed import (
   shared_updates,
 )
 from agents.environments.data import episodes as episodes_lib
-from agents.simulation import rollout_batch, simulate
+from agents.simulation import rollout_to_batch, simulate
 from agents.training import epoch_result, trainer
 
 
@@ -138,7 +138,7 @@ class DistributedTrainer(trainer.Trainer):
     finished: list[episodes_lib.Episode] | None = []
     if self._evaluator:
       rows = self._communicator.local_rows(self._num_eval_envs)
-      shares = rollout_batch.shares(num_episodes, self._num_eval_envs)[rows]
+      shares = rollout_to_batch.shares(num_episodes, self._num_eval_envs)[rows]
       finished = self._evaluator.play(sum(shares), stop)
     while finished is not None and any(self.exchange(False)):
       if self.stopped:

@@ -14,10 +14,10 @@ from agents import spaces
 from agents.environments.blocks import base, gymnasium_block, mujoco_block
 from agents.environments.data import (
   buffer_layout,
+  episode_log,
   episodes,
   mujoco_warnings,
   replay_source,
-  running_episodes,
 )
 from agents.environments.data import failure_budget as failure_budget_lib
 from agents.environments.workers import pool, shared_memory
@@ -105,7 +105,7 @@ class BatchEnv:
     self._constructors = list(constructors)
     self._workers = workers
     self._seed = seed
-    self._log = running_episodes.EpisodeLog(
+    self._log = episode_log.EpisodeLog(
         seed, size, first, self.failure_budget)
     self._busy_seconds = np.zeros(size)  # Sums of the field "seconds".
     self._reports: Mapping[int, base.StepReport] = {}  # From the latest step.

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import spaces
-from agents.export import numpy_calls, numpy_player, signature
+from agents.export import graph_to_numpy, numpy_player, signature
 from agents.export import policy as policy_lib
 
 # Maps inputs [N, ...] by name to outputs [N, ...] by name.
@@ -112,7 +112,7 @@ def _load_onnx(path: pathlib.Path) -> PolicyFunction:
 
 
 def _write_npz(policy: policy_lib.ExportablePolicy, path: pathlib.Path):
-  program, constants = numpy_calls.translate(
+  program, constants = graph_to_numpy.translate(
       policy.frozen, policy.inputs, policy.outputs)
   about = {**program, "inputs": signature.as_dicts(policy.inputs)}
   np.savez_compressed(path, about=json.dumps(about), **constants)

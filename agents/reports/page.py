@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from agents.reports import curves, figures, published_scores, results
-from agents.training.monitoring import time_budget
+from agents.training.monitoring import time_usage
 
 
 def page(groups: Sequence[results.RunGroup], title: str) -> str:
@@ -111,10 +111,10 @@ def _speed(groups: Sequence[results.RunGroup]) -> str:
   """Return a table of speeds and of shares of the time."""
   columns = {"steps_per_second": ",.0f", "step_limit": ",.0f",
              "limit_share": ".2f",
-             **{f"{part}_share": ".0%" for part in time_budget.PARTS}}
+             **{f"{part}_share": ".0%" for part in time_usage.PARTS}}
   rows = []
   for group in groups:
-    totals = [time_budget.total(train) for run in group.runs if (
+    totals = [time_usage.total(train) for run in group.runs if (
         train := [row for row in run.rows if row["phase"] == "train"])]
     row = [_name(group)]
     for column, form in columns.items():
@@ -122,7 +122,7 @@ def _speed(groups: Sequence[results.RunGroup]) -> str:
                 if (value := total[column]) is not None]
       row.append(format(np.mean(values), form) if values else "-")
     rows.append(row)
-  return _table(["", "steps/s", "limit", "share", *time_budget.PARTS], rows)
+  return _table(["", "steps/s", "limit", "share", *time_usage.PARTS], rows)
 
 
 def _differences(groups: Sequence[results.RunGroup]) -> str:

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from agents import types
 from agents.environments.data import episodes
-from agents.simulation import in_graph_batch_env, rollout_batch, simulate
+from agents.simulation import in_graph_batch_env, rollout_to_batch, simulate
 
 _CHUNK = 50  # Batched steps between two calls of `stop`.
 
@@ -41,7 +41,8 @@ class Evaluator:
     Returns:
       The episodes in order of their ends, or None if aborted.
     """
-    carry, left = self.begin(rollout_batch.shares(num_episodes, len(self.env)))
+    carry, left = self.begin(
+        rollout_to_batch.shares(num_episodes, len(self.env)))
     while left.numpy().any():
       if stop():
         return None

@@ -113,7 +113,7 @@ class TrialRunner:
     """Train in a process until it ends, and return its exit code."""
     if self.stop():
       raise TrialInterrupted
-    command = [sys.executable, "-m", "agents.sweeps.trial_process", core,
+    command = [sys.executable, "-m", "agents.sweeps.trial_launcher", core,
                sys.executable, "-m", "agents", "train",
                *([] if core == "all" else ["--no-env-processes"])]
     if runs := run_folder.with_config(monitor.folder, monitor.config):

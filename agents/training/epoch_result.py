@@ -28,7 +28,7 @@ class Epoch(NamedTuple):
   finite_steps: int  # Gradient steps with finite gradients.
   episodes: list[episodes_lib.Episode]  # Ended episodes, in order of time.
   steps: int  # Summed over all environments.
-  seconds: dict[str, float]  # Wall-clock time, see `time_budget.PARTS`.
+  seconds: dict[str, float]  # Wall-clock time, see `time_usage.PARTS`.
   least_seconds: float  # Stepping time without the idle time of workers.
   samples: Samples
 

@@ -18,11 +18,11 @@ from agents.training import cost_model, divergence, epoch_result
 from agents.training import trainer as trainer_lib
 from agents.training.faults import crash_folder
 from agents.training.monitoring import (
-  diagnostics,
   episode_recorder,
   metrics_writer,
   progress,
-  time_budget,
+  time_usage,
+  training_warnings,
   video_recorder,
 )
 from agents.training.run_folder import checkpoint, provenance, run_folder
@@ -100,7 +100,7 @@ class Loop:
     self._restarts = 0  # Replaced environments and workers, across resumes.
     self._episode_recorder = episode_recorder.EpisodeRecorder()
     self._video_recorder = video_recorder.VideoRecorder(folder, rendering or {})
-    self._diagnostics = diagnostics.Diagnostics(self._config, any(
+    self._warnings = training_warnings.TrainingWarnings(self._config, any(
         isinstance(leaf.space, gymnasium.spaces.Box)
         for leaf in spaces.leaves(env.action_space, acting=True)))
     self._num_fallbacks = 0  # Fallbacks since the latest checkpoint.
@@ -144,7 +144,7 @@ class Loop:
       TrainingDiverged: If metrics or weights are repeatedly not finite.
     """
     self._progress = progress.Progress(self._config.steps, self.step)
-    self._time_budget = time_budget.TimeBudget()
+    self._time_usage = time_usage.TimeUsage()
     try:
       with self._record_fatal_failures(save=True):
         self._train()
@@ -161,7 +161,7 @@ class Loop:
     """Returns the metadata of a checkpoint of the current state."""
     return dataclasses.asdict(checkpoint.Metadata(
         self.step, self._schedule.last, **dataclasses.asdict(self._statistics),
-        health=self._diagnostics.state, files=self._metrics.lengths(),
+        health=self._warnings.state, files=self._metrics.lengths(),
         seconds=time.monotonic() - self._start_time,
         restarts=self._restarts, config=self._settings))
 
@@ -204,18 +204,18 @@ class Loop:
     self._statistics.add(epoch)
     self._episode_recorder.add(epoch.episodes, self.step)
     if self._is_compiled:
-      self._time_budget.add(epoch.steps, epoch.seconds, epoch.least_seconds)
+      self._time_usage.add(epoch.steps, epoch.seconds, epoch.least_seconds)
     else:
-      self._time_budget.seconds["compiling"] += seconds
+      self._time_usage.seconds["compiling"] += seconds
       self._is_compiled = True
       self._progress.forecast(cost_model.training_minutes(
           self._config, self._trainer, epoch, self._config.steps - self.step))
 
   def _report(self, epoch: epoch_result.Epoch):
     """Writes a row about training since the previous report."""
-    time_shares = self._time_budget.row()
-    self._time_budget = time_budget.TimeBudget()
-    warnings = self._diagnostics.examine(epoch.metrics)
+    time_shares = self._time_usage.row()
+    self._time_usage = time_usage.TimeUsage()
+    warnings = self._warnings.examine(epoch.metrics)
     self._write(
         "train", self._statistics,
         {**time_shares, "warnings": warnings, "restarts": self._restarts},
@@ -247,7 +247,7 @@ class Loop:
         with self._metrics.training_events(self.step):
           for name, values in self._trainer.histograms(epoch.samples).items():
             tf.summary.histogram(f"histograms/{name}", values)
-    self._time_budget.seconds["evaluation"] += time.monotonic() - start
+    self._time_usage.seconds["evaluation"] += time.monotonic() - start
 
   def _write(self, phase: str, statistics: epoch_result.Statistics,
              fields: dict[str, Any], scalars: dict[str, float | None]):
@@ -314,7 +314,7 @@ class Loop:
       self.step = metadata.step
       self._start_time = time.monotonic() - metadata.seconds
       self._schedule.last |= metadata.done
-      self._diagnostics.state = metadata.health
+      self._warnings.state = metadata.health
       self._restarts = metadata.restarts
       self._episode_recorder.load(arrays)
       changed = provenance.differences(
@@ -359,7 +359,7 @@ class Loop:
     # Time and restarts after the checkpoint still count.
     self._start_time, self._restarts = start_time, restarts
     self._trainer.change_random_numbers(self._num_fallbacks)
-    self._time_budget = time_budget.TimeBudget()
+    self._time_usage = time_usage.TimeUsage()
     progress.warn(
         f"{error} Training continues from the checkpoint of step "
         f"{self.step:,}, with other random numbers.")

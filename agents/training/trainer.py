@@ -12,7 +12,7 @@ from agents.simulation import evaluator as evaluator_lib
 from agents.simulation import (
   frame_stack,
   in_graph_batch_env,
-  rollout_batch,
+  rollout_to_batch,
   simulate,
 )
 from agents.training import epoch_result
@@ -62,7 +62,7 @@ class Trainer:
   def __init__(self, algorithm: Algorithm,
                train_env: in_graph_batch_env.InGraphBatchEnv,
                evaluator: evaluator_lib.Evaluator | Any,
-               rollout_spec: rollout_batch.RolloutSpec):
+               rollout_spec: rollout_to_batch.RolloutSpec):
     self.algorithm = algorithm
     self.train_env = train_env
     self.rollout_spec = rollout_spec

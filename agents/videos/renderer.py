@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from agents.environments.making import action_scaling
-from agents.videos import mujoco_rendering
+from agents.videos import mujoco_scene
 from agents.videos import video as video_lib
 
 _CHARACTERS_PER_LINE = 26  # Sets the font size.
@@ -85,7 +85,7 @@ class TileRenderer:
     self.env = constructor()
     self._caption = tile.caption
     self._height = height
-    mujoco_rendering.configure(self.env, height)
+    mujoco_scene.configure(self.env, height)
     to_env = action_scaling.action_converter(self.env.action_space)
     self._actions = to_env(tile.episode.action) if tile.episode.length else []
     self.env.reset(seed=tile.episode.seed)

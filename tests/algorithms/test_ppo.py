@@ -15,7 +15,7 @@ from agents import types
 from agents.algorithms import feed_forward_model, gradient_accumulation, ppo
 from agents.networks import distribution_for_space, feed_forward
 from agents.ops import random
-from agents.simulation import rollout_batch
+from agents.simulation import rollout_to_batch
 from tests import modes
 from tests.algorithms import reference
 
@@ -134,7 +134,7 @@ def _transitions(seed, action_space=_SPACES["gaussian"],
 def _batch_of(transitions, rows=_ROWS):
   """Returns a batch with room for a number of steps."""
   room = gradient_accumulation.padded_rows(rows)
-  spec = rollout_batch.RolloutSpec(_STEPS, None, room, room)
+  spec = rollout_to_batch.RolloutSpec(_STEPS, None, room, room)
   return spec.flatten(types.Transition(*map(tf.constant, transitions)))
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from agents.environments.data import episodes, running_episodes
+from agents.environments.data import episode_log, episodes
 
 RUN_SEED = 7
 pauses = pytest.mark.parametrize(
@@ -15,7 +15,7 @@ pauses = pytest.mark.parametrize(
 class Moment(NamedTuple):
   """An episode log after some steps, and the naive record of each row."""
 
-  log: running_episodes.EpisodeLog
+  log: episode_log.EpisodeLog
   observ: np.ndarray  # [B, 1], latest observations.
   actions: list[list[list[float]]]  # Running episodes only.
   rewards: list[list[np.float32]]  # Running episodes only.
@@ -44,7 +44,7 @@ def play(probability=0.0, num_steps=60, size=4, seed=0):
   """
   random = np.random.default_rng(seed)
   observ = np.zeros((size, 1), np.float32)
-  log = running_episodes.EpisodeLog(RUN_SEED, size)
+  log = episode_log.EpisodeLog(RUN_SEED, size)
   log.begin()
   moment = Moment(log, observ, [[] for _ in range(size)],
                   [[] for _ in range(size)], [0] * size, {}, {})

@@ -18,11 +18,11 @@ from agents.environments import batch_env
 from agents.environments.blocks import base
 from agents.environments.workers import pool
 from agents.ops import random
-from agents.simulation import evaluator, in_graph_batch_env, rollout_batch
+from agents.simulation import evaluator, in_graph_batch_env, rollout_to_batch
 from agents.training import epoch_result
 from agents.training import trainer as trainer_lib
-from tests import command, modes, scored, toy
-from tests.training import graph_calls
+from tests import command, modes, toy
+from tests.training import graph_calls, scored
 
 _BEST = 5.0  # Score of `toy.Target`: five steps, rewards of at most one.
 
@@ -318,7 +318,7 @@ def _with_envs(train, evaluate=(toy.Counter,), seed=0):
       algorithm, in_graph_batch_env.InGraphBatchEnv(train_env),
       evaluator.Evaluator(in_graph_batch_env.InGraphBatchEnv(eval_env),
                           algorithm, explore=False),
-      rollout_batch.segments(len(train), 4))
+      rollout_to_batch.segments(len(train), 4))
 
 
 def _counter(length):

@@ -18,7 +18,7 @@ from agents import errors
 from agents.environments.blocks import base
 from agents.environments.data import failure_budget as failure_budget_lib
 from agents.environments.data import mujoco_warnings, replay_source
-from agents.environments.making import gym_registry
+from agents.environments.making import copied_registrations
 from agents.environments.workers import affinity, process, protocol, replacement
 
 _SECONDS_TO_CHECK = 1.0
@@ -133,7 +133,7 @@ class WorkerPool:
     number, size = min(free), len(constructors)
     shares = dict(zip(self._workers, split_evenly(
         size, min(size, len(self._workers)))))
-    registrations = gym_registry.packed()
+    registrations = copied_registrations.packed()
     requests = {worker: protocol.encode(protocol.REQUEST, (number, "open", (
         block_class, size, rows, first, registrations,
         cloudpickle.dumps(constructors[rows]), spaces, options)))

@@ -20,7 +20,7 @@ import gymnasium
 
 from agents.environments.blocks import base
 from agents.environments.data import mujoco_warnings
-from agents.environments.making import gym_registry
+from agents.environments.making import copied_registrations
 from agents.environments.workers import protocol, shared_memory
 
 _SECONDS_TO_CLOSE = 3.0
@@ -107,7 +107,7 @@ def _open(descriptor: int, block_class: Any, size: int, rows: slice, first: int,
           registrations: dict[str, bytes], pickled: bytes, spaces: tuple,
           options: tuple) -> Any:
   buffer = shared_memory.attach(descriptor)
-  gym_registry.add(registrations)
+  copied_registrations.add(registrations)
   constructors = cloudpickle.loads(pickled)
   views = block_class.layout(size, *spaces).views(buffer)
   arrays = {name: array[rows] for name, array in views.items()}

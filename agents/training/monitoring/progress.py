@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 import tqdm
 
-from agents.training.monitoring import time_budget
+from agents.training.monitoring import time_usage
 
 
 class Progress:
@@ -51,7 +51,7 @@ class Progress:
              else f"{row['return_mean']:.1f}")
     self._scores[phase] = score
     self.bar.set_postfix(self._scores)
-    speed = time_budget.describe_speed(row)
+    speed = time_usage.describe_speed(row)
     if self.bar.disable:
       columns = [f"{phase:5}", f"step {step:,}/{self._steps:,}",
                  f"return {score}", speed, self._time_left(step)]
@@ -59,7 +59,7 @@ class Progress:
     elif "step_limit" in row:
       _print(f"{phase:5}   step {step:,}   {speed}")
     if "step_limit" in row:
-      _print(f"{phase:5}   {time_budget.describe_shares(row)}")
+      _print(f"{phase:5}   {time_usage.describe_shares(row)}")
 
   def _time_left(self, step: int) -> str:
     """Return the expected duration of the remaining steps, "" if unknown."""

@@ -36,7 +36,7 @@ class Metadata:
   scores: list[float]  # Scores since the last report, see `Statistics`.
   lengths: list[int]
   reward_parts: list[dict[str, float]]
-  health: dict[str, dict[str, int]]  # See `Diagnostics.state`.
+  health: dict[str, dict[str, int]]  # See `TrainingWarnings.state`.
   seconds: float  # Wall-clock time since the run started, across resumes.
   files: dict[str, int]  # Bytes of the append-only files, by relative path.
   restarts: int = 0  # Environments and workers replaced so far.

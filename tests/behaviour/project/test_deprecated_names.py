@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from agents.parts import chunks as earlier_chunks
 
 from agents import build, types
 from agents import config as config_lib
 from agents.algorithms import gradient_accumulation
 from agents.ops import gae, returns
-from agents.parts import chunks as earlier_chunks
 
 # `a2c.py` of docs/extending.md at commit 9d4bf19.
 _A2C = '''

@@ -13,7 +13,8 @@ _TENSORFLOW = {"tensorflow", "keras", "tf_keras", "tensorflow_probability"}
 
 # Other modules of the project that each layer may import.
 _ARROWS = {
-    "agents": {"configs"},
+    "agents": {"agents.former_names", "configs"},
+    "agents.former_names": set(),
     "agents.errors": set(),
     "agents.config_parsing": set(),
     "agents.class_loader": {"agents.config_parsing"},
@@ -23,22 +24,18 @@ _ARROWS = {
     "agents.ops": {"agents.errors", "agents.spaces", "agents.types"},
     "agents.environments": {
         "agents.class_loader", "agents.config", "agents.errors",
-        "agents.spaces", "agents.training.faults.interrupts"},
+        "agents.spaces"},
     "agents.networks": {
         "agents.class_loader", "agents.config", "agents.ops", "agents.spaces",
         "agents.types"},
     "agents.simulation": {
-        "agents.algorithms.gradient_accumulation",
-        "agents.distributed.collectives",
-        "agents.environments", "agents.ops", "agents.spaces", "agents.types"},
+        "agents.algorithms.gradient_accumulation", "agents.environments", "agents.ops", "agents.spaces", "agents.types"},
     "agents.algorithms": {
         "agents.config", "agents.networks", "agents.ops", "agents.simulation",
         "agents.types"},
-    "agents.parts": {"agents.algorithms"},
     "agents.training": {
-        "agents.commands.cli", "agents.config", "agents.config_parsing",
-        "agents.distributed", "agents.environments", "agents.errors",
-        "agents.ops", "agents.simulation", "agents.spaces", "agents.types",
+        "agents.config", "agents.config_parsing", "agents.environments",
+        "agents.errors", "agents.ops", "agents.simulation", "agents.spaces", "agents.types",
         "agents.videos"},
     "agents.distributed": {
         "agents.algorithms", "agents.build", "agents.config",
@@ -50,8 +47,7 @@ _ARROWS = {
         "agents.environments", "agents.training", "agents.videos"},
     "agents.build": {
         "agents.algorithms", "agents.class_loader", "agents.config",
-        "agents.distributed", "agents.environments", "agents.networks",
-        "agents.ops", "agents.simulation", "agents.spaces",
+        "agents.environments", "agents.networks", "agents.ops", "agents.simulation", "agents.spaces",
         "agents.training"},
     "agents.videos": {
         "agents.config", "agents.environments", "agents.errors"},
@@ -189,7 +185,7 @@ def test_nothing_imports_the_command_line(layer):
     or module in (
             f"agents.commands.{name}" for name in (
                 "train", "visualize", "check", "report", "settings",
-                "config_table"))))
+                "named_configs"))))
 def test_what_workers_and_command_lines_load_is_free_of_tensorflow(module):
   assert not _loads_tensorflow(module), sorted(_loads(module))
 

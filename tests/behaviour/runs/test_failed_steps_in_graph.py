@@ -11,7 +11,7 @@ from agents.environments.data import episodes, failure_budget
 from agents.simulation import (
   evaluator,
   in_graph_batch_env,
-  rollout_batch,
+  rollout_to_batch,
   simulate,
 )
 from tests.environments import faulty_envs
@@ -58,7 +58,7 @@ def test_sequences_end_before_failed_steps(env):
   assert not (transitions.terminated | transitions.truncated)[failed].any()
   assert all(np.isfinite(x).all() for x in transitions)
 
-  batch = rollout_batch.segments(_SIZE, _STEPS).flatten(played.transitions)
+  batch = rollout_to_batch.segments(_SIZE, _STEPS).flatten(played.transitions)
   batch = tf.nest.map_structure(np.array, batch)
   assert batch.valid.sum() == _SIZE * _STEPS - failed.sum()
   np.testing.assert_array_equal(

@@ -14,8 +14,8 @@ from agents.environments.workers import pool
 from agents.ops import random
 from agents.training import epoch_result
 from agents.training import trainer as trainer_lib
-from tests import scored, toy
-from tests.training import graph_calls
+from tests import toy
+from tests.training import graph_calls, scored
 
 pytestmark = pytest.mark.slow
 _SEED = 5

@@ -5,9 +5,9 @@ import pytest
 
 from agents.environments.blocks import base
 from agents.environments.data import (
+  episode_log,
   episodes,
   failure_budget,
-  running_episodes,
 )
 
 _RUN_SEED, _FIRST, _SIZE = 5, 10, 3
@@ -15,7 +15,7 @@ _RUN_SEED, _FIRST, _SIZE = 5, 10, 3
 
 @pytest.fixture
 def log():
-  log = running_episodes.EpisodeLog(
+  log = episode_log.EpisodeLog(
       _RUN_SEED, _SIZE, _FIRST, failure_budget.FailureBudget(9))
   log.begin()
   return log
@@ -93,7 +93,7 @@ def test_failed_resets_skip_episodes(log):
 
 
 def test_failures_beyond_the_budget_are_raised():
-  log = running_episodes.EpisodeLog(_RUN_SEED, _SIZE, _FIRST)
+  log = episode_log.EpisodeLog(_RUN_SEED, _SIZE, _FIRST)
   log.begin()
   with pytest.raises(base.EnvironmentFailure, match="broken"):
     _update(log, {_FIRST: base.StepReport("broken")}, valid={0: False})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
-from agents.environments.data import episodes, replay_source, running_episodes
+from agents.environments.data import episode_log, episodes, replay_source
 from tests import toy
 from tests.environments import faulty_envs, logs, rollouts
 
@@ -59,7 +59,7 @@ def test_arrays_hold_the_complete_state(probability):
 @pytest.mark.parametrize("shape, dtype", [
     ((), np.int64), ((2, 3), np.float32)])
 def test_arrays_keep_shape_and_type_of_actions(shape, dtype):
-  log = running_episodes.EpisodeLog(0, 3)
+  log = episode_log.EpisodeLog(0, 3)
   log.begin()
   actions = [np.arange(3 * np.prod(shape, dtype=int)).reshape(
       (3, *shape)).astype(dtype) + 10 * time for time in range(4)]

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from agents.videos import mujoco_rendering
+from agents.videos import mujoco_scene
 from tests.videos import gl_support
 
 
@@ -20,7 +20,7 @@ def test_grounds_become_infinite_and_tables_do_not(name, infinite):
   original, changed = [
       gymnasium.make(name, render_mode="rgb_array").unwrapped.model
       for _ in range(2)]
-  mujoco_rendering.extend_grounds(changed)
+  mujoco_scene.extend_grounds(changed)
   plane, = np.flatnonzero(original.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
   width = original.geom_size[plane, :2]
   assert (changed.geom_size[plane, :2] == (0 if infinite else width)).all()
@@ -36,13 +36,13 @@ def test_grounds_become_infinite_and_tables_do_not(name, infinite):
 _RENDER = """
 import gymnasium
 import numpy as np
-from agents.videos import mujoco_rendering
+from agents.videos import mujoco_scene
 
 def render(position, configure):
   env = gymnasium.make(
       "HalfCheetah-v5", render_mode="rgb_array", width=240, height=240)
   if configure:
-    mujoco_rendering.configure(env, 240)
+    mujoco_scene.configure(env, 240)
   env.reset(seed=3)
   data = env.unwrapped.data
   env.unwrapped.set_state(data.qpos + np.eye(9)[0] * position, data.qvel)

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from agents import config as config_lib
-from agents.training.monitoring import diagnostics
+from agents.training.monitoring import training_warnings
 from tests.training import test_loop
 
 _HEALTHY = {
@@ -23,9 +23,9 @@ def _examine(examined, num_reports, **metrics):
 
 
 def test_healthy_runs_cause_no_warnings():
-  assert not _examine(diagnostics.Diagnostics(_CONFIG, True), 200)
+  assert not _examine(training_warnings.TrainingWarnings(_CONFIG, True), 200)
   # Without normalization, the metrics lack `observ_clipped`.
-  assert not diagnostics.Diagnostics(_CONFIG, True).examine(
+  assert not training_warnings.TrainingWarnings(_CONFIG, True).examine(
       {name: value for name, value in _HEALTHY.items()
        if name != "observ_clipped"})
 
@@ -40,7 +40,8 @@ def test_healthy_runs_cause_no_warnings():
     ({"action_saturation": 0.95}, 3, ["95%", "network.init_std"])], ids=str)
 def test_symptoms_cause_warnings_after_their_patience_and_every_25_reports(
     metrics, patience, words):
-  warnings = _examine(diagnostics.Diagnostics(_CONFIG, True), 60, **metrics)
+  warnings = _examine(
+      training_warnings.TrainingWarnings(_CONFIG, True), 60, **metrics)
   first = patience - 1
   assert list(warnings) == [
       number for number in (first, first + 25, first + 50) if number < 60]
@@ -49,14 +50,14 @@ def test_symptoms_cause_warnings_after_their_patience_and_every_25_reports(
 
 
 def test_one_healthy_report_resets_the_patience():
-  examined = diagnostics.Diagnostics(_CONFIG, True)
+  examined = training_warnings.TrainingWarnings(_CONFIG, True)
   for _ in range(5):
     assert not _examine(examined, 2, kl=0.5)
     assert not _examine(examined, 1)
 
 
 def test_recurring_symptom_is_reported_once_per_pause():
-  examined = diagnostics.Diagnostics(_CONFIG, True)
+  examined = training_warnings.TrainingWarnings(_CONFIG, True)
   assert len(_examine(examined, 3, kl=0.5)) == 1
   for _ in range(4):
     assert not _examine(examined, 1)
@@ -69,29 +70,29 @@ def test_recurring_symptom_is_reported_once_per_pause():
     ({"algorithm.kl_penalty": 1.0}, True)])
 def test_small_updates_cause_warnings_only_if_the_kl_is_controlled(
     changes, warned):
-  examined = diagnostics.Diagnostics(_CONFIG.override(changes), True)
+  examined = training_warnings.TrainingWarnings(_CONFIG.override(changes), True)
   assert bool(_examine(examined, 20, kl=1e-4)) == warned
 
 
 def test_small_value_errors_cause_no_warning_about_explained_variance():
-  examined = diagnostics.Diagnostics(_CONFIG, True)
+  examined = training_warnings.TrainingWarnings(_CONFIG, True)
   assert not _examine(examined, 20, explained_variance=-6.0, value_loss=0.02)
 
 
 def test_advice_depends_on_the_learning_rate_schedule():
   adaptive = _CONFIG.override({"algorithm.lr_schedule": "kl_adaptive"})
   for config, advised in ((_CONFIG, True), (adaptive, False)):
-    examined = diagnostics.Diagnostics(config, True)
+    examined = training_warnings.TrainingWarnings(config, True)
     (text,), = _examine(examined, 3, kl=0.5).values()
     assert ("lr_schedule" in text) == advised
   # With an adaptive schedule, the initial learning rate has little effect.
-  examined = diagnostics.Diagnostics(adaptive, True)
+  examined = training_warnings.TrainingWarnings(adaptive, True)
   (text,), = _examine(examined, 3, action_std=0.0).values()
   assert "kl_target" in text and "learning_rate" not in text
 
 
 def test_discrete_actions_cause_no_warning_about_their_deviation():
-  examined = diagnostics.Diagnostics(_CONFIG, False)
+  examined = training_warnings.TrainingWarnings(_CONFIG, False)
   assert not _examine(examined, 20, action_std=0.0)
 
 
@@ -104,7 +105,8 @@ def test_value_errors_of_unscaled_returns_are_checked_if_returns_are_bounded(
   config = _CONFIG.override({
       "algorithm.reward_scale": "none", "algorithm.reward_clip": reward_clip,
       "algorithm.discount": discount})
-  warnings = _examine(diagnostics.Diagnostics(config, True), 9, value_loss=loss)
+  warnings = _examine(
+      training_warnings.TrainingWarnings(config, True), 9, value_loss=loss)
   assert bool(warnings) == warned
   assert "no return is larger than 100." in str(warnings) or not warned
 
@@ -114,7 +116,7 @@ def test_value_errors_of_unscaled_returns_are_checked_if_returns_are_bounded(
     {"algorithm.lr_schedule": "kl_adaptive"}], ids=str)
 def test_advice_names_existing_settings(changes):
   settings = config_lib.flat(_CONFIG.override(changes))
-  examined = diagnostics.Diagnostics(_CONFIG.override(changes), True)
+  examined = training_warnings.TrainingWarnings(_CONFIG.override(changes), True)
   failing = {name: sign * 1e6 for name, sign in zip(_HEALTHY, (
       1, -1, 1, 1, 1, 1), strict=True)}
   warnings = [_examine(examined, 10, **failing),
@@ -125,11 +127,11 @@ def test_advice_names_existing_settings(changes):
 
 def test_restored_state_continues_with_the_same_warnings():
   first, rest = 7, 40
-  whole_run = diagnostics.Diagnostics(_CONFIG, True)
+  whole_run = training_warnings.TrainingWarnings(_CONFIG, True)
   expected = _examine(whole_run, first + rest, kl=0.5, explained_variance=-1.0)
-  interrupted = diagnostics.Diagnostics(_CONFIG, True)
+  interrupted = training_warnings.TrainingWarnings(_CONFIG, True)
   _examine(interrupted, first, kl=0.5, explained_variance=-1.0)
-  resumed = diagnostics.Diagnostics(_CONFIG, True)
+  resumed = training_warnings.TrainingWarnings(_CONFIG, True)
   resumed.state = json.loads(json.dumps(interrupted.state))
   later = _examine(resumed, rest, kl=0.5, explained_variance=-1.0)
   assert {number + first: texts for number, texts in later.items()} == {
@@ -183,6 +185,6 @@ def test_learning_run_causes_no_warnings(finished):
 
 def test_other_algorithms_cause_no_warnings():
   config = _CONFIG.override({"algorithm.type": "module:Class"})
-  examined = diagnostics.Diagnostics(config, True)
+  examined = training_warnings.TrainingWarnings(config, True)
   assert not _examine(examined, 50, kl=1e3, value_loss=1e9)
-  assert not diagnostics.Diagnostics(config, True).examine({})
+  assert not training_warnings.TrainingWarnings(config, True).examine({})

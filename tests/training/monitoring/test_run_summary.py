@@ -4,7 +4,7 @@ import pytest
 
 from agents import build
 from agents import config as config_lib
-from agents.training.monitoring import console_summary, time_budget
+from agents.training.monitoring import run_summary, time_usage
 from agents.training.run_folder import run_folder
 
 _PARTS = ("stepping", "crossing", "inference", "learning", "evaluation",
@@ -25,7 +25,7 @@ _ROWS = [
 
 
 def test_total_weights_rows_by_their_time():
-  total = time_budget.total(_ROWS)
+  total = time_usage.total(_ROWS)
   assert total["steps_per_second"] == pytest.approx(20)
   assert total["step_limit"] == pytest.approx(40)
   assert total["limit_share"] == pytest.approx(0.5)
@@ -35,7 +35,7 @@ def test_total_weights_rows_by_their_time():
 
 
 def test_total_of_rows_without_speed_has_none():
-  total = time_budget.total(_ROWS[:1])
+  total = time_usage.total(_ROWS[:1])
   assert total["steps_per_second"] is total["limit_share"] is None
 
 
@@ -46,7 +46,7 @@ def test_batch_size_excludes_padding(tmp_path):
   trainer = build.trainer(config, None)
   folder = run_folder.create(str(tmp_path), "x", config)
   assert trainer.rollout_spec.rows > 2049
-  assert "batches of 2,049 steps, 10 epochs" in console_summary.beginning(
+  assert "batches of 2,049 steps, 10 epochs" in run_summary.beginning(
       folder, trainer)
 
 
@@ -54,7 +54,7 @@ def _end(tmp_path, rows):
   folder = run_folder.create(str(tmp_path), "x", config_lib.Config())
   (folder.path / "metrics.jsonl").write_text(
       "".join(json.dumps(row) + "\n" for row in rows))
-  return console_summary.end(folder)
+  return run_summary.end(folder)
 
 
 def test_end_shows_last_and_best_score_speed_and_time(tmp_path):

@@ -1,19 +1,19 @@
 import pytest
 
-from agents.training.monitoring import time_budget
+from agents.training.monitoring import time_usage
 
 
 class Clock:
 
   def __init__(self, monkeypatch):
     self.now = 100.0
-    monkeypatch.setattr(time_budget.time, "monotonic", lambda: self.now)
+    monkeypatch.setattr(time_usage.time, "monotonic", lambda: self.now)
 
 
 @pytest.fixture
 def budget(monkeypatch):
   clock = Clock(monkeypatch)
-  budget = time_budget.TimeBudget()
+  budget = time_usage.TimeUsage()
   clock.now += 10.0  # The rows describe these ten seconds.
   return budget
 
@@ -52,8 +52,8 @@ def test_speed_without_epochs_is_none(budget):
   assert row["compiling_share"] == pytest.approx(0.4)
   assert row["steps_per_second"] is row["step_limit"] is None
   assert row["limit_share"] is None
-  assert time_budget.describe_speed(row) == ""
-  assert time_budget.describe_shares(row) == "compiling 40%, rest 60%"
+  assert time_usage.describe_speed(row) == ""
+  assert time_usage.describe_shares(row) == "compiling 40%, rest 60%"
 
 
 def test_unknown_part_raises_an_error(budget):
@@ -65,9 +65,9 @@ def test_description_of_shares_and_speed(budget):
   budget.add(60_000, UPDATE, 1.5)
   budget.seconds["evaluation"] += 5.999
   row = budget.row()
-  assert time_budget.describe_shares(row) == (
+  assert time_usage.describe_shares(row) == (
       "stepping 20%, crossing 5%, inference 5%, learning 10%, evaluation 60%")
-  assert time_budget.describe_speed(row) == (
+  assert time_usage.describe_speed(row) == (
       "14,996 steps/s (0.37 of the limit of 40,000)")
 
 
@@ -75,4 +75,4 @@ def test_backend_without_stepping_times_has_no_limit(budget):
   budget.add(600, UPDATE, 0.0)
   row = budget.row()
   assert row["steps_per_second"] and row["step_limit"] is None
-  assert "limit" not in time_budget.describe_speed(row)
+  assert "limit" not in time_usage.describe_speed(row)

@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow.python.framework import convert_to_constants
 
 from agents import config as config_lib
-from agents.export import numpy_calls, numpy_player
+from agents.export import graph_to_numpy, numpy_player
 
 _X = np.random.default_rng(0).normal(size=(3, 4, 6)).astype(np.float32)
 _IMAGES = np.random.default_rng(1).normal(size=(2, 7, 8, 3)).astype(np.float32)
@@ -69,7 +69,7 @@ def _evaluate(function, x):
       [None, *x.shape[1:]], x.dtype, "x")], autograph=False)
   frozen = convert_to_constants.convert_variables_to_constants_v2(
       traced.get_concrete_function())
-  program, constants = numpy_calls.translate(frozen, ["x"], ["y"])
+  program, constants = graph_to_numpy.translate(frozen, ["x"], ["y"])
   result = numpy_player.compute(program, {"x": x, **constants})["y"]
   return result, function(tf.constant(x)).numpy()
 
@@ -97,7 +97,7 @@ def test_constant_expressions_are_evaluated_by_the_translation():
     constant = tf.sqrt(tf.constant(4.0)) * tf.reduce_sum(tf.ones([3]))
     return x + constant
   traced = tf.function(function, [tf.TensorSpec([None], name="x")])
-  program, constants = numpy_calls.translate(
+  program, constants = graph_to_numpy.translate(
       traced.get_concrete_function(), ["x"], ["y"])
   assert len(program["calls"]) == 1 and constants == {"constant_0": 6.0}
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from agents.environments.data import episodes, running_episodes
+from agents.environments.data import episode_log, episodes
 from tests.environments import logs
 
 _TRUE = np.array([True] * 4)
@@ -46,7 +46,7 @@ def test_log_drops_rows_before_the_oldest_running_episode(probability):
 
 @pytest.mark.parametrize("first", [0, 3])
 def test_seeds_depend_on_the_index_of_the_first_environment(first):
-  log = running_episodes.EpisodeLog(logs.RUN_SEED, 4, first)
+  log = episode_log.EpisodeLog(logs.RUN_SEED, 4, first)
   assert not log.begun
   for episode in range(3):
     seeds = [episodes.episode_seed(logs.RUN_SEED, first + row, episode)
@@ -66,7 +66,7 @@ def test_loaded_snapshot_is_not_changed_by_later_steps(active, ended):
                for moment in logs.play(0.6)]
   texts = [repr(state) for state in snapshots]
   assert len(set(texts)) == len(texts)
-  log = running_episodes.EpisodeLog(logs.RUN_SEED, 4)
+  log = episode_log.EpisodeLog(logs.RUN_SEED, 4)
   for state, text in zip(snapshots, texts):
     log.load(state)
     log.record(np.zeros((4, 1)), active, np.ones(4, np.float32), ended)
@@ -90,7 +90,7 @@ def test_log_continues_the_scores_of_a_snapshot(probability):
   for moment in logs.play(probability):
     snapshots.append(moment.log.snapshot(moment.observ).arrays())
     before.append((moment.scores, list(map(len, moment.rewards))))
-  log = running_episodes.EpisodeLog(logs.RUN_SEED, 4)
+  log = episode_log.EpisodeLog(logs.RUN_SEED, 4)
   reward = np.arange(4, dtype=np.float32) / 3
   def finish():
     finished = log.record(np.zeros((4, 1)), _TRUE, reward, _TRUE)
@@ -107,7 +107,7 @@ def test_log_continues_the_scores_of_a_snapshot(probability):
 
 
 def _log_after_two_steps():
-  log = running_episodes.EpisodeLog(logs.RUN_SEED, 4)
+  log = episode_log.EpisodeLog(logs.RUN_SEED, 4)
   log.begin()
   for time in range(2):
     log.record(np.full((4, 1), time), _TRUE, np.ones(4, np.float32), ~_TRUE)

@@ -12,7 +12,7 @@ PARTS = ("stepping", "crossing", "inference", "exchange", "learning",
          "evaluation", "compiling", "rest")
 
 
-class TimeBudget:
+class TimeUsage:
   """Adds up the wall-clock time since the object was created.
 
   Attributes:
@@ -68,7 +68,7 @@ def total(rows: list[dict[str, Any]]) -> dict[str, float | None]:
   Args:
     rows: Training rows of `metrics.jsonl` from the start of a run.
   Returns:
-    Same fields as `TimeBudget.row`.
+    Same fields as `TimeUsage.row`.
   """
   steps, seconds = (np.diff([0, *(row[name] for row in rows)])
                     for name in ("step", "seconds"))
@@ -88,7 +88,7 @@ def describe_shares(row: dict[str, Any]) -> str:
   """Return the shares of the time as text.
 
   Args:
-    row: Result of `TimeBudget.row`, or a row of `metrics.jsonl`.
+    row: Result of `TimeUsage.row`, or a row of `metrics.jsonl`.
   Returns:
     For example "stepping 40%, learning 60%".
   """
@@ -100,7 +100,7 @@ def describe_speed(row: dict[str, Any]) -> str:
   """Return the speed of training as text, "" if it is unknown.
 
   Args:
-    row: Result of `TimeBudget.row`, or a row of `metrics.jsonl`.
+    row: Result of `TimeUsage.row`, or a row of `metrics.jsonl`.
   Returns:
     For example "20,000 steps/s (0.50 of the limit of 40,000)".
   """

@@ -9,7 +9,7 @@ import gymnasium
 from agents import config as config_lib
 from agents.environments.workers import pool
 from agents.training import trainer as trainer_lib
-from agents.training.monitoring import time_budget
+from agents.training.monitoring import time_usage
 from agents.training.run_folder import run_folder
 
 
@@ -56,13 +56,13 @@ def end(folder: run_folder.RunFolder) -> str:
     return "The run is too short for a summary."
   best = max(scores, key=lambda row: row["return_mean"])
   duration = datetime.timedelta(seconds=round(scores[-1]["seconds"]))
-  total = time_budget.total(train)
+  total = time_usage.total(train)
   return (
       f"Return {scores[-1]['return_mean']:,.1f} at the end, "
       f"{best['return_mean']:,.1f} at its best (step {best['step']:,}), in "
       f"{duration}.\n"
-      f"Speed: {time_budget.describe_speed(total) or 'unknown'}.\n"
-      f"Time: {time_budget.describe_shares(total)}.")
+      f"Speed: {time_usage.describe_speed(total) or 'unknown'}.\n"
+      f"Time: {time_usage.describe_shares(total)}.")
 
 
 def _space(space: gymnasium.Space) -> str:

@@ -1,4 +1,4 @@
-"""Diagnostics: warnings about failing training, derived from metrics.
+"""TrainingWarnings: warnings about failing training, derived from metrics.
 
 Healthy runs cause no warnings, because the bounds are wider than the metrics of
 the named configs during learning, and a symptom must persist for several
@@ -27,7 +27,7 @@ class Symptom(NamedTuple):
   meaningful: bool = True  # Whether it applies to the settings of the run.
 
 
-class Diagnostics:
+class TrainingWarnings:
   """Checks the metrics of each report for symptoms.
 
   Attributes:

@@ -1,6 +1,6 @@
 """Starts the program of a trial, on one core, as long as its parent lives.
 
-    python -m agents.sweeps.trial_process CORE PROGRAM ARGUMENTS...
+    python -m agents.sweeps.trial_launcher CORE PROGRAM ARGUMENTS...
 
 CORE is a number, or "all". Systems without CPU affinity or parent-death
 signals skip these steps.

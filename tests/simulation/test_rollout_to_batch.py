@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from agents import types
 from agents.algorithms import gradient_accumulation
-from agents.simulation import frame_stack, rollout_batch
+from agents.simulation import frame_stack, rollout_to_batch
 
 
 def _transitions(valid, terminated=None, truncated=None):
@@ -85,14 +85,14 @@ def test_flatten_equals_a_loop_over_environments_and_time(prepare, seed):
   valid[:, 1] = False  # An environment that only waits.
   terminated, truncated = rng.random((2, *shape)) < 0.15
   rows = gradient_accumulation.padded_rows(45)
-  spec = rollout_batch.RolloutSpec(9, None, rows, rows)
+  spec = rollout_to_batch.RolloutSpec(9, None, rows, rows)
   _check(spec, _transitions(
       valid, valid & terminated, valid & truncated), prepare)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_segments_have_no_padding(seed):
-  spec = rollout_batch.segments(num_envs=3, length=7)
+  spec = rollout_to_batch.segments(num_envs=3, length=7)
   assert spec.quota is None
   assert spec.steps == 7 and spec.rows == spec.sequences == 21
   rng = np.random.default_rng(seed)
@@ -103,7 +103,7 @@ def test_segments_have_no_padding(seed):
 
 
 def test_segments_have_room_for_an_end_at_every_step():
-  spec = rollout_batch.segments(num_envs=3, length=7)
+  spec = rollout_to_batch.segments(num_envs=3, length=7)
   ends = np.ones((7, 3), bool)
   transitions = _transitions(ends, ends)
   _check(spec, transitions)
@@ -127,19 +127,19 @@ def _play(quota, max_length, rng):
 
 
 def test_large_batches_have_room_for_whole_chunks():
-  spec = rollout_batch.segments(num_envs=2, length=1025)
+  spec = rollout_to_batch.segments(num_envs=2, length=1025)
   assert spec.steps == 1025 and spec.rows == spec.sequences == 2050
-  spec = rollout_batch.segments(num_envs=7, length=293)
+  spec = rollout_to_batch.segments(num_envs=7, length=293)
   assert spec.steps == 293 and spec.rows == spec.sequences == 2055
   _check(spec, _transitions(np.ones((293, 7), bool)))
-  spec = rollout_batch.episodes(num_envs=7, num_episodes=2051, max_length=1)
+  spec = rollout_to_batch.episodes(num_envs=7, num_episodes=2051, max_length=1)
   assert spec.steps == 293 and spec.rows == spec.sequences == 2055
 
 
 @pytest.mark.parametrize("num_envs, num_episodes, max_length", [
     (3, 3, 4), (3, 7, 5), (1, 4, 1), (4, 5, 205)])
 def test_episodes_of_all_lengths_fit(num_envs, num_episodes, max_length):
-  spec = rollout_batch.episodes(num_envs, num_episodes, max_length)
+  spec = rollout_to_batch.episodes(num_envs, num_episodes, max_length)
   assert sum(spec.quota) == num_episodes
   assert spec.steps == -(-num_episodes // num_envs) * max_length
   assert spec.rows == gradient_accumulation.padded_rows(
@@ -153,7 +153,7 @@ def test_episodes_of_all_lengths_fit(num_envs, num_episodes, max_length):
 
 
 def test_longest_episodes_fill_the_batch():
-  spec = rollout_batch.episodes(num_envs=2, num_episodes=5, max_length=3)
+  spec = rollout_to_batch.episodes(num_envs=2, num_episodes=5, max_length=3)
   class Longest:
     integers = staticmethod(lambda low, high: high - 1)
   experience = _flatten(spec, _play(spec.quota, 3, Longest))
@@ -165,14 +165,14 @@ def test_longest_episodes_fill_the_batch():
     (2, 3, (1, 1, 0))])
 def test_shares_of_episodes_differ_by_one_at_most(
     num_episodes, num_envs, expected):
-  assert rollout_batch.shares(num_episodes, num_envs) == expected
+  assert rollout_to_batch.shares(num_episodes, num_envs) == expected
 
 
 def test_every_sequence_ends_with_its_own_true_successor():
   valid = np.array([[1, 1], [1, 1], [1, 0], [1, 1], [1, 1]], bool)
   terminated, truncated = np.zeros((2, 5, 2), bool)
   terminated[1, 0] = truncated[3, 0] = True
-  spec = rollout_batch.RolloutSpec(5, None, 12, 12)
+  spec = rollout_to_batch.RolloutSpec(5, None, 12, 12)
   experience = _flatten(spec, _transitions(valid, terminated, truncated))
   np.testing.assert_array_equal(
       experience.observ[:9, 0], [0, 1, 2, 3, 4, 100, 101, 103, 104])
@@ -188,7 +188,7 @@ def test_every_sequence_ends_with_its_own_true_successor():
     ((), (), np.int64), ((2, 2), (3,), np.float32)])
 def test_shapes_are_static_for_dynamic_numbers_of_steps(
     observ, action, dtype):
-  spec = rollout_batch.episodes(num_envs=3, num_episodes=4, max_length=5)
+  spec = rollout_to_batch.episodes(num_envs=3, num_episodes=4, max_length=5)
   def tensor(shape, dtype):
     return tf.TensorSpec([None, 3, *shape], dtype)
   transitions = types.Transition(
@@ -208,9 +208,9 @@ def test_shapes_are_static_for_dynamic_numbers_of_steps(
 
 
 def test_brief_episodes_can_all_be_truncated():
-  assert rollout_batch.segments(4, 96).room == 4 * 8
-  assert rollout_batch.segments(4, 1).room == 4
-  assert rollout_batch.segments(4, 96, brief=True).room == 4 * 96
+  assert rollout_to_batch.segments(4, 96).room == 4 * 8
+  assert rollout_to_batch.segments(4, 1).room == 4
+  assert rollout_to_batch.segments(4, 96, brief=True).room == 4 * 96
 
 
 @pytest.mark.parametrize("stack", [1, 4])
@@ -225,7 +225,7 @@ def test_batch_of_images_takes_little_more_memory_than_its_frames(stack):
       ~never, final_observ=picture[0, :0])
   recent = frame_stack.initial_recent(
       tf.repeat(picture[:1, :1], stack, 1), batch)
-  result = rollout_batch.segments(batch, steps).flatten(
+  result = rollout_to_batch.segments(batch, steps).flatten(
       transitions, types.PolicyState(recent), picture[0])
   assert result.final_observ.frames is result.observ.frames
   size = sum(tensor.numpy().nbytes for tensor in tf.nest.flatten(

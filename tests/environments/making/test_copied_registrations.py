@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
-from agents.environments.making import gym_registry
+from agents.environments.making import copied_registrations
 from tests import toy
 
 
@@ -33,12 +33,12 @@ def test_workers_make_ids_of_the_trainer(local_id, mode):
 
 
 def test_known_ids_are_not_overwritten(local_id):
-  packed = gym_registry.packed()
+  packed = copied_registrations.packed()
   assert local_id in packed and "CartPole-v1" not in packed
   before = gymnasium.registry[local_id]
-  gym_registry.add(packed)
+  copied_registrations.add(packed)
   assert gymnasium.registry[local_id] is before
   del gymnasium.registry[local_id]
-  gym_registry.add({**packed, "Nonsense-v0": b"nonsense"})
+  copied_registrations.add({**packed, "Nonsense-v0": b"nonsense"})
   assert gymnasium.registry[local_id].max_episode_steps == 2
   assert "Nonsense-v0" not in gymnasium.registry

@@ -1,1 +1,0 @@
-"""Deprecated names of modules that moved, kept for one release."""
