@@ -206,8 +206,8 @@ def writer(space: gymnasium.Space, array: np.ndarray) -> RowWriter:
   if not composite(space):
     return writers[0]
   def write(row: int, value: Any):
-    for part, write_leaf in zip(values(space, value), writers, strict=True):
-      write_leaf(row, part)
+    for leaf, write_leaf in zip(space_leaves, writers, strict=True):
+      write_leaf(row, _part(space, leaf, value))
   return write
 
 

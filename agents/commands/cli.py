@@ -108,7 +108,7 @@ def settings(args: argparse.Namespace, *names: str) -> dict[str, Any]:
   """
   return dict(map(config_lib.parse_setting, args.set)) | {
       name: getattr(args, name) for name in names
-      if getattr(args, name) not in (None, False)}
+      if getattr(args, name) is not None and getattr(args, name) is not False}
 
 
 def import_from_current_folder():

@@ -120,7 +120,8 @@ def render_policy(folder: run_folder.RunFolder, outdir: pathlib.Path,
     RenderingFailed: If the environment cannot be rendered.
   """
   make.check(folder.config.env, filmed=True)
-  _record(folder, _roll_out(folder, outdir, rollouts), size, outdir)
+  known = _known_episodes(outdir)
+  _record(folder, _roll_out(folder, outdir, rollouts), size, outdir, known)
 
 
 def render_training_episode(folder: run_folder.RunFolder, outdir: pathlib.Path,
@@ -143,8 +144,10 @@ def render_training_episode(folder: run_folder.RunFolder, outdir: pathlib.Path,
         "--episode: episodes of training can't be repeated, as env.backend is "
         f"{env.backend}. --num_episodes renders the policy.")
   make.check(env, filmed=True)
+  known = _known_episodes(outdir)
   episode = episode_recorder.find(folder.checkpoints, number)
-  _record(folder, [episode_recorder.make_video(episode, outdir)], size, outdir)
+  _record(folder, [episode_recorder.make_video(episode, outdir)], size, outdir,
+          known)
 
 
 def _roll_out(folder: run_folder.RunFolder, outdir: pathlib.Path,
@@ -174,21 +177,30 @@ def _roll_out(folder: run_folder.RunFolder, outdir: pathlib.Path,
           for number, tiles in enumerate(zip(*rows, strict=True))]
 
 
-def _record(folder: run_folder.RunFolder, videos: Sequence[video.Video],
-            size: int | None, outdir: pathlib.Path):
-  """Renders the videos, prints their episodes, and writes episodes.json."""
-  outdir.mkdir(parents=True, exist_ok=True)
+def _known_episodes(outdir: pathlib.Path) -> list[tuple[str, Any]]:
+  """Makes the folder; returns files and episodes of its episodes.json."""
   path = outdir / "episodes.json"
-  files = {os.path.basename(each.path) for each in videos}
   try:
+    outdir.mkdir(parents=True, exist_ok=True)
     known = json.loads(path.read_text()) if path.exists() else []
-    others = [episode for episode in known if episode["file"] not in files]
+    return [(episode["file"], episode) for episode in known]
+  except OSError as error:
+    raise config_lib.ConfigError(f"--outdir {outdir}: {error}") from None
   except (ValueError, TypeError, KeyError, RecursionError):
     raise config_lib.ConfigError(
         f"{path} is damaged; delete it, or select another --outdir.") from None
+
+
+def _record(folder: run_folder.RunFolder, videos: Sequence[video.Video],
+            size: int | None, outdir: pathlib.Path,
+            known: Sequence[tuple[str, Any]]):
+  """Renders the videos, prints their episodes, and writes episodes.json."""
+  files = {os.path.basename(each.path) for each in videos}
+  others = [episode for file, episode in known if file not in files]
   write_videos.record(videos, folder.config.env, size)
   rendered: list[dict[str, Any]] = [{
       "file": os.path.basename(each.path), "caption": tile.caption,
       "return": tile.episode.score, "length": tile.episode.length}
       for each in videos for tile in each.tiles]
-  path.write_text(json.dumps([*others, *rendered], indent=2) + "\n")
+  (outdir / "episodes.json").write_text(
+      json.dumps([*others, *rendered], indent=2) + "\n")

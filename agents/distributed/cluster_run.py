@@ -108,9 +108,9 @@ def _coordinate(cluster: cluster_lib.Cluster, options: training_run.Options,
   """Trains as machine 0, which has the run folder."""
   config, video_variables = training_run.prepare(options)
   communicator, make_trainer = _connect(cluster, options, interrupts)
-  unfinished = [run for run in run_folder.with_config(options.logdir, config)
-                if not run.complete]
-  folder = options.folder or (unfinished[-1] if unfinished else None)
+  folder = options.folder or next((
+      run for run in reversed(run_folder.with_config(options.logdir, config))
+      if not run.complete), None)
   if folder and not options.folder:
     print(f"Resuming {folder.path}, which has the same settings.\n"
           "To start a new run, change --logdir or --seed.", flush=True)

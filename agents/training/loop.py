@@ -244,8 +244,9 @@ class Loop:
       self._write("eval", epoch_result.Statistics(*result), {}, {})
       self._schedule.last["eval_every"] = self.step
       if self._config.histograms and epoch:
+        histograms = self._trainer.histograms(epoch.samples)
         with self._metrics.training_events(self.step):
-          for name, values in self._trainer.histograms(epoch.samples).items():
+          for name, values in histograms.items():
             tf.summary.histogram(f"histograms/{name}", values)
     self._time_usage.seconds["evaluation"] += time.monotonic() - start
 

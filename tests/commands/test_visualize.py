@@ -180,6 +180,20 @@ def test_missing_checkpoints_and_episodes_are_user_errors(
   assert message in done.stdout and "Available" in done.stdout
 
 
+def test_unusable_outdir_is_an_error_before_the_policy_plays(
+    tmp_path, monkeypatch, capsys):
+  monkeypatch.setattr(sys, "path", [*sys.path])
+  folder = run_folder.create(
+      str(tmp_path / "logdir"), "pendulum",
+      config_lib.Config(env=config_lib.Env("Pendulum-v1")))
+  (tmp_path / "file").touch()
+  with pytest.raises(SystemExit) as ended:  # There is no checkpoint to play.
+    visualize.main(["--logdir", str(folder.path), "--outdir",
+                    str(tmp_path / "file")])
+  assert ended.value.code == 2
+  assert f"--outdir {tmp_path / 'file'}: " in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_environment_without_render_mode_is_a_user_error(tmp_path):
   folder = run_folder.create(

@@ -37,10 +37,10 @@ class StepReport(NamedTuple):
   # under "reward_parts"; or the text of the failure that ended the episode.
   outcome: dict[str, Any] | str
   failed_resets: tuple[str, ...] = ()  # Texts of the failures.
-  next_seed: int | None = None  # Seed of the next episode; None if unknown.
   # Only with `InfoBatchEnv`: infos of the step and of the reset after it.
   info: dict[str, Any] | None = None
   reset_info: dict[str, Any] | None = None
+  next_seed: int | None = None  # Of the next episode, if the block derived it.
 
 
 class BlockBase:

@@ -112,7 +112,8 @@ class GymnasiumBlock(base.BlockBase):
       else:
         arrays["final_observ"][offset] = arrays["observ"][offset]
       reports[self._first + offset] = base.StepReport(
-          outcome, tuple(self._begin_next(offset)), self._seeds[offset])
+          outcome, tuple(self._begin_next(offset)),
+          next_seed=self._seeds[offset])
     arrays["seconds"][:] = (time.perf_counter() - start) / len(self._envs)
     return reports
 

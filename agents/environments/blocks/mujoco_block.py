@@ -12,6 +12,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from agents import spaces
 from agents.environments.blocks import gymnasium_block, mujoco_tasks
 from agents.environments.data import episodes
 from agents.environments.making import wrappers
@@ -119,6 +120,8 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
           limit._elapsed_steps = self._lengths[offset]
         self._reward_parts[offset] = self._task.reward_sums(offset)
       self._task = None
+      self._write_observ = spaces.writer(
+          self._spaces[0], self._arrays["observ"])
     return super()._access(*args)
 
 

@@ -51,7 +51,9 @@ def nested(name: str, space: gymnasium.Space, arrays: dict[str, np.ndarray]
     arrays: Fields of `vector_layout`, of all environments or of some.
   """
   parts = iter([arrays[key] for key in arrays if key.startswith(f"{name}/")])
-  return utils.create_empty_array(space, fn=lambda *_, **__: next(parts))
+  # `batch_space` sorts the keys, as the layout does.
+  return utils.create_empty_array(
+      utils.batch_space(space), fn=lambda *_, **__: next(parts))
 
 
 class VectorBlock(base.BlockBase):

@@ -136,6 +136,11 @@ class FrameDelta(gymnasium.ObservationWrapper):
     self._last: Any = None
     return super().reset(seed=seed, options=options)
 
-  def observation(self, observation):
+  def observation(self, observation: np.ndarray) -> np.ndarray:
+    """Returns the difference to the last observation of the episode, if any.
+
+    Args:
+      observation: Observation of the wrapped environment.
+    """
     last, self._last = self._last, np.array(observation)
     return observation if last is None else observation - last

@@ -382,7 +382,18 @@ class RemoteBlock:
     self._pool.close_block(self)
 
   def ask(self, name: str, *args) -> replacement.Request:
-    """Sends a request without waiting; see `request`."""
+    """Sends a request without waiting for its answers.
+
+    Args:
+      name: Name of a method of the block's class.
+      args: Arguments; see `request`.
+
+    Returns:
+      The request, for `WorkerPool.wait`.
+
+    Raises:
+      RuntimeError: If the workers accept no requests.
+    """
     # Encodes all messages before it sends the first, so that an argument that
     # cannot be pickled leaves the workers usable.
     return self._pool.ask(self, {
@@ -390,7 +401,16 @@ class RemoteBlock:
 
   def message(self, worker: process.WorkerProcess, name: str, *args
               ) -> tuple[bytes]:
-    """Returns the message of a request to one worker; see `request`."""
+    """Encodes a request to one worker.
+
+    Args:
+      worker: Worker of a share.
+      name: Name of a method of the block's class.
+      args: Arguments; see `request`.
+
+    Returns:
+      Arguments of `WorkerProcess.send`.
+    """
     rows = self.shares[worker]
     return protocol.encode(protocol.REQUEST, (self.number, name, [
         arg[rows] if isinstance(arg, list) else arg for arg in args])),

@@ -134,7 +134,8 @@ def _pickled(answer: protocol.Answer, plain: bool = False) -> bytes:
   except Exception:
     return cloudpickle.dumps(answer._replace(
         result=protocol.picklable(answer.result),
-        error=answer.failure, failure=None))
+        error=answer.failure or answer.error and base.EnvironmentFailure(
+            repr(answer.error)), failure=None))
 
 
 def _failure(error: BaseException) -> base.EnvironmentFailure | None:

@@ -29,13 +29,15 @@ _ARROWS = {
         "agents.class_loader", "agents.config", "agents.ops", "agents.spaces",
         "agents.types"},
     "agents.simulation": {
-        "agents.algorithms.gradient_accumulation", "agents.environments", "agents.ops", "agents.spaces", "agents.types"},
+        "agents.algorithms.gradient_accumulation", "agents.environments",
+        "agents.ops", "agents.spaces", "agents.types"},
     "agents.algorithms": {
         "agents.config", "agents.networks", "agents.ops", "agents.simulation",
         "agents.types"},
     "agents.training": {
         "agents.config", "agents.config_parsing", "agents.environments",
-        "agents.errors", "agents.ops", "agents.simulation", "agents.spaces", "agents.types",
+        "agents.errors", "agents.ops", "agents.simulation", "agents.spaces",
+        "agents.types",
         "agents.videos"},
     "agents.distributed": {
         "agents.algorithms", "agents.build", "agents.config",
@@ -47,7 +49,8 @@ _ARROWS = {
         "agents.environments", "agents.training", "agents.videos"},
     "agents.build": {
         "agents.algorithms", "agents.class_loader", "agents.config",
-        "agents.environments", "agents.networks", "agents.ops", "agents.simulation", "agents.spaces",
+        "agents.environments", "agents.networks", "agents.ops",
+        "agents.simulation", "agents.spaces",
         "agents.training"},
     "agents.videos": {
         "agents.config", "agents.environments", "agents.errors"},

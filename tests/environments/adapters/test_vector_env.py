@@ -471,3 +471,31 @@ def test_final_infos_are_copies_of_a_reused_dictionary(workers):
       *_, infos = envs.step(np.zeros((2, 1)))
   assert infos["final_info"]["step"].tolist() == [3, 3]
   assert infos["step"].tolist() == [0, 0]
+
+
+class EchoesAction(gymnasium.Env):
+  """Observes the latest action; `Dict` sorts plain dicts, not ordered ones."""
+
+  observation_space = action_space = gymnasium.spaces.Dict(
+      z=gymnasium.spaces.Box(-1, 1, (2,)), a=gymnasium.spaces.Box(-1, 1, (2,)),
+      b=gymnasium.spaces.Box(-1, 1, (3,)))
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    return {key: np.zeros(space.shape, np.float32)
+            for key, space in self.observation_space.items()}, {}
+
+  def step(self, action):
+    return copy.deepcopy(action), 0.0, False, False, {}
+
+
+def test_dicts_with_unsorted_keys_are_not_mixed_up():
+  envs = vector_env.VectorEnv([EchoesAction] * 2, 0)
+  envs.reset(seed=0)
+  envs.action_space.seed(0)
+  action = envs.action_space.sample()
+  observ, *_ = envs.step(action)
+  envs.close()
+  assert observ.keys() == action.keys() == {"z", "a", "b"}
+  for key, value in action.items():
+    np.testing.assert_array_equal(observ[key], value, err_msg=key)
