@@ -23,13 +23,13 @@ from tests.videos import gl_support
 pytestmark = pytest.mark.slow
 
 _BENCHMARK = "python -m benchmarks.throughput"
-# Replacements that save time: less training, and small videos. The timeline
-# still has the size that README names.
+# Replacements that save time: less training, and small videos.
 _SHORTER = {
     "--config cheetah --logdir": "--config cheetah --steps 4e5 --logdir",
     "--steps 1.2e6": "--steps 4.2e5", "--steps 1e5 ": "--steps 1e4 ",
     "--steps 2e4": "--steps 1e4", "--num_episodes 1": "--num_episodes 1 "
-    "--size 96", "--episode -1": "--episode -1 --size 96"}
+    "--size 96", "--episode -1": "--episode -1 --size 96",
+    "--size 160": "--size 64"}
 
 
 def _commands(path: str) -> list[str]:
