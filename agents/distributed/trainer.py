@@ -14,7 +14,6 @@ from agents.distributed import (
   gather_rollouts,
   padded_actor,
   rollout_status,
-  shared_updates,
 )
 from agents.environments.data import episodes as episodes_lib
 from agents.simulation import rollout_to_batch, simulate
@@ -74,14 +73,12 @@ class DistributedTrainer(trainer.Trainer):
         their values from before the epoch.
     """
     self._step_seconds_before = self.train_env.batch_env.step_seconds
-    before = self.capture() if isinstance(
-        self.algorithm, shared_updates.SharedUpdatesPPO) else None
+    before = self.capture()
     try:
       with self._communicator.lost_machines():
         epoch = super().epoch(progress)
-    except errors.MachineLost:  # Possibly in the middle of an update.
-      if before:
-        trainer.load_variables(self.algorithm, before())
+    except errors.MachineLost:  # In the middle of an update, or after it.
+      trainer.load_variables(self.algorithm, before())
       raise
     assert epoch
     self._fingerprint = np.array([*epoch.metrics.values()]).tobytes()

@@ -135,6 +135,23 @@ def test_machine_lost_in_a_shared_update_leaves_variables_before_the_epoch():
     trainer.close()
 
 
+def test_machine_lost_after_an_update_leaves_variables_before_the_epoch():
+  trainers = machines.trainers(machines.CONFIG, 2)
+  def train(trainer):
+    _mute(trainer)
+    trainer.start()
+    before = trainer.state()
+    def fail(value):
+      raise errors.MachineLost("The cable is cut.")
+    trainer.exchange = fail  # Trainers exchange their status after updates.
+    with pytest.raises(errors.MachineLost):
+      trainer.epoch(0.0)
+    _assert_same(trainer.state(), before)
+  machines.run([functools.partial(train, trainer) for trainer in trainers])
+  for trainer in trainers:
+    trainer.close()
+
+
 def test_stop_of_one_machine_reaches_the_others_after_an_epoch():
   trainers = machines.trainers(machines.CONFIG, 2)
   machines.run([
