@@ -187,7 +187,12 @@ def values(space: gymnasium.Space, value: Any, name: str = "observation"
   Raises:
     ValueError: If a part is missing or its shape differs from its space.
   """
-  return [_part(space, leaf, value, name) for leaf in leaves(space)]
+  parts = []
+  for leaf in leaves(space):
+    parts.append(_part(space, leaf, value))
+    if np.shape(parts[-1]) != leaf.shape:
+      raise _shape_error(leaf, parts[-1], name)
+  return parts
 
 
 def writer(space: gymnasium.Space, array: np.ndarray) -> RowWriter:
@@ -226,9 +231,8 @@ def _leaf_writer(leaf: Leaf, column: np.ndarray) -> RowWriter:
   return write
 
 
-def _part(space: gymnasium.Space, leaf: Leaf, value: Any,
-          name: str = "observation") -> Any:
-  """Return the part of a value that belongs to a leaf, and check its shape."""
+def _part(space: gymnasium.Space, leaf: Leaf, value: Any) -> Any:
+  """Return the part of a value that belongs to a leaf."""
   part = value
   for key in leaf.path:
     try:
@@ -236,8 +240,6 @@ def _part(space: gymnasium.Space, leaf: Leaf, value: Any,
     except (KeyError, IndexError, TypeError, ValueError):
       raise ValueError(f"The value {value!r} has no {leaf}, which is a part "
                        f"of its space {space}.") from None
-  if np.shape(part) != leaf.shape:
-    raise _shape_error(leaf, part, name)
   return part
 
 
