@@ -2,9 +2,9 @@
 
 import sys
 
-from agents.commands import cli, train
+from agents.commands import parsing, train
 
 if __name__ == "__main__":
   exit_code = train.main()
-  cli.end_after_signal(exit_code)
+  parsing.end_after_signal(exit_code)
   sys.exit(exit_code)

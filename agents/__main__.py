@@ -16,7 +16,7 @@ usage: {name} COMMAND ...
 import importlib
 import sys
 
-from agents.commands import cli
+from agents.commands import parsing
 
 _COMMANDS = (
     "train", "visualize", "report", "export", "sweep", "check", "replay")
@@ -28,11 +28,11 @@ def main() -> int:
   if name in _COMMANDS:
     command = importlib.import_module(f"agents.commands.{name}")
     exit_code = command.main(arguments)
-    cli.end_after_signal(exit_code)
+    parsing.end_after_signal(exit_code)
     return exit_code
   is_help = sys.argv[1:] in (["--help"], ["-h"])
   _, _, usage = __doc__.partition("\n\n")
-  print(usage.format(name=cli.name()), end="",
+  print(usage.format(name=parsing.name()), end="",
         file=sys.stdout if is_help else sys.stderr)
   return 0 if is_help else 2
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from agents import config as config_lib
-from agents.commands import cli
+from agents.commands import parsing
 from agents.environments.blocks import custom_backend, envpool_block
 from agents.environments.making import make
 from agents.environments.workers import pool, start_workers
@@ -200,7 +200,7 @@ class TrainingRun:
     self._video_variables = video_variables
     self._interrupts = interrupts
     self._resumes = bool(checkpoint.paths(folder.checkpoints))
-    self._resume_hint = (f"To resume: {cli.command('train')} "
+    self._resume_hint = (f"To resume: {parsing.command('train')} "
                          f"--resume {shlex.quote(str(folder.path))}")
     interrupts.farewell = self._resume_hint
 
@@ -245,9 +245,9 @@ class TrainingRun:
     print(f"Finished {loop.step:,} steps. {run_summary.end(folder)}")
     path, logdir = (
         shlex.quote(str(path)) for path in (folder.path, folder.path.parent))
-    print(f"To extend: {cli.command('train')} --resume {path} "
+    print(f"To extend: {parsing.command('train')} --resume {path} "
           f"--steps {2 * self._config.steps}",
-          f"To watch: {cli.command('visualize')} --logdir {path}",
+          f"To watch: {parsing.command('visualize')} --logdir {path}",
           f"To compare: tensorboard --logdir {logdir}", sep="\n")
     return TrainingOutcome(folder.path, loop.step, True, 0)
 

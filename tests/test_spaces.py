@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from agents import spaces
-from agents.ops import packing
+from agents.ops import tensor_bytes
 from tests import modes
 
 gym = gymnasium.spaces
@@ -90,7 +90,7 @@ def test_leaves_state_the_offset_of_each_part():
 def test_graph_unpacks_the_same_parts(prepare):
   _, array = _filled()
   leaves = spaces.leaves(_NESTED)
-  parts = prepare(lambda packed: packing.unpack(packed, leaves))(
+  parts = prepare(lambda packed: tensor_bytes.unpack(packed, leaves))(
       tf.constant(spaces.as_bytes(array)))
   for part, column in zip(parts, spaces.columns(array), strict=True):
     assert part.dtype == tf.as_dtype(column.dtype)
@@ -106,7 +106,7 @@ def test_pack_inverts_unpack(prepare):
   packed = spaces.as_bytes(array)
   leaves = spaces.leaves(space, acting=True)
   def repack(packed):
-    return packing.pack(packing.unpack(packed, leaves))
+    return tensor_bytes.pack(tensor_bytes.unpack(packed, leaves))
   np.testing.assert_array_equal(
       prepare(repack)(tf.constant(packed)), packed)
   np.testing.assert_array_equal(spaces.from_bytes(packed, dtype), array)

@@ -8,9 +8,11 @@ examples:
   %(prog)s path/to/robot.py
 """
 
+import functools
+
 from agents import config as config_lib
 from agents import configs
-from agents.commands import cli, environment_checker
+from agents.commands import environment_checker, parsing
 from agents.environments.making import make
 from agents.training.monitoring import quiet_imports
 
@@ -23,17 +25,18 @@ def main(argv: list[str] | None = None) -> int:
   Returns:
     Exit code: 1 if there are problems to fix, else 0.
   """
-  parser = cli.make_parser("check", __doc__)
-  cli.option(parser, "name ENV_OR_CONFIG", "Gymnasium id, module:Class, name "
-             "of a config, or path of a config's .py file")
-  cli.option(parser, "--set KEY=VALUE", "change a setting of the config, such "
-             "as env.max_length=500", action="append", default=[])
-  with cli.parsed(parser, argv) as args:
+  parser = parsing.make_parser("check", __doc__)
+  option = functools.partial(parsing.option, parser)
+  option("name ENV_OR_CONFIG", "Gymnasium id, module:Class, name "
+         "of a config, or path of a config's .py file")
+  option("--set KEY=VALUE", "change a setting of the config, such "
+         "as env.max_length=500", action="append", default=[])
+  with parsing.parsed(parser, argv) as args:
     if args.name in configs.names() or args.name.endswith(".py"):
       config = configs.load(args.name)[1]
     else:
       config = config_lib.Config().override({"env.id": args.name})
-    return check(config.override(cli.settings(args)))
+    return check(config.override(parsing.settings(args)))
 
 
 def check(config: config_lib.Config) -> int:
@@ -50,7 +53,7 @@ def check(config: config_lib.Config) -> int:
     problems += _report(result)
   if all(problem.harmless for problem in problems):
     problems += _report(environment_checker.CheckResult(
-        "trains, saves, loads and continues", _smoke_test(config)))
+        "trains, saves, loads and continues", _train_and_resume(config)))
     speed = environment_checker.steps_per_second(constructor)
     print(f"{'':8}{speed:,.0f} steps/s in one process")
   num_harmful = sum(not problem.harmless for problem in problems)
@@ -59,14 +62,14 @@ def check(config: config_lib.Config) -> int:
   return int(num_harmful > 0)
 
 
-def _smoke_test(config: config_lib.Config
+def _train_and_resume(config: config_lib.Config
                 ) -> list[environment_checker.Problem]:
   with quiet_imports.quiet_imports():
     from agents import build
-    from agents.commands import smoke_test
+    from agents.commands import training_checker
     build.setup(config)
   try:
-    problem, fix = smoke_test.run_smoke_test(config), "Please report this."
+    problem, fix = training_checker.find_problem(config), "Please report this."
   except config_lib.ConfigError:
     raise
   except Exception as error:

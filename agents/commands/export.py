@@ -7,11 +7,12 @@ examples:
   %(prog)s ~/logdir --format npz onnx --actions sampled --out ~/policy
 """
 
+import functools
 import pathlib
 from collections.abc import Sequence
 
 from agents import config as config_lib
-from agents.commands import cli
+from agents.commands import parsing
 from agents.environments.making import make
 from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import checkpoint, run_folder
@@ -27,18 +28,19 @@ def main(argv: list[str] | None = None) -> int:
   Returns:
     Exit code.
   """
-  parser = cli.make_parser("export", __doc__)
-  cli.option(parser, "run RUN_DIR", "run folder; in a folder of runs, the "
-             "newest run with a checkpoint is used")
-  cli.option(parser, "--format", "formats to write (default: savedmodel)",
-             nargs="+", choices=_FORMATS, default=["savedmodel"])
-  cli.option(parser, "--actions", "take the mean action, or sample with noise "
-             "that is an input (default: mean)", choices=("mean", "sampled"))
-  cli.option(parser, "--checkpoint NAME", "file name or step of a checkpoint "
-             "(default: the newest checkpoint)")
-  cli.option(parser, "--out DIR", "new folder for the exported files (no "
-             "default)", type=pathlib.Path, required=True)
-  with cli.parsed(parser, argv) as args:
+  parser = parsing.make_parser("export", __doc__)
+  option = functools.partial(parsing.option, parser)
+  option("run RUN_DIR", "run folder; in a folder of runs, the "
+         "newest run with a checkpoint is used")
+  option("--format", "formats to write (default: savedmodel)",
+         nargs="+", choices=_FORMATS, default=["savedmodel"])
+  option("--actions", "take the mean action, or sample with noise "
+         "that is an input (default: mean)", choices=("mean", "sampled"))
+  option("--checkpoint NAME", "file name or step of a checkpoint "
+         "(default: the newest checkpoint)")
+  option("--out DIR", "new folder for the exported files (no "
+         "default)", type=pathlib.Path, required=True)
+  with parsing.parsed(parser, argv) as args:
     export(run_folder.find(args.run), args.out, args.format, args.checkpoint,
            args.actions == "sampled")
   return 0

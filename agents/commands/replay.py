@@ -9,6 +9,7 @@ examples:
 """
 
 import faulthandler
+import functools
 import pathlib
 import sys
 
@@ -16,9 +17,9 @@ import numpy as np
 
 from agents import config as config_lib
 from agents import errors
-from agents.commands import cli
+from agents.commands import parsing
 from agents.environments import batch_env
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.environments.making import make
 from agents.training.faults import crash_folder
 from agents.videos import video, write_videos
@@ -34,15 +35,16 @@ def main(argv: list[str] | None = None) -> int:
   Raises:
     Exception: Error of the environment, so that a debugger stops there.
   """
-  parser = cli.make_parser("replay", __doc__)
-  cli.option(parser, "crash CRASH_DIR", "a folder in RUN_DIR/crashes/",
-             type=pathlib.Path)
-  cli.option(parser, "--film FILE.mp4", "render the episodes without their "
-             "last, failing step (default: no video)", type=pathlib.Path)
+  parser = parsing.make_parser("replay", __doc__)
+  option = functools.partial(parsing.option, parser)
+  option("crash CRASH_DIR", "a folder in RUN_DIR/crashes/",
+         type=pathlib.Path)
+  option("--film FILE.mp4", "render the episodes without their "
+         "last, failing step (default: no video)", type=pathlib.Path)
   args = parser.parse_args(argv)
   if args.film and args.film.suffix != ".mp4":
     parser.error(f"--film must end in .mp4. Received: {args.film}.")
-  cli.import_from_current_folder()
+  parsing.import_from_current_folder()
   faulthandler.enable(sys.__stderr__ or 2)  # Reports crashes of native code.
   try:
     crash = crash_folder.load(args.crash.expanduser())
@@ -90,7 +92,7 @@ def render(crash: crash_folder.Crash, path: pathlib.Path):
   Raises:
     RenderingFailed: If the environment cannot be rendered.
   """
-  tiles = tuple(video.Tile(episodes.Episode(
+  tiles = tuple(video.Tile(episode_data.Episode(
       failed.seed, failed.action[:-1],
       _play(crash.config, failed.seed, failed.action[:-1]), {}),
       f"environment {failed.environment}") for failed in crash.failure.episodes)

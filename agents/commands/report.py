@@ -7,12 +7,13 @@ examples:
   %(prog)s ~/logdir/*-cheetah ~/logdir/*-hopper --out both.html
 """
 
+import functools
 import pathlib
 import sys
 from collections.abc import Iterable
 
 from agents import config as config_lib
-from agents.commands import cli
+from agents.commands import parsing
 from agents.reports import results
 
 
@@ -24,12 +25,13 @@ def main(argv: list[str] | None = None) -> int:
   Returns:
     Exit code.
   """
-  parser = cli.make_parser("report", __doc__)
-  cli.option(parser, "runs RUN_DIR", "run folder, or a folder that contains "
-             "run folders at any depth", nargs="+")
-  cli.option(parser, "--out PATH", "HTML file to write, next to the CSV file "
-             "(default: report.html)", default="report.html")
-  with cli.parsed(parser, argv) as args:
+  parser = parsing.make_parser("report", __doc__)
+  option = functools.partial(parsing.option, parser)
+  option("runs RUN_DIR", "run folder, or a folder that contains "
+         "run folders at any depth", nargs="+")
+  option("--out PATH", "HTML file to write, next to the CSV file "
+         "(default: report.html)", default="report.html")
+  with parsing.parsed(parser, argv) as args:
     out = pathlib.Path(args.out).expanduser()
     if out.suffix == ".csv":
       parser.error(f"--out {out}: name the HTML file; the CSV file is written "

@@ -9,7 +9,7 @@ import numpy as np
 from agents import build
 from agents import config as config_lib
 from agents.environments import batch_env
-from agents.environments.data import episodes as episodes_lib
+from agents.environments.data import episode_data
 from agents.environments.making import make
 from agents.environments.workers import pool
 from agents.ops import random
@@ -22,7 +22,7 @@ class PolicyRollout(NamedTuple):
   """Episodes that the policy of one checkpoint played."""
 
   step: int  # Step of training at the checkpoint.
-  episodes: list[episodes_lib.Episode]
+  episodes: list[episode_data.Episode]
 
 
 def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
@@ -50,7 +50,7 @@ def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
   loaded = [(checkpoint.step_of(path), checkpoint.load(path)[0])
             for path in checkpoints]
   seed = random.stream(config.seed, "eval")
-  order = {episodes_lib.episode_seed(seed, index, number): (number, index)
+  order = {episode_data.episode_seed(seed, index, number): (number, index)
            for number in range(num_episodes) for index in range(num_envs)}
   with (pool.WorkerPool(min(num_envs, pool.num_cores())) as workers,
         batch_env.BatchEnv([make.MakeEnv(config.env)] * num_envs, workers, seed)

@@ -23,7 +23,7 @@ import sys
 from typing import Any
 
 from agents import config as config_lib
-from agents.commands import cli, run_settings
+from agents.commands import merge_settings, parsing
 from agents.environments.making import make
 from agents.environments.workers import pool
 from agents.training.faults import interrupts as interrupts_lib
@@ -37,8 +37,8 @@ def main(argv: list[str] | None = None) -> int:
   Returns:
     Exit code.
   """
-  parser = cli.make_parser("sweep", __doc__)
-  option = functools.partial(cli.option, parser)
+  parser = parsing.make_parser("sweep", __doc__)
+  option = functools.partial(parsing.option, parser)
   option("--config NAME", "named config, or path of your own .py file",
          required=True)
   option("--preset NAME", "algorithm that replaces the config's")
@@ -60,11 +60,11 @@ def main(argv: list[str] | None = None) -> int:
          "0)")
   option("--set KEY=VALUE", "change a setting of all runs", action="append",
          default=[])
-  with cli.parsed(parser, argv) as args:
+  with parsing.parsed(parser, argv) as args:
     if not importlib.util.find_spec("optuna"):
       raise config_lib.ConfigError(
           "a sweep needs optuna: pip install 'batch-ppo[sweep]'.")
-    cli.check_counts(args, "trials", "at_once")
+    parsing.check_counts(args, "trials", "at_once")
     with interrupts_lib.Interrupts() as interrupts:
       return _sweep(args, interrupts)
 
@@ -78,14 +78,14 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
   from agents.sweeps import study as study_lib
   optuna.logging.set_verbosity(optuna.logging.CRITICAL)
   source = args.config, args.preset
-  changes = cli.settings(args, "steps", "seed")
-  shared = run_settings.of_new_run(*source, changes)
+  changes = parsing.settings(args, "steps", "seed")
+  shared = merge_settings.of_new_run(*source, changes)
   # Options are text. The config contains the converted values, such as 1e-5.
   typed = config_lib.flat(shared.config)
   changes = {key: typed.get(key, value) if isinstance(value, str) else value
              for key, value in changes.items()}
   def config(suggestions: dict[str, Any]) -> config_lib.Config:
-    return run_settings.of_new_run(*source, changes | suggestions).config
+    return merge_settings.of_new_run(*source, changes | suggestions).config
   try:
     text = args.space.expanduser().read_text()
   except (OSError, UnicodeDecodeError) as error:
@@ -115,7 +115,7 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
     print(f"Stopped. {interrupts.farewell}")
     return interrupts.exit_code
   path = shlex.quote(str(folder))
-  print(f"To compare: {cli.command('report')} {path}",
+  print(f"To compare: {parsing.command('report')} {path}",
         f"To watch: tensorboard --logdir {path}", sep="\n")
   return 0
 
@@ -150,4 +150,4 @@ def _print_summary(study: Any):
     print(f"  {trial.value:>12,.6g}  trial {trial.number}: {_params(trial)}")
   if best:
     arguments = shlex.join(best[0].user_attrs["arguments"])
-    print(f"To train with the best: {cli.command('train')} {arguments}")
+    print(f"To train with the best: {parsing.command('train')} {arguments}")

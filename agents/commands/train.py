@@ -13,7 +13,7 @@ import traceback
 
 from agents import config as config_lib
 from agents import configs, errors, training_run
-from agents.commands import cli, named_configs, run_settings
+from agents.commands import list_configs, merge_settings, parsing
 from agents.configs import presets
 from agents.distributed import cluster as cluster_lib
 from agents.distributed import cluster_run
@@ -32,9 +32,9 @@ def main(argv: list[str] | None = None) -> int:
   """
   parser = _parser()
   args = parser.parse_args(argv)
-  cli.import_from_current_folder()
+  parsing.import_from_current_folder()
   if args.config == "list":
-    print(named_configs.table())
+    print(list_configs.table())
     return 0
   with interrupts_lib.Interrupts() as interrupts:
     try:
@@ -48,8 +48,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-  parser = cli.make_parser("train", __doc__)
-  new = functools.partial(cli.option, parser.add_argument_group("a new run"))
+  parser = parsing.make_parser("train", __doc__)
+  group = parser.add_argument_group("a new run")
+  new = functools.partial(parsing.option, group)
   new("--config NAME", "named config, path of your own .py file, or `list` to "
       "print the named configs (no default)")
   new("--preset NAME", "algorithm that replaces the config's: "
@@ -62,12 +63,12 @@ def _parser() -> argparse.ArgumentParser:
       "--print_config shows all)", action="append", default=[])
   new("--eager", "execute operations one by one, for debugging (default: "
       "compiled)")
-  cli.option(
+  parsing.option(
       parser.add_argument_group("an existing run"), "--resume RUN_DIR",
       "resume this run from its newest checkpoint; in a folder of runs, the "
       "newest run with a checkpoint is used (no default)")
   both = functools.partial(
-      cli.option, parser.add_argument_group("new and existing runs"))
+      parsing.option, parser.add_argument_group("new and existing runs"))
   both("--steps N", "budget in environment steps, such as 1e6; a larger budget "
        "extends a run (default: the config's)")
   both("--device", "device of the updates (default: auto, a GPU if available "
@@ -109,16 +110,16 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
   return train(options, interrupts).exit_code
 
 
-def _new(args: argparse.Namespace) -> run_settings.Settings:
+def _new(args: argparse.Namespace) -> merge_settings.Settings:
   if not args.config:
     raise config_lib.ConfigError(
         f"name a --config ({', '.join(configs.names())}) or a run to --resume.")
-  return run_settings.of_new_run(args.config, args.preset, cli.settings(
+  return merge_settings.of_new_run(args.config, args.preset, parsing.settings(
       args, "seed", "steps", "device", "video_every", "eager"))
 
 
 def _resumed(args: argparse.Namespace
-             ) -> tuple[run_settings.Settings, run_folder.RunFolder]:
+             ) -> tuple[merge_settings.Settings, run_folder.RunFolder]:
   for option in ("config", "preset", "logdir", "seed", "set", "eager"):
     if getattr(args, option):
       raise config_lib.ConfigError(
@@ -127,9 +128,9 @@ def _resumed(args: argparse.Namespace
   folder = run_folder.find(args.resume)
   if not checkpoint.paths(folder.checkpoints):
     raise config_lib.ConfigError(f"{folder.path} has no checkpoint yet.")
-  settings = run_settings.of_old_run(
+  settings = merge_settings.of_old_run(
       folder.path.name, folder.config,
-      cli.settings(args, "steps", "device", "video_every"))
+      parsing.settings(args, "steps", "device", "video_every"))
   training_run.print_changes(folder)
   return settings, folder
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from agents import config as config_lib
-from agents.commands import cli
+from agents.commands import parsing
 from agents.environments.making import make
 from agents.training.monitoring import episode_recorder, quiet_imports
 from agents.training.run_folder import checkpoint, run_folder
@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
   Returns:
     Exit code.
   """
-  with cli.parsed(_parser(), argv) as args:
+  with parsing.parsed(_parser(), argv) as args:
     _check_arguments(args)
     folder = run_folder.find(args.logdir)
     outdir = pathlib.Path(args.outdir or folder.path / "videos").expanduser()
@@ -62,9 +62,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-  parser = cli.make_parser("visualize", __doc__)
+  parser = parsing.make_parser("visualize", __doc__)
   files = functools.partial(
-      cli.option, parser.add_argument_group("input and output"))
+      parsing.option, parser.add_argument_group("input and output"))
   files("--logdir RUN_DIR", "run folder; in a folder of runs, the newest run "
         "with a checkpoint is used (no default)", required=True)
   files("--outdir DIR", "folder for the videos and episodes.json (default: "
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
         "height otherwise; in a grid, at most "
         f"{write_videos.WIDTH_OF_GRID} divided by its columns)", type=int)
   policy = functools.partial(
-      cli.option, parser.add_argument_group("episodes of a learned policy"))
+      parsing.option, parser.add_argument_group("episodes of a learned policy"))
   policy("--num_episodes N", "number of episodes (default: 5, or 1 with "
          "--checkpoint all)", type=int)
   policy("--num_agents N", "number of environments that step together "
@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
          "(default: the newest checkpoint)")
   policy("--grid", "show all episodes side by side in one video (default: one "
          "video per episode)")
-  cli.option(
+  parsing.option(
       parser.add_argument_group("an episode of training"), "--episode N",
       "repeat this episode of training; negative numbers count from the last "
       "one (no default)", type=int)
@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check_arguments(args: argparse.Namespace):
   """Raises ConfigError if arguments are too small or contradict each other."""
-  cli.check_counts(args, "num_episodes", "num_agents", "size")
+  parsing.check_counts(args, "num_episodes", "num_agents", "size")
   for option in ("num_episodes", "num_agents", "policy", "checkpoint", "grid"):
     if args.episode is not None and getattr(args, option):
       raise config_lib.ConfigError(

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from agents import errors
-from agents.ops import packing
+from agents.ops import tensor_bytes
 
 _GROUP_KEY = 1  # Identifies the group of all machines.
 _MIN_ROOM = 16 * 1024  # Bytes.
@@ -62,7 +62,7 @@ class Communicator:
     lengths = tf.stack([tf.shape(tensor)[0] for tensor in tensors])
     header = 4 * len(tensors)
     with tf.control_dependencies([start]):
-      rows = [packing.as_bytes(tensor) for tensor in (lengths, *tensors)]
+      rows = [tensor_bytes.as_bytes(tensor) for tensor in (lengths, *tensors)]
       message = tf.concat([tf.reshape(each, [-1]) for each in rows], 0)
     row_bytes = [each.shape[1] for each in rows[1:]]
     # The first operation has room for sizes that are unknown when the graph is
@@ -74,7 +74,7 @@ class Communicator:
         for tensor, size in zip(tensors, row_bytes, strict=True))
     room = _rounded(header + known + max(known // 2, _MIN_ROOM))
     first = self._gather_bytes(message[:room], room)
-    lengths = packing.restore(
+    lengths = tensor_bytes.restore(
         first[:, :header], np.dtype(np.int32), [len(tensors)])
     sizes = lengths * row_bytes
     longest = header + tf.reduce_max(tf.reduce_sum(sizes, 1))
@@ -85,7 +85,7 @@ class Communicator:
           raw[rank], tf.concat([[header], sizes[rank], [-1]], 0),
           num=len(tensors) + 2)
       return tf.nest.pack_sequence_as(structure, [
-          packing.restore(part, np.dtype(tensor.dtype.as_numpy_dtype),
+          tensor_bytes.restore(part, np.dtype(tensor.dtype.as_numpy_dtype),
                           [length, *tensor.shape[1:]])
           for part, tensor, length in zip(
               parts, tensors, tf.unstack(lengths[rank]), strict=True)])

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from agents import errors
-from agents.environments.data import episodes, failure_budget
+from agents.environments.data import episode_data, failure_budget
 from agents.training import epoch_result
 
 
@@ -16,15 +16,15 @@ class RolloutStatus(NamedTuple):
   # Running episodes of N environments, without actions, because all machines
   # have gathered these already. `first` is relative to the end of the actions,
   # so it is zero or negative.
-  episodes: episodes.EpisodeState
-  finished: list[episodes.Episode]  # In order of time.
+  episodes: episode_data.EpisodeState
+  finished: list[episode_data.Episode]  # In order of time.
   failures: list[failure_budget.Failure]  # For the report of machine 0.
   seconds: float  # Time that this machine waited for its environments.
 
 
 def merge_episodes(statuses: list[RolloutStatus],
-                   before: episodes.EpisodeState | None,
-                   actions: np.ndarray | None) -> episodes.EpisodeState:
+                   before: episode_data.EpisodeState | None,
+                   actions: np.ndarray | None) -> episode_data.EpisodeState:
   """Combines the running episodes of all machines.
 
   Args:
@@ -35,7 +35,7 @@ def merge_episodes(statuses: list[RolloutStatus],
   Returns:
     State of all environments.
   """
-  merged = episodes.EpisodeState(*map(np.concatenate, zip(
+  merged = episode_data.EpisodeState(*map(np.concatenate, zip(
       *(status.episodes for status in statuses), strict=True)))
   steps = int(merged.length.max())
   known = np.concatenate([
@@ -46,7 +46,7 @@ def merge_episodes(statuses: list[RolloutStatus],
 
 
 def merge_finished(statuses: list[RolloutStatus],
-                   samples: epoch_result.Samples) -> list[episodes.Episode]:
+                   samples: epoch_result.Samples) -> list[episode_data.Episode]:
   """Merges the finished episodes of all machines in the order of one machine.
 
   Args:

@@ -15,7 +15,7 @@ from agents.distributed import (
   padded_actor,
   rollout_status,
 )
-from agents.environments.data import episodes as episodes_lib
+from agents.environments.data import episode_data
 from agents.simulation import rollout_to_batch, simulate
 from agents.training import epoch_result, trainer
 
@@ -127,12 +127,12 @@ class DistributedTrainer(trainer.Trainer):
     self.stopped |= any(stops)
     return [*values]
 
-  def _play(self, num_episodes: int) -> list[episodes_lib.Episode] | None:
+  def _play(self, num_episodes: int) -> list[episode_data.Episode] | None:
     """Returns this machine's episodes, or None if a machine aborts."""
     def stop():
       self.exchange(True)  # This machine has not finished its episodes.
       return self.stopped
-    finished: list[episodes_lib.Episode] | None = []
+    finished: list[episode_data.Episode] | None = []
     if self._evaluator:
       rows = self._communicator.local_rows(self._num_eval_envs)
       shares = rollout_to_batch.shares(num_episodes, self._num_eval_envs)[rows]
@@ -143,7 +143,7 @@ class DistributedTrainer(trainer.Trainer):
     return finished
 
   def _collected(self, samples: epoch_result.Samples) -> tuple[
-      list[episodes_lib.Episode], episodes_lib.EpisodeState]:
+      list[episode_data.Episode], episode_data.EpisodeState]:
     statuses = self._exchange_status()
     action = self.train_env.batch_env.action_layout.fields[0]
     return (rollout_status.merge_finished(statuses, samples),
@@ -151,11 +151,11 @@ class DistributedTrainer(trainer.Trainer):
                 statuses, self._episodes, spaces.from_bytes(
                     samples.action.numpy(), action.dtype)))
 
-  def _episode_state(self) -> episodes_lib.EpisodeState:
+  def _episode_state(self) -> episode_data.EpisodeState:
     return rollout_status.merge_episodes(
         self._exchange_status(), self._episodes, None)
 
-  def _restore(self, episodes: episodes_lib.EpisodeState) -> bool:
+  def _restore(self, episodes: episode_data.EpisodeState) -> bool:
     self._episodes = episodes
     return super()._restore(episodes.rows(self._rows))
 

@@ -13,9 +13,9 @@ import numpy as np
 from agents import spaces
 from agents.environments.blocks import base, gymnasium_block, mujoco_block
 from agents.environments.data import (
+  action_log,
   buffer_layout,
-  episode_log,
-  episodes,
+  episode_data,
   mujoco_warnings,
   replay_source,
 )
@@ -105,7 +105,7 @@ class BatchEnv:
     self._constructors = list(constructors)
     self._workers = workers
     self._seed = seed
-    self._log = episode_log.EpisodeLog(
+    self._log = action_log.ActionLog(
         seed, size, first, self.failure_budget)
     self._busy_seconds = np.zeros(size)  # Sums of the field "seconds".
     self._reports: Mapping[int, base.StepReport] = {}  # From the latest step.
@@ -121,7 +121,7 @@ class BatchEnv:
     """Duration of all steps without the idle time of workers, in seconds."""
     return float(self._busy_seconds.sum()) / self.parallel
 
-  def take_finished(self) -> list[episodes.Episode]:
+  def take_finished(self) -> list[episode_data.Episode]:
     """Returns the episodes that ended since the previous call, in order."""
     return self._log.take_finished()
 
@@ -255,7 +255,7 @@ class BatchEnv:
     self._consistent = True
     return packed
 
-  def snapshot(self) -> episodes.EpisodeState:
+  def snapshot(self) -> episode_data.EpisodeState:
     """Returns seeds and actions of the running episodes.
 
     Raises:
@@ -267,7 +267,7 @@ class BatchEnv:
       raise RuntimeError("Cannot snapshot after a step that failed.")
     return self._log.snapshot(self._arrays["observ"].copy())
 
-  def restore(self, state: episodes.EpisodeState) -> bool:
+  def restore(self, state: episode_data.EpisodeState) -> bool:
     """Rebuilds running episodes by replaying them.
 
     Args:

@@ -6,7 +6,7 @@ import numpy as np
 
 from agents.environments import batch_env
 from agents.environments.blocks import base, info_block
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 
 
 class InfoBatchEnv(batch_env.BatchEnv):
@@ -43,7 +43,7 @@ class InfoBatchEnv(batch_env.BatchEnv):
         for report, before in zip(reports, self.reset_infos, strict=True)]
     return packed
 
-  def restore(self, state: episodes.EpisodeState) -> bool:
+  def restore(self, state: episode_data.EpisodeState) -> bool:
     """See `BatchEnv.restore`."""
     restored = super().restore(state)
     self._record_resets({index: {} for index in range(len(self))})

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from agents import errors, spaces
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.environments.making import action_scaling, make
 from agents.export import formats, numpy_player
 from agents.export import policy as policy_lib
@@ -68,7 +68,7 @@ def evaluate(policy: policy_lib.ExportablePolicy,
   stream = random.stream(policy.config.seed, "eval")
   returns = []
   for index in range(NUM_EPISODES):
-    seed = episodes.episode_seed(stream, index, 0)
+    seed = episode_data.episode_seed(stream, index, 0)
     rng = np.random.default_rng(seed)
     observ, _ = env.reset(seed=seed)
     state = {name: np.zeros([1, *field.shape], field.dtype)

@@ -20,7 +20,7 @@ from agents import config as config_lib
 from agents.commands import rollout_policy
 from agents.environments.making import make
 from agents.export import signature
-from agents.ops import packing
+from agents.ops import tensor_bytes
 from agents.training import trainer
 from agents.training.run_folder import checkpoint, run_folder
 
@@ -66,12 +66,12 @@ class ExportablePolicy:
     """Return the tensors of all outputs."""
     tensors = dict(zip(self.inputs, inputs, strict=True))
     parts = [tensors[name] for name in self.names("observation")]
-    observ = (packing.pack(parts) if spaces.composite(
+    observ = (tensor_bytes.pack(parts) if spaces.composite(
         self.observation_space) else parts[0])
     action, state = self.algorithm.act(
         observ, self.policy_state(tensors), tensors.get("noise"))
     leaves = spaces.leaves(self.action_space, acting=True)
-    parts = (packing.unpack(action, leaves) if spaces.composite(
+    parts = (tensor_bytes.unpack(action, leaves) if spaces.composite(
         self.action_space) else [action])
     actions = [_to_env(leaf.space, part) for leaf, part in zip(
         leaves, parts, strict=True)]

@@ -8,7 +8,7 @@ from gymnasium import spaces as gym
 from agents import config as config_lib
 from agents import spaces
 from agents.networks import action_distribution, continuous, discrete
-from agents.ops import packing, random
+from agents.ops import random, tensor_bytes
 
 _BOX_DISTRIBUTIONS = {
     "gaussian": continuous.Gaussian,
@@ -47,7 +47,7 @@ class Product(action_distribution.ActionDistribution):
 
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.mode`."""
-    return packing.pack([
+    return tensor_bytes.pack([
         factor.mode(own) for factor, own in self._split(parameters)])
 
   def noise(self, num_actions: int, key: tf.Tensor) -> tf.Tensor:
@@ -60,13 +60,13 @@ class Product(action_distribution.ActionDistribution):
     """See `ActionDistribution.sample`."""
     noises = tf.split(
         noise, [factor.noise_size for factor in self._factors], -1)
-    return packing.pack([
+    return tensor_bytes.pack([
         factor.sample(own, noise)
         for (factor, own), noise in zip(self._split(parameters), noises)])
 
   def log_prob(self, parameters: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.log_prob`."""
-    actions = packing.unpack(action, self._leaves)
+    actions = tensor_bytes.unpack(action, self._leaves)
     return tf.add_n([
         factor.log_prob(own, action)
         for (factor, own), action in zip(self._split(parameters), actions)])
@@ -90,7 +90,7 @@ class Product(action_distribution.ActionDistribution):
 
   def saturation(self, action: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.saturation`."""
-    actions = packing.unpack(action, self._leaves)
+    actions = tensor_bytes.unpack(action, self._leaves)
     return tf.add_n([factor.saturation(own) for factor, own in zip(
         self._factors, actions)]) / len(self._factors)
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from agents import spaces
 from agents.networks import normalization
-from agents.ops import packing
+from agents.ops import tensor_bytes
 
 
 class ObservationEncoder:
@@ -36,7 +36,7 @@ class ObservationEncoder:
     leaves = spaces.leaves(space)
     self._clip = clip
     self._unpack = (
-        functools.partial(packing.unpack, leaves=leaves)
+        functools.partial(tensor_bytes.unpack, leaves=leaves)
         if spaces.composite(space) else lambda observ: [observ])
     # Positions of leaves, and functions that encode them.
     self._numbers = [(position, _encoder(leaf))

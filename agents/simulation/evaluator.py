@@ -5,7 +5,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from agents import types
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.simulation import in_graph_batch_env, rollout_to_batch, simulate
 
 _CHUNK = 50  # Batched steps between two calls of `stop`.
@@ -29,7 +29,7 @@ class Evaluator:
     self._explore = explore
 
   def play(self, num_episodes: int, stop: Callable[[], bool] = lambda: False
-           ) -> list[episodes.Episode] | None:
+           ) -> list[episode_data.Episode] | None:
     """Plays episodes; each environment plays its share of them.
 
     Fixed shares prevent short episodes from counting more than long ones.

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from agents import spaces
 from agents.environments import batch_env as batch_env_lib
-from agents.ops import packing
+from agents.ops import tensor_bytes
 
 _ALIGNMENT = 64  # Bytes; TensorFlow requires it of the memory of tensors.
 
@@ -88,7 +88,7 @@ class InGraphBatchEnv:
       Fields of shape [..., B, ...].
     """
     return StepResult(**{
-        field.name: packing.restore(
+        field.name: tensor_bytes.restore(
             packed[..., field.byte_slice], field.graph_dtype, field.graph_shape)
         for field in self.batch_env.step_layout.fields})
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from agents.environments.data import episodes as episodes_lib
+from agents.environments.data import episode_data
 
 
 class Samples(NamedTuple):
@@ -26,7 +26,7 @@ class Epoch(NamedTuple):
   metrics: dict[str, float]
   gradient_steps: int
   finite_steps: int  # Gradient steps with finite gradients.
-  episodes: list[episodes_lib.Episode]  # Ended episodes, in order of time.
+  episodes: list[episode_data.Episode]  # Ended episodes, in order of time.
   steps: int  # Summed over all environments.
   seconds: dict[str, float]  # Wall-clock time, see `time_usage.PARTS`.
   least_seconds: float  # Stepping time without the idle time of workers.

@@ -22,8 +22,8 @@ from agents.training.monitoring import (
   metrics_writer,
   progress,
   time_usage,
+  training_videos,
   training_warnings,
-  video_recorder,
 )
 from agents.training.run_folder import checkpoint, provenance, run_folder
 
@@ -99,7 +99,8 @@ class Loop:
     self._failures = env.failure_budget
     self._restarts = 0  # Replaced environments and workers, across resumes.
     self._episode_recorder = episode_recorder.EpisodeRecorder()
-    self._video_recorder = video_recorder.VideoRecorder(folder, rendering or {})
+    self._video_recorder = training_videos.VideoRecorder(
+        folder, rendering or {})
     self._warnings = training_warnings.TrainingWarnings(self._config, any(
         isinstance(leaf.space, gymnasium.spaces.Box)
         for leaf in spaces.leaves(env.action_space, acting=True)))

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from agents import errors, spaces, types
-from agents.environments.data import episodes as episodes_lib
+from agents.environments.data import episode_data
 from agents.simulation import evaluator as evaluator_lib
 from agents.simulation import (
   frame_stack,
@@ -69,7 +69,7 @@ class Trainer:
     self._evaluator = evaluator
     self._actor: simulate.Actor = algorithm
     self._carry: types.Carry | None = None
-    self._episodes: episodes_lib.EpisodeState | None = None
+    self._episodes: episode_data.EpisodeState | None = None
 
   @tf.function(autograph=False)
   def train_epoch(self, carry: types.Carry, progress: tf.Tensor):
@@ -257,7 +257,7 @@ class Trainer:
     if unknown := [name for name in arrays if not name.startswith(_PREFIXES)]:
       raise ValueError(
           f"Unknown arrays in the checkpoint: {', '.join(unknown)}.")
-    episodes = episodes_lib.EpisodeState.from_arrays(
+    episodes = episode_data.EpisodeState.from_arrays(
         _select(arrays, "episodes/"))
     state = self.algorithm.initial_state(len(episodes.seed))
     saved = [tf.constant(arrays[f"state/{index}"])
@@ -288,15 +288,15 @@ class Trainer:
       self._carry = simulate.initial_carry(episodes.observ, step_counter, state)
 
   def _collected(self, samples: epoch_result.Samples) -> tuple[
-      list[episodes_lib.Episode], episodes_lib.EpisodeState]:
+      list[episode_data.Episode], episode_data.EpisodeState]:
     """Returns the episodes that ended in an epoch and the running ones."""
     env = self.train_env.batch_env
     return env.take_finished(), env.snapshot()
 
-  def _episode_state(self) -> episodes_lib.EpisodeState:
+  def _episode_state(self) -> episode_data.EpisodeState:
     return self.train_env.batch_env.snapshot()
 
-  def _restore(self, episodes: episodes_lib.EpisodeState) -> bool:
+  def _restore(self, episodes: episode_data.EpisodeState) -> bool:
     """Rebuilds running episodes; returns whether they continue."""
     return self.train_env.batch_env.restore(episodes)
 

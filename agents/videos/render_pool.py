@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 
 from agents import errors
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.environments.workers import process
 from agents.videos import encode, render_worker
 from agents.videos import video as video_lib
@@ -24,7 +24,7 @@ PROCESS_VARIABLES = {"SDL_VIDEODRIVER": "dummy", "LP_NUM_THREADS": "1"}
 _DEBIAN_PACKAGES = {"egl": "libegl1 libgl1", "osmesa": "libosmesa6"}
 _MAX_CRASHES = 2  # Crashes of native code, such as drivers, for each `record`.
 _FIRST_FRAME = video_lib.Video("", (video_lib.Tile(
-    episodes.Episode(0, np.zeros(0), 0.0, {})),))
+    episode_data.Episode(0, np.zeros(0), 0.0, {})),))
 
 
 class RenderingFailed(errors.RunError):

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 
 
 class Tile(NamedTuple):
   """One episode in a video, and the caption above it."""
 
-  episode: episodes.Episode
+  episode: episode_data.Episode
   caption: str = ""
 
 

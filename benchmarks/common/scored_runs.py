@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from agents import config as config_lib
-from agents.commands import run_settings
+from agents.commands import merge_settings
 from agents.reports import published_scores
 from agents.reports import results as results_lib
 from agents.training.run_folder import run_folder
@@ -43,7 +43,7 @@ class Job(NamedTuple):
   @property
   def config(self) -> config_lib.Config:
     """Configuration of the run."""
-    return run_settings.of_new_run(self.name, self.preset, {
+    return merge_settings.of_new_run(self.name, self.preset, {
         **self.changes, "steps": self.steps, "seed": self.seed}).config
 
   @property

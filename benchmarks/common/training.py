@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agents import config as config_lib
-from agents.commands import run_settings
+from agents.commands import merge_settings
 from agents.environments.data import failure_budget
 from agents.environments.workers import pool
 
@@ -21,7 +21,7 @@ def load_config(name: str, settings: Sequence[str] = (),
   Raises:
     ConfigError: If a name, key or value is invalid.
   """
-  return run_settings.of_new_run(
+  return merge_settings.of_new_run(
       name, preset, dict(map(config_lib.parse_setting, settings))).config
 
 

@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 
 from agents import config as config_lib
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.environments.making import action_scaling, make
 
 
@@ -50,7 +50,7 @@ class PlainLoop:
     return len(self._actions) * len(self._envs) / seconds
 
   def _reset(self, offset: int, episode: int):
-    self._envs[offset].reset(seed=episodes.episode_seed(
+    self._envs[offset].reset(seed=episode_data.episode_seed(
         self._run_seed, self._indices[offset], episode))
 
 
@@ -69,7 +69,7 @@ def replay_in_vector_env(env: gymnasium.vector.VectorEnv, actions: np.ndarray,
   """
   convert = action_scaling.action_converter(env.single_action_space)
   converted = [np.array(convert(action)) for action in actions]
-  env.reset(seed=[episodes.episode_seed(run_seed, index, 0)
+  env.reset(seed=[episode_data.episode_seed(run_seed, index, 0)
                   for index in range(env.num_envs)])
   start = time.perf_counter()
   for action in converted:

@@ -5,7 +5,7 @@ import pytest
 from agents import build
 from agents import config as config_lib
 from agents.commands import rollout_policy
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.ops import random
 from agents.training import loop as loop_lib
 from agents.training.run_folder import run_folder
@@ -25,7 +25,7 @@ def test_policies_play_the_same_episodes_in_order(tmp_path):
   paths = sorted(folder.checkpoints.glob("*.npz"))
   rollouts = rollout_policy.play(folder, paths, 4, 2, explore=False)
   seed = random.stream(_CONFIG.seed, "eval")
-  seeds = [episodes.episode_seed(seed, index, number)
+  seeds = [episode_data.episode_seed(seed, index, number)
            for number in range(2) for index in range(2)]
   assert rollouts[0].step == 0 and len(rollouts) == len(paths)
   lengths = set()

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from agents import errors
 from agents.distributed import rollout_status
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.training import epoch_result
 
 
@@ -15,7 +15,7 @@ def _status(rows, length, finished=()):
   values = 10 * np.array(rows)
   length = np.array(length)
   return rollout_status.RolloutStatus(
-      episodes.EpisodeState(
+      episode_data.EpisodeState(
           values, values + 1, values[:, None], values.astype(np.float32),
           -length, np.zeros((0, 0))),
       list(finished), [], 0.0)
@@ -56,7 +56,7 @@ def test_merged_episodes_without_steps_have_no_actions():
 
 
 def _episode(seed):
-  return episodes.Episode(seed, np.zeros((1, 1)), 0.0, {})
+  return episode_data.Episode(seed, np.zeros((1, 1)), 0.0, {})
 
 
 def test_finished_episodes_are_in_order_of_time_and_environment():

@@ -13,7 +13,7 @@ import time
 import gymnasium
 import numpy as np
 
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.environments.workers import protocol
 from tests import toy
 
@@ -485,7 +485,7 @@ class Never(toy.Counter):
   """Fails in every reset but that of the first episode of environment 1."""
 
   def reset(self, *, seed=None, options=None):
-    if seed != episodes.episode_seed(0, 1, 0):
+    if seed != episode_data.episode_seed(0, 1, 0):
       raise ValueError("broken forever")
     return super().reset(seed=seed)
 

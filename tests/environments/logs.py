@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from agents.environments.data import episode_log, episodes
+from agents.environments.data import action_log, episode_data
 
 RUN_SEED = 7
 pauses = pytest.mark.parametrize(
@@ -15,13 +15,13 @@ pauses = pytest.mark.parametrize(
 class Moment(NamedTuple):
   """An episode log after some steps, and the naive record of each row."""
 
-  log: episode_log.EpisodeLog
+  log: action_log.ActionLog
   observ: np.ndarray  # [B, 1], latest observations.
   actions: list[list[list[float]]]  # Running episodes only.
   rewards: list[list[np.float32]]  # Running episodes only.
   episode: list[int]  # Numbers of the running episodes.
-  expected: dict[int, episodes.Episode]  # Finished by the latest step.
-  finished: dict[int, episodes.Episode]  # Result of `EpisodeLog.record`.
+  expected: dict[int, episode_data.Episode]  # Finished by the latest step.
+  finished: dict[int, episode_data.Episode]  # Result of `ActionLog.record`.
 
   @property
   def scores(self):
@@ -44,7 +44,7 @@ def play(probability=0.0, num_steps=60, size=4, seed=0):
   """
   random = np.random.default_rng(seed)
   observ = np.zeros((size, 1), np.float32)
-  log = episode_log.EpisodeLog(RUN_SEED, size)
+  log = action_log.ActionLog(RUN_SEED, size)
   log.begin()
   moment = Moment(log, observ, [[] for _ in range(size)],
                   [[] for _ in range(size)], [0] * size, {}, {})
@@ -62,8 +62,8 @@ def play(probability=0.0, num_steps=60, size=4, seed=0):
       moment.actions[row].append([100.0 * row + time])
       moment.rewards[row].append(reward[row])
       if ended[row]:
-        moment.expected[row] = episodes.Episode(
-            episodes.episode_seed(RUN_SEED, int(row), moment.episode[row]),
+        moment.expected[row] = episode_data.Episode(
+            episode_data.episode_seed(RUN_SEED, int(row), moment.episode[row]),
             np.array(moment.actions[row], np.float32), moment.scores[row], {})
         moment.actions[row], moment.rewards[row] = [], []
         moment.episode[row] += 1

@@ -4,11 +4,11 @@ import numpy as np
 
 from agents import config as config_lib
 from agents.environments.blocks import gymnasium_block, mujoco_block
-from agents.environments.data import buffer_layout, episodes
+from agents.environments.data import buffer_layout, episode_data
 from agents.environments.making import make
 
 SEED, SIZE = 3, 4
-SEEDS = [episodes.episode_seed(SEED, index, 0) for index in range(SIZE)]
+SEEDS = [episode_data.episode_seed(SEED, index, 0) for index in range(SIZE)]
 TASKS = ["HalfCheetah", "Walker2d", "Hopper", "Ant", "Humanoid"]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from agents import config
 from agents.environments import batch_env
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.environments.making import make
 from tests import toy
 
@@ -46,7 +46,7 @@ def draw_actions(space: gymnasium.Space, size: int, num_steps: int,
 
 
 def roll(batch: batch_env.BatchEnv, actions: np.ndarray
-         ) -> list[tuple[batch_env.StepResult, list[episodes.Episode]]]:
+         ) -> list[tuple[batch_env.StepResult, list[episode_data.Episode]]]:
   """Take the actions; return the result and the finished episodes of each step.
   """
   batch.take_finished()
@@ -55,7 +55,7 @@ def roll(batch: batch_env.BatchEnv, actions: np.ndarray
 
 def roll_with_pauses(
     batch: batch_env.BatchEnv, actions: np.ndarray, probability: float = 0.6
-    ) -> list[tuple[batch_env.StepResult, list[episodes.Episode]]]:
+    ) -> list[tuple[batch_env.StepResult, list[episode_data.Episode]]]:
   """Do the same; before each episode, environments wait with a probability."""
   batch.take_finished()
   random = np.random.default_rng(0)

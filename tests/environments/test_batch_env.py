@@ -11,7 +11,7 @@ import pytest
 
 from agents.environments import batch_env
 from agents.environments.blocks import base
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.environments.workers import pool as pool_lib
 from tests import toy
 from tests.environments import faulty_envs, rollouts
@@ -71,7 +71,7 @@ def test_next_observation_is_the_successor_and_observation_the_reset(
     mode, truncates):
   constructors = [functools.partial(toy.Counter, length, truncates)
                   for length in (2, 3)]
-  number = [[episodes.episode_seed(5, index, episode) % 1000
+  number = [[episode_data.episode_seed(5, index, episode) % 1000
              for episode in range(3)] for index in range(2)]
   with batch_env.BatchEnv(constructors, mode, seed=5) as batch:
     observ = batch.reset()
@@ -230,7 +230,7 @@ def test_finished_episodes_hold_the_numbers_of_their_last_info(mode):
       "step": 3, "reward_part": 1.5, "reward_parts": {"reward_part": 3.0}}
   assert [(episode.score, episode.length, episode.info) for episode in finished
           ] == [(3.0, 2, two), (6.0, 3, three), (3.0, 2, two)]
-  assert all(type(episode) is episodes.Episode for episode in finished)
+  assert all(type(episode) is episode_data.Episode for episode in finished)
 
 
 @pytest.mark.parametrize("action_repeat", [1, 4])

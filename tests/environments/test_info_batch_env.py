@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env, info_batch_env
-from agents.environments.data import episodes, failure_budget
+from agents.environments.data import episode_data, failure_budget
 from agents.environments.workers import pool as pool_lib
 from tests import toy
 from tests.environments import faulty_envs, rollouts
@@ -23,7 +23,7 @@ def _steps(batch):
 def test_infos_are_those_of_the_latest_step_and_reset(mode):
   constructors = [
       functools.partial(toy.Informative, length) for length in (2, 9)]
-  seeds = [episodes.episode_seed(0, 0, episode) for episode in range(2)]
+  seeds = [episode_data.episode_seed(0, 0, episode) for episode in range(2)]
   def reset_seeds(batch):
     return [info["reset_seed"] for info in batch.reset_infos]
   with info_batch_env.InfoBatchEnv(constructors, mode) as batch:

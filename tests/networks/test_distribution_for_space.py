@@ -8,7 +8,7 @@ from gymnasium import spaces as gym
 from agents import build, spaces
 from agents import config as config_lib
 from agents.networks import distribution_for_space, feed_forward
-from agents.ops import loops, packing, random
+from agents.ops import loops, random, tensor_bytes
 from tests.networks import drawing
 
 _BOX = gym.Box(-1, 1, (2,), np.float32)
@@ -162,7 +162,8 @@ def test_product_adds_up_its_factors(name, kind):
 def test_equal_factors_are_sampled_independently():
   dist = _distribution("tuple")
   action = drawing.sample(dist, tf.zeros([5000, dist.size]))
-  parts = packing.unpack(action, spaces.leaves(_SPACES["tuple"], acting=True))
+  leaves = spaces.leaves(_SPACES["tuple"], acting=True)
+  parts = tensor_bytes.unpack(action, leaves)
   correlation = np.corrcoef(parts[0][:, 0], parts[-1][:, 0])[0, 1]
   assert abs(correlation) < 5 / np.sqrt(5000)
   for part in (parts[0], parts[-1]):
@@ -207,7 +208,7 @@ def test_rewarded_actions_become_probable(name, kind):
   dist = _distribution(name, kind)
   leaves = spaces.leaves(_SPACES[name], acting=True)
   def rewards(action):
-    parts = (packing.unpack(action, leaves)
+    parts = (tensor_bytes.unpack(action, leaves)
              if spaces.composite(_SPACES[name]) else [action])
     def near(part):
       numbers = part.dtype == tf.float32

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from agents.environments import batch_env
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.simulation import evaluator, in_graph_batch_env
 from tests import toy
 
@@ -40,7 +40,7 @@ def uneven():
 
 
 def _seeds(counts):
-  return [episodes.episode_seed(_SEED, index, episode)
+  return [episode_data.episode_seed(_SEED, index, episode)
           for index, count in enumerate(counts) for episode in range(count)]
 
 

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from agents.environments import batch_env
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.environments.making import action_scaling
 from agents.simulation import in_graph_batch_env, simulate
 from tests import modes, toy
@@ -59,7 +59,7 @@ def _play_alone(index, num_episodes, explore=True):
   env = _uneven(index)
   convert = action_scaling.action_converter(env.action_space)
   reference = _Reference([], [], [], [], np.zeros(1))
-  observ, _ = env.reset(seed=episodes.episode_seed(_SEED, index, 0))
+  observ, _ = env.reset(seed=episode_data.episode_seed(_SEED, index, 0))
   for episode in range(num_episodes):
     score, length, ended = np.float32(0), 0, False
     while not ended:
@@ -78,7 +78,7 @@ def _play_alone(index, num_episodes, explore=True):
     reference.scores.append(score)
     reference.lengths.append(length)
     reference.ends.append(len(reference.steps) - 1)
-    seed = episodes.episode_seed(_SEED, index, episode + 1)
+    seed = episode_data.episode_seed(_SEED, index, episode + 1)
     observ, _ = env.reset(seed=seed)
   return reference._replace(observ=observ)
 

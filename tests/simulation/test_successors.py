@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from agents.environments import batch_env
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.simulation import in_graph_batch_env, simulate
 from tests import modes, toy
 
@@ -104,7 +104,7 @@ def _step_alone(constructors, targets):
 
 
 def _reset(env, index, episode):
-  return env.reset(seed=episodes.episode_seed(_SEED, index, episode))[0]
+  return env.reset(seed=episode_data.episode_seed(_SEED, index, episode))[0]
 
 
 def _assert_same_bits(transitions, rows):

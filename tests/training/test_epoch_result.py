@@ -3,7 +3,6 @@
 import numpy as np
 import tensorflow as tf
 
-from agents.environments.data import episodes
 from agents.training import epoch_result
 
 
@@ -12,7 +11,7 @@ def _epoch(*episode_data):
   samples = epoch_result.Samples(
       *[tf.zeros([0])] * len(epoch_result.Samples._fields))
   return epoch_result.Epoch({}, 0, 0, [
-      episodes.Episode(0, np.zeros((length, 1)), score, info)
+      episode_data.Episode(0, np.zeros((length, 1)), score, info)
       for length, score, info in episode_data], 0, {}, 0.0, samples)
 
 

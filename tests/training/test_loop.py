@@ -12,7 +12,7 @@ import pytest
 from agents import build, errors
 from agents import config as config_lib
 from agents.environments.blocks import base
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.training import loop as loop_lib
 from agents.training.faults import crash_folder
 from agents.training.run_folder import checkpoint, run_folder
@@ -259,7 +259,8 @@ def test_failed_episodes_are_counted_and_not_scored(tmp_path):
 
 def test_epoch_without_a_valid_step_is_an_error(tmp_path, capsys):
   seed = next(seed for seed in range(1000) if all(
-      faulty_envs.Breaks.breaks_at(episodes.episode_seed(seed, index, 0)) == 1
+      faulty_envs.Breaks.breaks_at(
+          episode_data.episode_seed(seed, index, 0)) == 1
       for index in range(2)))
   loop, folder = make(tmp_path, {
       "env.id": "tests.environments.faulty_envs:Breaks", "env.max_length": 9,

@@ -3,7 +3,7 @@
 import gymnasium
 import numpy as np
 
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 
 
 class Canvas(gymnasium.Env):
@@ -44,9 +44,9 @@ class Canvas(gymnasium.Env):
     return np.full((64, 96, 3), 10 * self._steps % 250, np.uint8)
 
 
-def episode(*actions: float, seed: int = 3) -> episodes.Episode:
+def episode(*actions: float, seed: int = 3) -> episode_data.Episode:
   """Return the episode of these actions."""
-  return episodes.Episode(
+  return episode_data.Episode(
       seed, np.array(actions, np.float32)[:, None],
       float(np.sum(np.array(actions, np.float32))), {})
 

@@ -15,7 +15,7 @@ import numpy as np
 from agents import config as config_lib
 from agents import spaces as spaces_lib
 from agents.environments.blocks import base, custom_backend
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.environments.making import make, third_party
 
 
@@ -134,7 +134,7 @@ class EnvPoolBlock(custom_backend.Backend):
                    if getattr(values, "ndim", None) == 1}
         if at_limit[row] and self._limits[row] < self._time_limit:
           numbers["cut_short"] = True
-        outcome = {**episodes.numbers(numbers), "reward_parts": {
+        outcome = {**episode_data.numbers(numbers), "reward_parts": {
             name: float(sums[row])
             for name, sums in self._reward_parts.items()}}
       reports[self.first + row] = base.StepReport(outcome)

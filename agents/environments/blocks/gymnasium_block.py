@@ -13,7 +13,7 @@ import numpy as np
 
 from agents import spaces as spaces_lib
 from agents.environments.blocks import base
-from agents.environments.data import buffer_layout, episodes
+from agents.environments.data import buffer_layout, episode_data
 from agents.environments.making import action_scaling
 
 _MAX_RESETS = 10  # Consecutive failed resets that raise an error.
@@ -152,7 +152,7 @@ class GymnasiumBlock(base.BlockBase):
           arrays["terminated"][offset] = terminated
           arrays["truncated"][offset] = truncated
           outcomes[offset] = {
-              **episodes.numbers(info),
+              **episode_data.numbers(info),
               "reward_parts": self._reward_parts[offset]}
       except BaseException as error:
         outcomes[offset] = self._describe_failure(error, offset)
@@ -182,7 +182,7 @@ class GymnasiumBlock(base.BlockBase):
     """Begins the next episode; yields the failures of resets before it."""
     for attempt in range(_MAX_RESETS):
       self._episodes[offset] += 1
-      seed = episodes.episode_seed(
+      seed = episode_data.episode_seed(
           self._run_seed, self._first + offset, self._episodes[offset])
       try:
         self._begin(offset, seed)
@@ -217,4 +217,4 @@ class GymnasiumBlock(base.BlockBase):
   def _count_step(self, offset: int, info: dict[str, Any]):
     """Counts a step and adds up the `reward_...` numbers of its info."""
     self._lengths[offset] += 1
-    episodes.add_reward_parts(self._reward_parts[offset], info)
+    episode_data.add_reward_parts(self._reward_parts[offset], info)

@@ -14,7 +14,7 @@ import numpy as np
 
 from agents import spaces
 from agents.environments.blocks import gymnasium_block, mujoco_tasks
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.environments.making import wrappers
 
 _TRIAL_STEPS = 50
@@ -93,7 +93,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
       if truncated or result.terminated[row]:
         arrays["truncated"][offset] = truncated
         outcomes[offset] = {
-            **episodes.numbers(result.info(row)),
+            **episode_data.numbers(result.info(row)),
             **({"cut_short": True} if staggered and truncated else {}),
             "reward_parts": task.reward_sums(offset)}
     return outcomes
@@ -170,7 +170,7 @@ def _same_results(task_class: type[mujoco_tasks.VectorizedMujocoTask],
   actions = np.random.default_rng(0).uniform(
       space.low, space.high, (_TRIAL_STEPS, *space.shape)).astype(space.dtype)
   robot.reset(seed=0)
-  expected = [(observ.tolist(), reward, terminated, episodes.numbers(info))
+  expected = [(observ.tolist(), reward, terminated, episode_data.numbers(info))
               for observ, reward, terminated, _, info in map(
                   robot.step, actions)]
   robot.reset(seed=0)
@@ -179,5 +179,5 @@ def _same_results(task_class: type[mujoco_tasks.VectorizedMujocoTask],
     task.simulate(0, action)
     step = task.compute_step([0], action[None])
     results.append((step.observ[0].tolist(), step.reward[0],
-                    step.terminated[0], episodes.numbers(step.info(0))))
+                    step.terminated[0], episode_data.numbers(step.info(0))))
   return results == expected

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from agents.environments.blocks import base
-from agents.environments.data import episode_log
+from agents.environments.data import action_log
 from agents.environments.data import failure_budget as failure_budget_lib
 
 
@@ -18,7 +18,7 @@ class ReplaySource:
   """Running episodes of a batch, for replays and for failure reports."""
 
   name: str  # Name of the environments in messages.
-  log: episode_log.EpisodeLog  # The running episodes.
+  log: action_log.ActionLog  # The running episodes.
   arrays: dict[str, np.ndarray]  # Fields of the batch's buffer.
   # Begins with the bytes of the latest observations that the trainer has
   # received, [bytes]; None before the first reset.

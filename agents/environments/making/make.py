@@ -14,7 +14,7 @@ import gymnasium
 
 from agents import class_loader, spaces
 from agents import config as config_lib
-from agents.environments.data import episodes, mujoco_warnings
+from agents.environments.data import episode_data, mujoco_warnings
 from agents.environments.making import third_party, wrappers
 
 # Steps of episodes without a known time limit. Without it, a policy that walks
@@ -102,7 +102,7 @@ def staggered(config: config_lib.Env, num_envs: int, seed: int
   except config_lib.ConfigError:
     return [MakeEnv(config)] * num_envs
   return [MakeEnv(config, short=(
-      episodes.episode_seed(seed, index, 0),
+      episode_data.episode_seed(seed, index, 0),
       -(-limit * (index + 1) // num_envs))) for index in range(num_envs)]
 
 

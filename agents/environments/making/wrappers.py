@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 
 
 def chain(env: gymnasium.Env) -> Iterator[gymnasium.Wrapper]:
@@ -47,7 +47,7 @@ class ActionRepeat(gymnasium.Wrapper):
     for _ in range(self._num_repeats):
       observ, reward, terminated, truncated, info = self.env.step(action)
       total += float(reward)
-      episodes.add_reward_parts(reward_parts, info)
+      episode_data.add_reward_parts(reward_parts, info)
       if terminated or truncated:
         break
     return observ, total, terminated, truncated, {**info, **reward_parts}

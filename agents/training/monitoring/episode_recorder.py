@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from agents import config as config_lib
-from agents.environments.data import episodes as episodes_lib
+from agents.environments.data import episode_data
 from agents.training.run_folder import checkpoint
 from agents.videos import video
 
@@ -26,7 +26,7 @@ class RecordedEpisode(NamedTuple):
 
   number: int  # Index among all episodes of the run, in order of their ends.
   step: int  # Training steps completed after the update that used the episode.
-  episode: episodes_lib.Episode
+  episode: episode_data.Episode
 
 
 class EpisodeRecorder:
@@ -36,7 +36,7 @@ class EpisodeRecorder:
     self._recorded: collections.deque[RecordedEpisode] = collections.deque()
     self._num_ended = 0  # Episodes of the run, including forgotten ones.
 
-  def add(self, episodes: Iterable[episodes_lib.Episode], step: int):
+  def add(self, episodes: Iterable[episode_data.Episode], step: int):
     """Record the ended episodes of an epoch and forget the oldest ones.
 
     Args:
@@ -141,7 +141,7 @@ def _parse(arrays: dict[str, np.ndarray]) -> Iterator[RecordedEpisode]:
       "number", "step", "seed", "score"))
   for number, step, seed, score, action in zip(*columns, actions):
     yield RecordedEpisode(
-        number, step, episodes_lib.Episode(seed, action, score, {}))
+        number, step, episode_data.Episode(seed, action, score, {}))
 
 
 def _ranges(numbers: list[int]) -> Iterator[str]:

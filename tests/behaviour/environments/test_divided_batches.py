@@ -7,7 +7,7 @@ import pytest
 
 from agents.environments import batch_env
 from agents.environments.blocks import base
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from tests import toy
 
 _SIZE = 6
@@ -78,7 +78,7 @@ def test_rows_of_a_complete_snapshot_can_be_restored(batches):
   for part, rows in zip(parts, _SHARES, strict=True):
     fields = {name: getattr(state, name)[rows]
               for name in ("episode", "seed", "observ", "score", "first")}
-    assert part.restore(episodes.EpisodeState(
+    assert part.restore(episode_data.EpisodeState(
         **fields, actions=state.actions[:, rows]))
   for action in actions[5:]:
     np.testing.assert_array_equal(
@@ -110,4 +110,4 @@ def test_errors_name_the_index_in_the_complete_batch():
     assert "Environment 5" in str(failure)
     (failed,) = batch.failure_budget.fatal.episodes
     assert (failed.environment, failed.seed, len(failed.action)) == (
-        5, episodes.episode_seed(3, 5, 0), 2)
+        5, episode_data.episode_seed(3, 5, 0), 2)

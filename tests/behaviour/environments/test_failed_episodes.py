@@ -11,7 +11,7 @@ import pytest
 
 from agents.environments import batch_env
 from agents.environments.blocks import base
-from agents.environments.data import episodes, failure_budget
+from agents.environments.data import episode_data, failure_budget
 from agents.environments.making import action_scaling
 from agents.environments.workers import pool as pool_lib
 from tests import toy
@@ -32,7 +32,7 @@ def _play_alone(index):
   env, number, steps, finished, failed = toy.Uneven(7), 0, [], [], []
   convert = action_scaling.action_converter(env.action_space)
   def begin():
-    seed = episodes.episode_seed(_SEED, index, number)
+    seed = episode_data.episode_seed(_SEED, index, number)
     return seed, env.reset(seed=seed)[0], 0, 0.0
   seed, observ, length, score = begin()
   for action in _ACTIONS[:, index]:
@@ -188,7 +188,7 @@ def test_failure_beyond_the_budget_is_an_error_with_its_episode(processes):
 
 def _run_seed_without_failed_first_resets():
   return next(seed for seed in range(1000) if not any(
-      faulty_envs.Refuses.refuses(episodes.episode_seed(seed, index, 0))
+      faulty_envs.Refuses.refuses(episode_data.episode_seed(seed, index, 0))
       for index in range(_SIZE)))
 
 
@@ -208,7 +208,7 @@ def test_episodes_whose_reset_fails_are_skipped(mode, how):
     batch.restore(running)
     rollouts.assert_same_bits(rollouts.roll(batch, _ACTIONS), after)
   for index in range(_SIZE):
-    seeds = [episodes.episode_seed(run_seed, index, number)
+    seeds = [episode_data.episode_seed(run_seed, index, number)
              for number in range(running.episode[index] + 1)]
     assert running.seed[index] == seeds[-1]
     refused = list(filter(faulty_envs.Refuses.refuses, seeds))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.environments.making import action_scaling
 from tests import toy
 from tests.environments import faulty_envs, rollouts
@@ -57,7 +57,7 @@ def _play_alone(env, index, actions, active, dtype):
   """Play one environment in plain Python; return its finished episodes."""
   convert = action_scaling.action_converter(env.action_space)
   finished, episode, score, length = [], 0, np.float32(0), 0
-  env.reset(seed=episodes.episode_seed(_SEED, index, episode))
+  env.reset(seed=episode_data.episode_seed(_SEED, index, episode))
   for time, (action, active_rows) in enumerate(zip(actions, active)):
     if not active_rows[index]:
       continue
@@ -68,7 +68,7 @@ def _play_alone(env, index, actions, active, dtype):
       finished.append(_Expected(
           time, index, float(score), length, info, np.array(observ, dtype)))
       episode, score, length = episode + 1, np.float32(0), 0
-      env.reset(seed=episodes.episode_seed(_SEED, index, episode))
+      env.reset(seed=episode_data.episode_seed(_SEED, index, episode))
   env.close()
   return finished
 
@@ -149,7 +149,7 @@ def test_restored_episodes_end_like_uninterrupted_ones(
       arrays = batch.snapshot().arrays()
       _assert_finished(batch, [x for x in expected if x.time < cut])
     with batch_env.BatchEnv(_BATCHES[name], mode, _SEED) as batch:
-      batch.restore(episodes.EpisodeState.from_arrays(arrays))
+      batch.restore(episode_data.EpisodeState.from_arrays(arrays))
       again = batch.snapshot().arrays()
       _assert_finished(batch, [])  # Replays report no episodes.
       _roll(batch, actions[cut:], active[cut:])
@@ -218,7 +218,7 @@ def test_scores_are_added_up_in_float32(mode):
     batch.reset()
     for _ in range(2):
       batch.step(np.zeros((2, 1)))
-    running = episodes.EpisodeState.from_arrays(batch.snapshot().arrays())
+    running = episode_data.EpisodeState.from_arrays(batch.snapshot().arrays())
     batch.restore(running)
     for _ in range(2):
       batch.step(np.zeros((2, 1)))

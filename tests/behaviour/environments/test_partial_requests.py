@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env, info_batch_env
-from agents.environments.data import episodes, failure_budget
+from agents.environments.data import episode_data, failure_budget
 from agents.environments.workers import pool as pool_lib
 from tests import toy
 from tests.environments import faulty_envs, rollouts
@@ -81,7 +81,7 @@ def test_wrong_number_of_values_is_refused():
 def test_selected_environments_begin_anew_and_others_continue(mode):
   with batch_env.BatchEnv(
       [functools.partial(toy.Counter, 4)] * 3, mode, seed=5) as batch:
-    number = [[episodes.episode_seed(5, index, episode) % 1000
+    number = [[episode_data.episode_seed(5, index, episode) % 1000
                for episode in range(3)] for index in range(3)]
     batch.reset()
     batch.step(_zeros(batch))
@@ -100,7 +100,7 @@ def test_selected_environments_begin_anew_and_others_continue(mode):
               (number[1][0], 4, 10), (77, 4, 10), (number[0][2], 4, 10)]
   assert step.terminated.tolist() == [True, False, False]
   assert step.observ[0].tolist() == [
-      episodes.episode_seed(5, 0, 3) % 1000, 0]
+      episode_data.episode_seed(5, 0, 3) % 1000, 0]
 
 
 def _play(batch, kill=lambda: None):
@@ -143,7 +143,7 @@ def test_snapshot_includes_partial_resets(mode):
     actions = rollouts.draw_actions(batch.action_space, 4, 30)
     rollouts.roll(batch, actions[:3])
     batch.reset(indices=[2])
-    running = episodes.EpisodeState.from_arrays(batch.snapshot().arrays())
+    running = episode_data.EpisodeState.from_arrays(batch.snapshot().arrays())
     expected = rollouts.roll(batch, actions)
   with batch_env.BatchEnv(constructors) as other:
     other.restore(running)

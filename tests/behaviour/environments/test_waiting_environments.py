@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.environments.making import action_scaling
 from tests import toy
 from tests.environments import faulty_envs, rollouts
@@ -23,7 +23,7 @@ def _step(batch, active=None):
 
 
 def _begin(env, index, episode):
-  return env.reset(seed=episodes.episode_seed(2, index, episode))[0]
+  return env.reset(seed=episode_data.episode_seed(2, index, episode))[0]
 
 
 @pytest.mark.parametrize("name", rollouts.BATCHES)
@@ -164,7 +164,7 @@ def test_restored_batch_equals_uninterrupted_one_with_pauses(name, mode):
     batch.reset()
     actions = rollouts.draw_actions(batch.action_space, 5, 40)
     rollouts.roll_with_pauses(batch, actions, probability=0.9)
-    running = episodes.EpisodeState.from_arrays(batch.snapshot().arrays())
+    running = episode_data.EpisodeState.from_arrays(batch.snapshot().arrays())
     lengths = [len(running.episode_actions(index)) for index in range(5)]
     assert 0 in lengths and max(lengths) > 0
     uninterrupted = rollouts.roll(batch, actions)
@@ -186,11 +186,11 @@ def test_snapshot_between_episodes_can_be_restored(name, mode):
         break
     snapshot = batch.snapshot()
     assert snapshot.episode.tolist() == [1] * 5 and not len(snapshot.actions)
-    running = episodes.EpisodeState.from_arrays(snapshot.arrays())
+    running = episode_data.EpisodeState.from_arrays(snapshot.arrays())
     uninterrupted = rollouts.roll_with_pauses(batch, actions[:30])
   with batch_env.BatchEnv(rollouts.BATCHES[name], mode, seed=2) as batch:
     batch.restore(running)
-    again = episodes.EpisodeState.from_arrays(batch.snapshot().arrays())
+    again = episode_data.EpisodeState.from_arrays(batch.snapshot().arrays())
     assert again.observ.tobytes() == snapshot.observ.tobytes()
     assert again.seed.tolist() == snapshot.seed.tolist()
     rollouts.assert_same_bits(

@@ -45,7 +45,7 @@ _ARROWS = {
         "agents.simulation", "agents.spaces", "agents.training",
         "agents.training_run", "agents.types"},
     "agents.training_run": {
-        "agents.build", "agents.commands.cli", "agents.config",
+        "agents.build", "agents.commands.parsing", "agents.config",
         "agents.environments", "agents.training", "agents.videos"},
     "agents.build": {
         "agents.algorithms", "agents.class_loader", "agents.config",
@@ -188,7 +188,7 @@ def test_nothing_imports_the_command_line(layer):
     or module in (
             f"agents.commands.{name}" for name in (
                 "train", "visualize", "check", "report", "settings",
-                "named_configs"))))
+                "list_configs"))))
 def test_what_workers_and_command_lines_load_is_free_of_tensorflow(module):
   assert not _loads_tensorflow(module), sorted(_loads(module))
 

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from agents.environments import batch_env
-from agents.environments.data import episodes, failure_budget
+from agents.environments.data import episode_data, failure_budget
 from agents.simulation import (
   evaluator,
   in_graph_batch_env,
@@ -83,7 +83,7 @@ def test_sequences_end_before_failed_steps(env):
 def test_failed_episode_counts_as_played_but_has_no_score(env):
   finished = evaluator.Evaluator(
       env, _ZeroActor(), explore=False).play(5 * _SIZE)
-  seeds = [episodes.episode_seed(_SEED, index, number)
+  seeds = [episode_data.episode_seed(_SEED, index, number)
            for index in range(_SIZE) for number in range(5)]
   def fails(seed):
     return 0 < faulty_envs.Breaks.breaks_at(seed) <= (

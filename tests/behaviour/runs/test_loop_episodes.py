@@ -7,7 +7,7 @@ import pytest
 
 from agents import build
 from agents import config as config_lib
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.training import loop as loop_lib
 from agents.training.run_folder import checkpoint, run_folder
 from tests import command, modes, toy
@@ -52,7 +52,7 @@ def steps_after_each_epoch():
     for index, num_episodes in enumerate((2, 1)):
       first = epoch * num_episodes
       total += sum(toy.Uneven.lasts(
-          episodes.episode_seed(CONFIG.seed, index, episode), _MAX_LENGTH)
+          episode_data.episode_seed(CONFIG.seed, index, episode), _MAX_LENGTH)
                    for episode in range(first, first + num_episodes))
     steps.append(total)
     if total >= CONFIG.steps:

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from agents import build, configs
 from agents import config as config_lib
-from agents.commands import run_settings
+from agents.commands import merge_settings
 from tests import config_fixtures
 
 _FAST = [("pendulum", None)]
@@ -19,7 +19,7 @@ _COMBINATIONS = [
     for each in _COMBINATIONS])
 def test_epoch_is_one_graph_with_one_compiled_program(name, preset):
   config_fixtures.config(name)  # Skips the test if a package is missing.
-  config = run_settings.of_new_run(name, preset, {}).config
+  config = merge_settings.of_new_run(name, preset, {}).config
   # The graph of two environments has the same operations, and starts faster.
   changes = {"num_envs": 2, "eval_episodes": 1, "device": "cpu"}
   if length := config.algorithm.segment_length:

@@ -9,7 +9,7 @@ from agents.configs import presets
 
 from agents import build, types
 from agents import config as config_lib
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.environments.workers import pool
 from agents.ops import random
 from agents.training import epoch_result
@@ -36,7 +36,7 @@ def _config():
 
 def _lengths(epoch, quota=_QUOTA, seed=_SEED):
   """Returns the lengths of an epoch's episodes for each environment."""
-  return [[toy.Uneven.lasts(episodes.episode_seed(seed, index, episode),
+  return [[toy.Uneven.lasts(episode_data.episode_seed(seed, index, episode),
                             _MAX_LENGTH)
            for episode in range(epoch * number, (epoch + 1) * number)]
           for index, number in enumerate(quota)]
@@ -188,7 +188,7 @@ def test_evaluation_equals_a_loop_over_environments(trained):
   # The first 2 of 4 environments play 3 of the 10 episodes each.
   for index, num_episodes in enumerate((3, 3, 2, 2)):
     for episode in range(num_episodes):
-      observ, _ = env.reset(seed=episodes.episode_seed(
+      observ, _ = env.reset(seed=episode_data.episode_seed(
           random.stream(config.seed, "eval"), index, episode))
       score, length, ended = 0.0, 0, False
       while not ended:

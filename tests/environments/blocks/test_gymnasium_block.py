@@ -8,7 +8,7 @@ import pytest
 
 from agents.environments import batch_env
 from agents.environments.blocks import base
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.environments.workers import pool as pool_lib
 from tests import toy
 from tests.environments import faulty_envs, rollouts
@@ -29,7 +29,7 @@ def test_error_keeps_its_type_and_its_cause_names_the_place(
   assert isinstance(cause, base.EnvironmentFailure)
   text = str(cause)
   assert "Environment 2 ('Faulty'" in text
-  assert f"seed {episodes.episode_seed(4, 2, 0)}" in text
+  assert f"seed {episode_data.episode_seed(4, 2, 0)}" in text
   assert f"step {step} of its episode" in text
   assert f"failed in {where}()" in text
   assert "Traceback" in text and "toy.py" in text
@@ -64,7 +64,7 @@ def test_error_names_seed_and_step_of_the_running_episode(mode):
     with pytest.raises(AttributeError) as caught:
       batch.call("fly")
   text = str(caught.value.__cause__)
-  assert f"seed {episodes.episode_seed(4, 0, 3)}, step 0" in text
+  assert f"seed {episode_data.episode_seed(4, 0, 3)}, step 0" in text
 
 
 def test_system_exit_of_an_environment_does_not_end_the_trainer(mode):

@@ -5,8 +5,8 @@ import pytest
 
 from agents.environments.blocks import base
 from agents.environments.data import (
-  episode_log,
-  episodes,
+  action_log,
+  episode_data,
   failure_budget,
 )
 
@@ -15,14 +15,14 @@ _RUN_SEED, _FIRST, _SIZE = 5, 10, 3
 
 @pytest.fixture
 def log():
-  log = episode_log.EpisodeLog(
+  log = action_log.ActionLog(
       _RUN_SEED, _SIZE, _FIRST, failure_budget.FailureBudget(9))
   log.begin()
   return log
 
 
 def _seed(row, episode):
-  return episodes.episode_seed(_RUN_SEED, _FIRST + row, episode)
+  return episode_data.episode_seed(_RUN_SEED, _FIRST + row, episode)
 
 
 def _update(log, reports=None, **fields):
@@ -93,7 +93,7 @@ def test_failed_resets_skip_episodes(log):
 
 
 def test_failures_beyond_the_budget_are_raised():
-  log = episode_log.EpisodeLog(_RUN_SEED, _SIZE, _FIRST)
+  log = action_log.ActionLog(_RUN_SEED, _SIZE, _FIRST)
   log.begin()
   with pytest.raises(base.EnvironmentFailure, match="broken"):
     _update(log, {_FIRST: base.StepReport("broken")}, valid={0: False})

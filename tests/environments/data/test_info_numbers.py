@@ -4,7 +4,7 @@ import enum
 
 import numpy as np
 
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 
 
 def test_numbers_are_python_types():
@@ -13,7 +13,7 @@ def test_numbers_are_python_types():
 
   class Own(float):
     pass
-  numbers = episodes.numbers({
+  numbers = episode_data.numbers({
       "bool": True, "numpy_bool": np.bool_(False), "int": 3, "kind": Kind.ONE,
       "numpy_int": np.int64(4), "float": 0.5, "own": Own(2.5),
       "numpy_float": np.float32(1.5), "array": np.zeros(1), "text": "text",
@@ -26,6 +26,6 @@ def test_numbers_are_python_types():
 
 def test_info_keys_may_have_any_type():
   parts = {}
-  episodes.add_reward_parts(parts, {
+  episode_data.add_reward_parts(parts, {
       7: 1.0, ("reward_", 1): 2.0, None: 3, "reward_run": 0.5})
   assert parts == {"reward_run": 0.5}

@@ -5,20 +5,20 @@ import pytest
 
 from agents.environments.blocks import base
 from agents.environments.data import (
-  episode_log,
-  episodes,
+  action_log,
+  episode_data,
   failure_budget,
   replay_source,
 )
 
 _RUN_SEED, _FIRST, _SIZE = 5, 10, 3
-_SEEDS = [episodes.episode_seed(_RUN_SEED, _FIRST + row, 0)
+_SEEDS = [episode_data.episode_seed(_RUN_SEED, _FIRST + row, 0)
           for row in range(_SIZE)]
 
 
 def _source(num_steps=2):
   """Return a source and its arrays; the actions are 10 * row + time."""
-  log = episode_log.EpisodeLog(_RUN_SEED, _SIZE, _FIRST)
+  log = action_log.ActionLog(_RUN_SEED, _SIZE, _FIRST)
   arrays = {"action": np.zeros((_SIZE, 1), np.float32),
             "active": np.ones(_SIZE, bool),
             "observ": np.zeros((_SIZE, 2), np.float32)}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agents import config as config_lib
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.environments.making import make
 from tests import toy
 from tests.environments import faulty_envs
@@ -282,7 +282,7 @@ def _first_lengths(constructors, seed):
   for index, constructor in enumerate(constructors):
     env = constructor()
     lengths.append([
-        len(_play(env, seed=episodes.episode_seed(seed, index, number))[0])
+        len(_play(env, seed=episode_data.episode_seed(seed, index, number))[0])
         for number in range(2)])
   return lengths
 

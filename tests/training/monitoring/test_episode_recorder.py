@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from agents import config as config_lib
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.training.monitoring import episode_recorder
 from agents.training.run_folder import checkpoint
 
 
 def _episode(number, length=3):
   action = 10.0 * number + np.arange(2 * length).reshape(length, 2)
-  return episodes.Episode(100 + number, action.astype(np.float32),
+  return episode_data.Episode(100 + number, action.astype(np.float32),
                           number / 3, {"reward_parts": {}})
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agents.environments import batch_env
-from agents.environments.data import episode_log, episodes, replay_source
+from agents.environments.data import action_log, episode_data, replay_source
 from tests import toy
 from tests.environments import faulty_envs, logs, rollouts
 
@@ -16,18 +16,18 @@ def test_seeds_equal_those_of_spawned_seed_sequences():
     for index, branch in enumerate(np.random.SeedSequence(run_seed).spawn(3)):
       for episode, leaf in enumerate(branch.spawn(4)):
         expected = leaf.generate_state(1)[0] % 2 ** 31
-        assert episodes.episode_seed(run_seed, index, episode) == expected
+        assert episode_data.episode_seed(run_seed, index, episode) == expected
 
 
 def test_seeds_equal_those_of_earlier_versions():
   # Otherwise, later versions could not resume run folders of earlier ones.
-  assert [episodes.episode_seed(*key) for key in (
+  assert [episode_data.episode_seed(*key) for key in (
       (0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0))] == [
           1941048836, 1805848317, 1433790897, 876514893]
 
 
 def test_seeds_differ_by_run_environment_and_episode():
-  seeds = {episodes.episode_seed(run, index, episode)
+  seeds = {episode_data.episode_seed(run, index, episode)
            for run in range(10) for index in range(10) for episode in range(10)}
   assert len(seeds) == 1000
   assert 0 <= min(seeds) and max(seeds) < 2 ** 31
@@ -44,7 +44,7 @@ def test_arrays_hold_the_complete_state(probability):
     lengths = [len(actions) for actions in moment.actions]
     assert len(arrays["action"]) == sum(lengths)  # No padding.
     assert arrays["length"].tolist() == lengths
-    copy = episodes.EpisodeState.from_arrays(arrays)
+    copy = episode_data.EpisodeState.from_arrays(arrays)
     for name in ("episode", "seed", "observ", "score", "length"):
       array = getattr(running, name)
       assert getattr(copy, name).dtype == array.dtype
@@ -59,14 +59,14 @@ def test_arrays_hold_the_complete_state(probability):
 @pytest.mark.parametrize("shape, dtype", [
     ((), np.int64), ((2, 3), np.float32)])
 def test_arrays_keep_shape_and_type_of_actions(shape, dtype):
-  log = episode_log.EpisodeLog(0, 3)
+  log = action_log.ActionLog(0, 3)
   log.begin()
   actions = [np.arange(3 * np.prod(shape, dtype=int)).reshape(
       (3, *shape)).astype(dtype) + 10 * time for time in range(4)]
   for time, action in enumerate(actions):
     log.record(action, np.array([True] * 3), np.zeros(3, np.float32),
                np.array([time == 1, False, False]))
-  running = episodes.EpisodeState.from_arrays(
+  running = episode_data.EpisodeState.from_arrays(
       log.snapshot(np.zeros(3, np.float32)).arrays())
   assert running.actions[0].dtype == dtype
   np.testing.assert_array_equal(
@@ -79,14 +79,14 @@ def test_arrays_with_unknown_names_or_wrong_lengths_are_refused():
   *_, moment = logs.play()
   arrays = moment.log.snapshot(moment.observ).arrays()
   with pytest.raises(ValueError, match="Unknown arrays .*: extra"):
-    episodes.EpisodeState.from_arrays({**arrays, "extra": np.zeros(1)})
+    episode_data.EpisodeState.from_arrays({**arrays, "extra": np.zeros(1)})
   for length in (arrays["length"] + 1, arrays["length"] - 1000):
     with pytest.raises(ValueError, match="number of actions differs"):
-      episodes.EpisodeState.from_arrays({**arrays, "length": length})
+      episode_data.EpisodeState.from_arrays({**arrays, "length": length})
 
 
 def test_every_episode_has_its_own_seed(mode):
-  expected = np.array([[episodes.episode_seed(7, index, episode) % 1000
+  expected = np.array([[episode_data.episode_seed(7, index, episode) % 1000
                         for index in range(3)] for episode in range(4)])
   with batch_env.BatchEnv(
       [functools.partial(toy.Counter, 1)] * 3, mode, seed=7) as batch:
@@ -100,7 +100,7 @@ def test_every_episode_has_its_own_seed(mode):
 
 @pytest.mark.parametrize("sequence", [list, tuple, np.array])
 def test_given_seeds_apply_to_the_first_episodes(mode, sequence):
-  later = [episodes.episode_seed(7, index, 1) % 1000 for index in range(2)]
+  later = [episode_data.episode_seed(7, index, 1) % 1000 for index in range(2)]
   with batch_env.BatchEnv(
       [functools.partial(toy.Counter, 1)] * 2, mode, seed=7) as batch:
     assert batch.reset(sequence([11, 22]))[:, 0].tolist() == [11, 22]
@@ -143,7 +143,7 @@ def test_restored_simulation_equals_uninterrupted_one(
     uninterrupted = rollouts.roll(batch, actions[100:])
   arrays = running.arrays()
   assert not any(array.dtype.hasobject for array in arrays.values())
-  running = episodes.EpisodeState.from_arrays(arrays)
+  running = episode_data.EpisodeState.from_arrays(arrays)
   with batch_env.BatchEnv([constructor] * 3, after, seed=2) as batch:
     assert batch.restore(running)
     rollouts.assert_same_bits(
@@ -157,7 +157,7 @@ def test_restored_batch_equals_uninterrupted_one(name, mode):
     batch.reset()
     actions = rollouts.draw_actions(batch.action_space, 5, 60)
     rollouts.roll(batch, actions[:31])
-    running = episodes.EpisodeState.from_arrays(batch.snapshot().arrays())
+    running = episode_data.EpisodeState.from_arrays(batch.snapshot().arrays())
     uninterrupted = rollouts.roll(batch, actions[31:])
   with batch_env.BatchEnv(rollouts.BATCHES[name], mode, seed=2) as batch:
     batch.restore(running)
@@ -168,7 +168,7 @@ def test_restored_batch_equals_uninterrupted_one(name, mode):
 def test_snapshot_before_the_first_step_can_be_restored(mode):
   with batch_env.BatchEnv(rollouts.BATCHES["hopper"], mode) as batch:
     batch.reset([5, 6, 7, 8, 9])
-    running = episodes.EpisodeState.from_arrays(batch.snapshot().arrays())
+    running = episode_data.EpisodeState.from_arrays(batch.snapshot().arrays())
     actions = rollouts.draw_actions(batch.action_space, 5, 30)
     steps = rollouts.roll(batch, actions)
     batch.restore(running)

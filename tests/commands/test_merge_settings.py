@@ -4,15 +4,15 @@ import pytest
 
 from agents import config as config_lib
 from agents import configs
-from agents.commands import run_settings
+from agents.commands import merge_settings
 
 
 def _origins(*args):
-  return run_settings.of_new_run(*args).origins
+  return merge_settings.of_new_run(*args).origins
 
 
 def test_origin_of_each_value_is_the_last_layer_that_set_it():
-  made = run_settings.of_new_run("ant", "paper", {
+  made = merge_settings.of_new_run("ant", "paper", {
       "seed": "3", "algorithm.learning_rate": "1e-4", "env.kwargs.a": 1,
       "num_workers": None})
   origins = made.origins
@@ -38,7 +38,7 @@ def test_without_changes_all_origins_are_defaults_or_the_config():
 
 def test_origins_of_an_existing_run_are_its_config_or_the_command_line():
   _, config = configs.load("ant")
-  made = run_settings.of_old_run("x", config, {"steps": "2e6"})
+  made = merge_settings.of_old_run("x", config, {"steps": "2e6"})
   assert made.config.steps == 2_000_000
   assert made.config.extended_from == (1_000_000,)
   assert made.origins["steps"] == "command line"
@@ -48,13 +48,13 @@ def test_origins_of_an_existing_run_are_its_config_or_the_command_line():
 def test_budget_of_an_existing_run_can_only_grow():
   _, config = configs.load("ant")
   with pytest.raises(config_lib.ConfigError, match="1e5.*can only grow"):
-    run_settings.of_old_run("x", config, {"steps": "1e5"})
-  unchanged = run_settings.of_old_run("x", config, {"steps": "1e6"}).config
+    merge_settings.of_old_run("x", config, {"steps": "1e5"})
+  unchanged = merge_settings.of_old_run("x", config, {"steps": "1e6"}).config
   assert unchanged.extended_from == ()
 
 
 def test_description_has_a_line_per_value():
-  made = run_settings.of_new_run("cheetah", None, {"seed": 5})
+  made = merge_settings.of_new_run("cheetah", None, {"seed": 5})
   lines = made.describe().splitlines()
   assert len(lines) == len(config_lib.flat(made.config))
   assert [line.split() for line in lines if line.startswith(("env.id", "seed"))
@@ -67,4 +67,4 @@ def test_description_has_a_line_per_value():
     ("nothing", None, {}), ("ant", "nothing", {}), ("ant", None, {"seeds": 1})])
 def test_unknown_names_are_config_errors(args):
   with pytest.raises(config_lib.ConfigError):
-    run_settings.of_new_run(*args)
+    merge_settings.of_new_run(*args)

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from agents.commands import cli
+from agents.commands import parsing
 
 
 @pytest.mark.parametrize("argv, train, visualize, check", [
@@ -23,7 +23,7 @@ from agents.commands import cli
 def test_printed_commands_match_the_way_the_program_was_started(
     argv, train, visualize, check, monkeypatch):
   monkeypatch.setattr(sys, "argv", [argv])
-  assert [cli.command(which) for which in ("train", "visualize", "check")
+  assert [parsing.command(which) for which in ("train", "visualize", "check")
           ] == [train, visualize, check]
 
 

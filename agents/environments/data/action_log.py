@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from agents.environments.blocks import base
-from agents.environments.data import episodes
+from agents.environments.data import episode_data
 from agents.environments.data import failure_budget as failure_budget_lib
 
 
-class EpisodeLog:
+class ActionLog:
   """Records the running episodes of B environments, and collects ended ones.
 
   The log stores whole batches of actions, one step after the other in one
@@ -35,11 +35,11 @@ class EpisodeLog:
     self._size = size
     self.first = first
     self._failure_budget = failure_budget or failure_budget_lib.FailureBudget()
-    self._finished: list[episodes.Episode] = []
+    self._finished: list[episode_data.Episode] = []
     self._final_observ: list[np.ndarray] = []
     self.begun = False
     # Every step changes these arrays. The recorded actions end at row `_end`.
-    self._running: episodes.EpisodeState
+    self._running: episode_data.EpisodeState
     self._end = 0
 
   def begin(self, seeds: Sequence[int] | None = None) -> list[int]:
@@ -53,9 +53,9 @@ class EpisodeLog:
     """
     size = self._size
     if seeds is None:
-      seeds = [episodes.episode_seed(self._run_seed, self.first + index, 0)
+      seeds = [episode_data.episode_seed(self._run_seed, self.first + index, 0)
                for index in range(size)]
-    self.load(episodes.EpisodeState(
+    self.load(episode_data.EpisodeState(
         np.zeros(size, np.int64), np.array(seeds, np.int64), np.zeros(0),
         np.zeros(size, np.float32), np.zeros(size, np.int64),
         np.zeros((0, size))))
@@ -95,7 +95,7 @@ class EpisodeLog:
       for text in report.failed_resets:
         self._fail(text, offset, self.skip(offset), episode.action[:0])
 
-  def take_finished(self) -> list[episodes.Episode]:
+  def take_finished(self) -> list[episode_data.Episode]:
     """Returns the episodes that ended since the previous call, in order."""
     finished, self._finished = self._finished, []
     return finished
@@ -112,7 +112,7 @@ class EpisodeLog:
   def record(self, action: np.ndarray, active: np.ndarray, reward: np.ndarray,
              ended: np.ndarray | None,
              next_seeds: Mapping[int, int] = types.MappingProxyType({})
-             ) -> dict[int, episodes.Episode]:
+             ) -> dict[int, episode_data.Episode]:
     """Records one step of all environments.
 
     Args:
@@ -132,12 +132,12 @@ class EpisodeLog:
     running.actions[self._end] = action
     self._end += 1
     np.add(running.score, reward, out=running.score)
-    finished: dict[int, episodes.Episode] = {}
+    finished: dict[int, episode_data.Episode] = {}
     if ended is not None:
       for index in np.flatnonzero(ended).tolist():
         actions = running.actions[running.first[index]:self._end, index].copy()
         score = float(running.score[index])
-        finished[index] = episodes.Episode(
+        finished[index] = episode_data.Episode(
             self.skip(index, next_seeds.get(index)), actions, score, {})
       running.first[~active] = self._end
     return finished
@@ -179,7 +179,7 @@ class EpisodeLog:
     Returns:
       Integer in [0, 2^31).
     """
-    return episodes.episode_seed(
+    return episode_data.episode_seed(
         self._run_seed, self.first + index,
         int(self._running.episode[index]) + 1)
 
@@ -189,14 +189,14 @@ class EpisodeLog:
     return self._end - self._running.first
 
   @property
-  def state(self) -> episodes.EpisodeState:
+  def state(self) -> episode_data.EpisodeState:
     """The running episodes, without observations; changed by every step."""
     running = self._running
     oldest = running.first.min()
     return running._replace(first=running.first - oldest,
                             actions=running.actions[oldest:self._end])
 
-  def snapshot(self, observ: np.ndarray) -> episodes.EpisodeState:
+  def snapshot(self, observ: np.ndarray) -> episode_data.EpisodeState:
     """Returns a copy of the running episodes.
 
     Args:
@@ -207,7 +207,7 @@ class EpisodeLog:
     """
     return self.state.copy()._replace(observ=observ)
 
-  def load(self, state: episodes.EpisodeState):
+  def load(self, state: episode_data.EpisodeState):
     """Continues from a snapshot.
 
     Args:

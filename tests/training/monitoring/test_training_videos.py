@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from agents import config as config_lib
-from agents.environments.data import episodes
-from agents.training.monitoring import episode_recorder, video_recorder
+from agents.environments.data import episode_data
+from agents.training.monitoring import episode_recorder, training_videos
 from agents.training.run_folder import run_folder
 from tests.videos import canvas, decoding
 
@@ -24,8 +24,8 @@ def _start(tmp_path, length=30, score=15.0, **kwargs):
       "env.id": "tests.videos.canvas:Canvas", "env.kwargs": {
           "length": length, **kwargs}})
   folder = run_folder.create(str(tmp_path), "canvas", config)
-  recorder = video_recorder.VideoRecorder(folder, {})
-  episode = episodes.Episode(
+  recorder = training_videos.VideoRecorder(folder, {})
+  episode = episode_data.Episode(
       5, np.full((length, 1), 0.5, np.float32), score, {})
   recorder.start(episode_recorder.RecordedEpisode(3, 800, episode))
   return recorder, folder.path / "videos"
@@ -89,7 +89,7 @@ def test_failed_start_is_printed(tmp_path, capfd):
   config = config_lib.Config().override({"env.id": "CartPole-v1"})
   folder = run_folder.create(str(tmp_path), "x", config)
   (folder.path / "videos").write_text("This file prevents a folder.")
-  recorder = video_recorder.VideoRecorder(folder, {})
+  recorder = training_videos.VideoRecorder(folder, {})
   recorder.start(episode_recorder.RecordedEpisode(0, 1, canvas.episode(0.0)))
   assert not recorder.busy
   assert "File exists" in capfd.readouterr().err

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from agents.environments.data import episode_log, episodes
+from agents.environments.data import action_log, episode_data
 from tests.environments import logs
 
 _TRUE = np.array([True] * 4)
@@ -15,7 +15,7 @@ def test_log_keeps_the_running_episodes(probability):
     state = moment.log.snapshot(moment.observ)
     assert state.episode.tolist() == moment.episode
     assert state.seed.tolist() == [
-        episodes.episode_seed(logs.RUN_SEED, row, number)
+        episode_data.episode_seed(logs.RUN_SEED, row, number)
         for row, number in enumerate(moment.episode)]
     assert state.observ.tolist() == moment.observ.tolist()
     assert [state.episode_actions(row).tolist()
@@ -46,10 +46,10 @@ def test_log_drops_rows_before_the_oldest_running_episode(probability):
 
 @pytest.mark.parametrize("first", [0, 3])
 def test_seeds_depend_on_the_index_of_the_first_environment(first):
-  log = episode_log.EpisodeLog(logs.RUN_SEED, 4, first)
+  log = action_log.ActionLog(logs.RUN_SEED, 4, first)
   assert not log.begun
   for episode in range(3):
-    seeds = [episodes.episode_seed(logs.RUN_SEED, first + row, episode)
+    seeds = [episode_data.episode_seed(logs.RUN_SEED, first + row, episode)
              for row in range(4)]
     if episode == 0:
       assert log.begin() == seeds
@@ -66,7 +66,7 @@ def test_loaded_snapshot_is_not_changed_by_later_steps(active, ended):
                for moment in logs.play(0.6)]
   texts = [repr(state) for state in snapshots]
   assert len(set(texts)) == len(texts)
-  log = episode_log.EpisodeLog(logs.RUN_SEED, 4)
+  log = action_log.ActionLog(logs.RUN_SEED, 4)
   for state, text in zip(snapshots, texts):
     log.load(state)
     log.record(np.zeros((4, 1)), active, np.ones(4, np.float32), ended)
@@ -90,14 +90,14 @@ def test_log_continues_the_scores_of_a_snapshot(probability):
   for moment in logs.play(probability):
     snapshots.append(moment.log.snapshot(moment.observ).arrays())
     before.append((moment.scores, list(map(len, moment.rewards))))
-  log = episode_log.EpisodeLog(logs.RUN_SEED, 4)
+  log = action_log.ActionLog(logs.RUN_SEED, 4)
   reward = np.arange(4, dtype=np.float32) / 3
   def finish():
     finished = log.record(np.zeros((4, 1)), _TRUE, reward, _TRUE)
     return {row: (episode.score, episode.length)
             for row, episode in finished.items()}
   for arrays, (scores, lengths) in zip(snapshots, before):
-    log.load(episodes.EpisodeState.from_arrays(arrays))
+    log.load(episode_data.EpisodeState.from_arrays(arrays))
     assert finish() == {
         row: (logs.float32_sum([scores[row], reward[row]]), lengths[row] + 1)
         for row in range(4)}
@@ -107,7 +107,7 @@ def test_log_continues_the_scores_of_a_snapshot(probability):
 
 
 def _log_after_two_steps():
-  log = episode_log.EpisodeLog(logs.RUN_SEED, 4)
+  log = action_log.ActionLog(logs.RUN_SEED, 4)
   log.begin()
   for time in range(2):
     log.record(np.full((4, 1), time), _TRUE, np.ones(4, np.float32), ~_TRUE)
@@ -122,15 +122,15 @@ def test_break_off_begins_the_next_episode_with_the_given_seed():
   assert state.seed[2] == 99
   assert state.length.tolist() == [2, 2, 0, 2]
   assert state.score.tolist() == [2, 2, 0, 2]
-  assert log.next_seed(2) == episodes.episode_seed(logs.RUN_SEED, 2, 2)
+  assert log.next_seed(2) == episode_data.episode_seed(logs.RUN_SEED, 2, 2)
 
 
 def test_skip_returns_the_seed_of_the_skipped_episode():
   log = _log_after_two_steps()
   log.record(np.zeros((4, 1)), _TRUE, np.ones(4, np.float32), _TRUE)
-  assert log.skip(1) == episodes.episode_seed(logs.RUN_SEED, 1, 1)
+  assert log.skip(1) == episode_data.episode_seed(logs.RUN_SEED, 1, 1)
   assert log.state.episode.tolist() == [1, 2, 1, 1]
-  assert log.state.seed[1] == episodes.episode_seed(logs.RUN_SEED, 1, 2)
+  assert log.state.seed[1] == episode_data.episode_seed(logs.RUN_SEED, 1, 2)
 
 
 def test_skipping_all_environments_begins_their_next_episodes():
@@ -139,7 +139,7 @@ def test_skipping_all_environments_begins_their_next_episodes():
     log.skip(index)
   state = log.state
   assert state.seed.tolist() == [
-      episodes.episode_seed(logs.RUN_SEED, row, 1) for row in range(4)]
+      episode_data.episode_seed(logs.RUN_SEED, row, 1) for row in range(4)]
   assert state.episode.tolist() == [1] * 4
   assert len(state.actions) == 0
   assert state.length.tolist() == [0] * 4 and state.score.tolist() == [0] * 4

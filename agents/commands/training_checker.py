@@ -14,7 +14,7 @@ _NUM_ENVS = 4
 _SEGMENT_LENGTH = 8
 
 
-def run_smoke_test(config: config_lib.Config) -> str:
+def find_problem(config: config_lib.Config) -> str:
   """Train a small run in Gymnasium, save, load and train again.
 
   `build.setup` must have prepared TensorFlow.

@@ -2,13 +2,13 @@ import pathlib
 import re
 
 from agents import configs
-from agents.commands import named_configs
+from agents.commands import list_configs
 
 _README = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
 
 
 def test_table_has_a_row_and_a_description_for_each_config():
-  table = named_configs.table()
+  table = list_configs.table()
   header, *lines = table.split("\n\n")[0].splitlines()
   rows, descriptions = lines[::2], lines[1::2]
   assert header.split() == ["config", "task", "steps", "score", "minutes"]

@@ -1,11 +1,11 @@
-"""The smoke test finds variables that checkpoints forget or that diverge."""
+"""The check finds variables that checkpoints forget or that diverge."""
 
 import numpy as np
 import pytest
 
 from agents import build
 from agents import config as config_lib
-from agents.commands import smoke_test
+from agents.commands import training_checker
 
 
 class _Trainer:
@@ -42,5 +42,5 @@ class _Trainer:
 def test_problems_of_a_trainer_are_found(trainer, problem, monkeypatch):
   monkeypatch.setattr(build, "trainer", lambda config, workers: trainer)
   config = config_lib.Config().override({"env.id": "CartPole-v1"})
-  text = smoke_test.run_smoke_test(config)
+  text = training_checker.find_problem(config)
   assert text.endswith(problem) and bool(text) == bool(problem)
