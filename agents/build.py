@@ -169,6 +169,7 @@ def torso(config: config_lib.Config, observation_space: gymnasium.Space,
     config: Configuration of the run.
     observation_space: Observation space.
     name: Prefix of the variables' names.
+
   Returns:
     The layers, or None if plain vectors need none.
   """

@@ -19,8 +19,10 @@ def find(name: str) -> Any:
 
   Args:
     name: Name of a module, a colon, and an attribute.
+
   Returns:
     The attribute, or None if the module lacks it.
+
   Raises:
     ImportError: If the module does not exist.
   """
@@ -51,6 +53,7 @@ def find_class(setting: str, name: str, base: type = object,
     base: Required base class.
     methods: Names of required methods.
     arguments: Names of required constructor arguments.
+
   Raises:
     ConfigError: If the class does not exist, or lacks something required.
   """

@@ -302,6 +302,7 @@ class Config:
 
     Args:
       name: Setting "report_every", "eval_every" or "checkpoint_every".
+
     Returns:
       Value of the setting, or its default fraction of the budget, in steps.
     """
@@ -331,6 +332,7 @@ class Config:
 
     Args:
       changes: New values by dotted keys, such as "env.id".
+
     Raises:
       ConfigError: If a key is unknown or the new values are invalid.
     """
@@ -385,6 +387,7 @@ def from_data(data: Any) -> Config:
 
   Args:
     data: Nested dicts of settings. Missing settings have their defaults.
+
   Raises:
     ConfigError: If a name, a type or a value is wrong.
   """
@@ -408,6 +411,7 @@ def load(text: str, source: str) -> Config:
   Args:
     text: YAML.
     source: Name of the file, for error messages.
+
   Raises:
     ConfigError: If the text is not a valid config.
   """
@@ -422,8 +426,10 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
   Args:
     text: Dotted key, equals sign, and a value in YAML.
+
   Returns:
     Key and value.
+
   Raises:
     ConfigError: If the text is not of this form.
   """

@@ -46,8 +46,10 @@ def parse(text: str) -> Any:
 
   Args:
     text: YAML with scalars, lists and dicts.
+
   Returns:
     Plain data.
+
   Raises:
     ConfigError: If the text is invalid YAML or contains any other data.
   """
@@ -84,8 +86,10 @@ def convert(expected: Any, value: Any, key: str) -> Any:
     expected: Dataclass, or type hint of a field.
     value: Plain data.
     key: Dotted key of the value, for error messages; "" at the top.
+
   Returns:
     Value of the expected type.
+
   Raises:
     ConfigError: If the value does not fit.
   """

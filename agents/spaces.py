@@ -50,12 +50,13 @@ def composite(space: gymnasium.Space) -> bool:
 
 def dtype(space: gymnasium.Space, acting: bool = False
           ) -> tuple[np.dtype, tuple[int, ...]]:
-  """Return type and shape of the array that holds one value.
+  """Returns type and shape of the array that holds one value.
 
   Args:
     space: Observation or action space.
     acting: Whether the values are actions of the agent: float32 in [-1, 1] or
       int64 from 0.
+
   Raises:
     TypeError: If no array can hold values of the space.
   """
@@ -86,11 +87,12 @@ def dtype(space: gymnasium.Space, acting: bool = False
 
 
 def check(observation: gymnasium.Space, action: gymnasium.Space):
-  """Check that arrays can hold observations and actions.
+  """Checks that arrays can hold observations and actions.
 
   Args:
     observation: Observation space.
     action: Action space.
+
   Raises:
     TypeError: If no array can hold values of a space.
   """
@@ -100,13 +102,14 @@ def check(observation: gymnasium.Space, action: gymnasium.Space):
 
 def leaves(space: gymnasium.Space, acting: bool = False,
            path: tuple[str, ...] = (), offset: int = 0) -> list[Leaf]:
-  """Return all simple spaces of a space, in the order of their bytes.
+  """Returns all simple spaces of a space, in the order of their bytes.
 
   Args:
     space: Observation or action space.
     acting: See `dtype`.
     path: Path of the space within a composite space.
     offset: Position of its first byte within an element.
+
   Raises:
     TypeError: If no array can hold values of the space.
   """
@@ -118,10 +121,11 @@ def leaves(space: gymnasium.Space, acting: bool = False,
 
 
 def as_bytes(array: np.ndarray) -> np.ndarray:
-  """Return an array that TensorFlow accepts.
+  """Returns an array that TensorFlow accepts.
 
   Args:
     array: Array of shape [...], of a simple or structured type.
+
   Returns:
     The same array if its type is simple, else [..., itemsize] uint8.
   """
@@ -131,13 +135,15 @@ def as_bytes(array: np.ndarray) -> np.ndarray:
 
 
 def from_bytes(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-  """Undo `as_bytes`.
+  """Undoes `as_bytes`.
 
   Args:
     array: Array of shape [...] of a simple type, or [..., itemsize] uint8.
     dtype: Type of the returned array.
+
   Returns:
     Array of shape [...].
+
   Raises:
     ValueError: If a conversion to integers would cut off fractions.
   """
@@ -147,11 +153,12 @@ def from_bytes(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def converted(values: Any, dtype: np.dtype) -> np.ndarray:
-  """Return values as an array of another type.
+  """Returns values as an array of another type.
 
   Args:
     values: Array, or nested sequences of numbers.
     dtype: Type of the returned array.
+
   Raises:
     ValueError: If the conversion would cut off fractions.
   """
@@ -163,10 +170,11 @@ def converted(values: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def columns(array: np.ndarray) -> list[np.ndarray]:
-  """Return views of an array, one for each leaf of its space.
+  """Returns views of an array, one for each leaf of its space.
 
   Args:
     array: Array of shape [N], of the type of a space.
+
   Returns:
     Arrays of shape [N, ...] that share memory with `array`.
   """
@@ -178,12 +186,13 @@ def columns(array: np.ndarray) -> list[np.ndarray]:
 
 def values(space: gymnasium.Space, value: Any, name: str = "observation"
            ) -> list[Any]:
-  """Return the part of a value that belongs to each leaf of a space.
+  """Returns the part of a value that belongs to each leaf of a space.
 
   Args:
     space: Space of the value.
     value: Value as an environment returns it.
     name: What the value is, for errors.
+
   Raises:
     ValueError: If a part is missing or its shape differs from its space.
   """
@@ -196,11 +205,12 @@ def values(space: gymnasium.Space, value: Any, name: str = "observation"
 
 
 def writer(space: gymnasium.Space, array: np.ndarray) -> RowWriter:
-  """Return a function that checks a value and writes it to a row of an array.
+  """Returns a function that checks a value and writes it to a row of an array.
 
   Args:
     space: Space of the values.
     array: Array of shape [N, ...], with type and shape of `dtype`.
+
   Returns:
     Function of row and value. It raises ValueError if a part is missing, if a
     shape differs from its space, or if integers would change.
@@ -217,7 +227,7 @@ def writer(space: gymnasium.Space, array: np.ndarray) -> RowWriter:
 
 
 def _leaf_writer(leaf: Leaf, column: np.ndarray) -> RowWriter:
-  """Return the function that writes values of a leaf to a [N, ...] array."""
+  """Returns the function that writes values of a leaf to a [N, ...] array."""
   is_float = leaf.dtype == np.float32
   def write(row: int, part: Any):
     if np.shape(part) != leaf.shape:  # NumPy might broadcast it.
@@ -232,7 +242,7 @@ def _leaf_writer(leaf: Leaf, column: np.ndarray) -> RowWriter:
 
 
 def _part(space: gymnasium.Space, leaf: Leaf, value: Any) -> Any:
-  """Return the part of a value that belongs to a leaf."""
+  """Returns the part of a value that belongs to a leaf."""
   part = value
   for key in leaf.path:
     try:
@@ -250,7 +260,7 @@ def _shape_error(leaf: Leaf, value: Any, name: str = "observation"
 
 
 def _parts(space: gymnasium.Space) -> Iterator[tuple[str, gymnasium.Space]]:
-  """Yield name and space of each direct part of a Dict or Tuple."""
+  """Yields name and space of each direct part of a Dict or Tuple."""
   is_dict = isinstance(space, gym.Dict)
   parts: Any = space.spaces  # type: ignore[attr-defined]
   for key, part in parts.items() if is_dict else enumerate(parts):

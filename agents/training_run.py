@@ -68,6 +68,7 @@ def train(options: Options, interrupts: interrupts_lib.Interrupts | None = None
   Args:
     options: Settings and folder of the run.
     interrupts: Requests to stop this process; by default Ctrl-C and SIGTERM.
+
   Raises:
     ConfigError: If the run cannot be trained with these settings.
     RunError: If training fails for a reason outside of this package.
@@ -89,6 +90,7 @@ def check(config: config_lib.Config):
 
   Args:
     config: Settings of the run.
+
   Raises:
     ConfigError: If the run cannot be trained with these settings.
   """
@@ -116,8 +118,10 @@ def prepare(options: Options) -> tuple[config_lib.Config, dict[str, str]]:
 
   Args:
     options: Settings and folder of the run.
+
   Returns:
     Settings of the run, and environment variables for the render processes.
+
   Raises:
     ConfigError: If the run cannot be trained with these settings.
     RenderingFailed: If the videos of a new run cannot be rendered.
@@ -159,8 +163,10 @@ def open_trainer(config: config_lib.Config,
     config: Settings of the run as this process uses them.
     interrupts: Requests to stop this process.
     make_trainer: Builds the trainer; by default `build.trainer`.
+
   Yields:
     `trainer.Trainer` of the run.
+
   Raises:
     ConfigError: If the parts of the run do not fit each other.
   """
@@ -209,6 +215,7 @@ class TrainingRun:
 
     Args:
       make_trainer: Builds the trainer; by default `build.trainer`.
+
     Raises:
       ConfigError: If the parts of the run do not fit each other.
       RunError: If training fails for a reason outside of this package.

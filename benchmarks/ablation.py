@@ -35,7 +35,7 @@ PAPER = "--preset paper"
 
 
 def make_jobs(base: list[scored_runs.Job]) -> list[scored_runs.Job]:
-  """Return the jobs of all variants that change something.
+  """Returns the jobs of all variants that change something.
 
   Args:
     base: Jobs of the unchanged configs.
@@ -51,7 +51,7 @@ def make_jobs(base: list[scored_runs.Job]) -> list[scored_runs.Job]:
 
 
 def table(rows: list[dict[str, str]]) -> str:
-  """Return a table with a line for each variant and a column for each config.
+  """Returns a table with a line for each variant and a column for each config.
 
   Args:
     rows: Rows of the CSV file.

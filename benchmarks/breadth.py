@@ -52,7 +52,7 @@ class Task(NamedTuple):
 
   @property
   def job(self) -> scored_runs.Job:
-    """Run to train, with few environments because budgets are short."""
+    """Runs to train, with few environments because budgets are short."""
     quick = {"num_envs": 16, "algorithm.segment_length": 64,
              "algorithm.learning_rate": 1e-3} if self.config in (
                  "default", "dm_control") else {}
@@ -75,7 +75,7 @@ class Task(NamedTuple):
 
 def _tasks(family: str, steps: int, *env_ids: str, **fields: Any
            ) -> list[Task]:
-  """Return tasks with the same number of steps."""
+  """Returns tasks with the same number of steps."""
   return [Task(family, env_id, steps, **fields) for env_id in env_ids]
 
 
@@ -119,13 +119,15 @@ TASKS = (
 
 
 def measure(task: Task, logdir: pathlib.Path) -> dict[str, Any]:
-  """Train a task and evaluate its policies.
+  """Trains a task and evaluates its policies.
 
   Args:
     task: Task to train.
     logdir: Folder of the run folders of all tasks.
+
   Returns:
     Fields of the row that are only known after the run.
+
   Raises:
     ProcessFailed: If training or evaluation fails.
   """
@@ -150,7 +152,7 @@ def measure(task: Task, logdir: pathlib.Path) -> dict[str, Any]:
 
 
 def improvement(row: dict[str, str]) -> float:
-  """Return the gain of the final policy in standard errors.
+  """Returns the gain of the final policy in standard errors.
 
   Args:
     row: Row of the CSV file.
@@ -162,7 +164,7 @@ def improvement(row: dict[str, str]) -> float:
 
 
 def markdown(rows: list[dict[str, str]]) -> str:
-  """Return a table of all tasks.
+  """Returns a table of all tasks.
 
   Args:
     rows: Rows of the CSV file.
@@ -181,7 +183,7 @@ def markdown(rows: list[dict[str, str]]) -> str:
 
 
 def write(results: pathlib.Path):
-  """Write the table beside the CSV file, in the order of TASKS.
+  """Writes the table beside the CSV file, in the order of TASKS.
 
   Args:
     results: CSV file.

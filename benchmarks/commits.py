@@ -33,7 +33,7 @@ class Pair(NamedTuple):
 
 def start_training(folder: pathlib.Path, config: str, preset: str | None
                    ) -> measuring_process.MeasuringProcess:
-  """Start the update server of a version.
+  """Starts the update server of a version.
 
   Each version serves its updates by its own `serve_updates`. Versions without
   this module are served by an adapter of this checkout.
@@ -56,13 +56,14 @@ def start_training(folder: pathlib.Path, config: str, preset: str | None
 
 def measure(folders: list[pathlib.Path], config: str, preset: str | None,
             num_updates: int) -> list[Pair]:
-  """Train both versions alternately.
+  """Trains both versions alternately.
 
   Args:
     folders: Folders of the commit and of the checkout.
     config: Name of a config.
     preset: Name of a preset, or None.
     num_updates: Number of epochs, after one that compiles.
+
   Raises:
     ProcessFailed: If a version cannot train the config.
   """
@@ -82,7 +83,7 @@ def measure(folders: list[pathlib.Path], config: str, preset: str | None,
 
 
 def cells(pairs: list[Pair]) -> list[str]:
-  """Return milliseconds of an epoch, ratios, and "yes" for identical numbers.
+  """Returns milliseconds of an epoch, ratios, and "yes" for identical numbers.
 
   Args:
     pairs: Measured epochs.
@@ -100,7 +101,7 @@ def cells(pairs: list[Pair]) -> list[str]:
 
 
 def identical(pair: Pair) -> bool:
-  """Return whether both versions computed the same bits in an epoch.
+  """Returns whether both versions computed the same bits in an epoch.
 
   Metrics that only one version reports are not compared.
   """
@@ -111,7 +112,7 @@ def identical(pair: Pair) -> bool:
 
 
 def extract(commit: str, folder: pathlib.Path):
-  """Write the files of a commit into a folder.
+  """Writes the files of a commit into a folder.
 
   Raises:
     SystemExit: If git does not know the commit.

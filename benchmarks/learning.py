@@ -18,7 +18,7 @@ from benchmarks.common import command_line, machine, scored_runs, training
 
 def make_parser(doc: str | None, configs: str, results: str,
                 **options: str) -> argparse.ArgumentParser:
-  """Return the parser that `learning` and `ablation` share.
+  """Returns the parser that `learning` and `ablation` share.
 
   Args:
     doc: Docstring of the module.
@@ -45,7 +45,7 @@ def make_parser(doc: str | None, configs: str, results: str,
 
 
 def make_jobs(args: argparse.Namespace) -> list[scored_runs.Job]:
-  """Return a job for each config and seed of the command line."""
+  """Returns a job for each config and seed of the command line."""
   return [
       scored_runs.Job(
           name, int(args.steps or training.load_config(name).steps), seed)
@@ -55,7 +55,7 @@ def make_jobs(args: argparse.Namespace) -> list[scored_runs.Job]:
 
 def run(args: argparse.Namespace, jobs: list[scored_runs.Job]
         ) -> list[dict[str, str]]:
-  """Run jobs with the options of the command line; return their rows."""
+  """Runs jobs with the options of the command line; returns their rows."""
   return scored_runs.run(jobs, args.logdir.expanduser(), args.results,
                          args.at_once, args.episodes)
 

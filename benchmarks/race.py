@@ -28,7 +28,7 @@ class Curve(NamedTuple):
 
 
 def train(*args: str) -> Curve:
-  """Train by this project.
+  """Trains by this project.
 
   Args:
     args: Arguments of `train.py`.
@@ -44,7 +44,7 @@ def train(*args: str) -> Curve:
 
 
 def train_sb3(*args: str) -> Curve:
-  """Train by Stable-Baselines3.
+  """Trains by Stable-Baselines3.
 
   Args:
     args: Arguments of `benchmarks.peers.sb3`.
@@ -53,7 +53,7 @@ def train_sb3(*args: str) -> Curve:
 
 
 def table(curves: Mapping[str, Curve]) -> str:
-  """Return a table of final returns and durations.
+  """Returns a table of final returns and durations.
 
   Args:
     curves: Learning curves by name of the system.
@@ -64,7 +64,7 @@ def table(curves: Mapping[str, Curve]) -> str:
 
 
 def plot(curves: Mapping[str, Curve], title: str, path: pathlib.Path):
-  """Plot return against wall-clock time.
+  """Plots return against wall-clock time.
 
   Args:
     curves: Learning curves by name of the system.

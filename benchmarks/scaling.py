@@ -23,12 +23,13 @@ def measure_alternately(
     points: Iterable[scaling_points.Point],
     measure: Callable[[scaling_points.Point], speed.Speed], repeats: int
 ) -> scaling_report.Results:
-  """Measure all points once, then all again, so that noise affects all alike.
+  """Measures all points once, then all again, so that noise affects all alike.
 
   Args:
     points: Points to measure; equal points are measured once.
     measure: Function that measures a point.
     repeats: Number of rounds.
+
   Returns:
     Measurements of all points. A point that fails, such as for lack of memory,
     is printed and left out.

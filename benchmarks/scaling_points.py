@@ -31,7 +31,7 @@ class Point(NamedTuple):
 
 def point(config: config_lib.Config, cores: int, changes: Mapping[str, Any],
           threads: int | None = None) -> Point:
-  """Return a point without changes that equal the config.
+  """Returns a point without changes that equal the config.
 
   Equal points therefore do equal work, and are measured once.
 
@@ -52,7 +52,7 @@ def point(config: config_lib.Config, cores: int, changes: Mapping[str, Any],
 
 
 def with_envs(config: config_lib.Config, num_envs: int) -> dict[str, Any]:
-  """Return changes for another number of environments.
+  """Returns changes for another number of environments.
 
   An update learns from about as many steps as before, or from the same number
   of whole episodes.
@@ -75,11 +75,12 @@ def with_envs(config: config_lib.Config, num_envs: int) -> dict[str, Any]:
 
 
 def environments(config: config_lib.Config, cores: int) -> dict[int, Point]:
-  """Return points with 1 to 512 environments and with the config's own number.
+  """Returns points with 1 to 512 environments and with the config's own number.
 
   Args:
     config: Configuration to change.
     cores: Number of cores of the machine.
+
   Returns:
     Points by number of environments; the config's own is `Point()`.
   """
@@ -88,7 +89,7 @@ def environments(config: config_lib.Config, cores: int) -> dict[int, Point]:
 
 
 def combinations(config: config_lib.Config, cores: int) -> list[Point]:
-  """Return all combinations of workers and threads to choose from.
+  """Returns all combinations of workers and threads to choose from.
 
   Args:
     config: Configuration to change.

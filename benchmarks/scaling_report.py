@@ -25,11 +25,12 @@ class Advice(NamedTuple):
 
 def advise(choices: Sequence[scaling_points.Point], results: Results
            ) -> Advice | None:
-  """Return the choice with the highest median speed.
+  """Returns the choice with the highest median speed.
 
   Args:
     choices: Points to choose from, `Point()` among them.
     results: All measurements.
+
   Returns:
     The advice; None if the config itself could not be measured.
   """
@@ -46,7 +47,7 @@ def advise(choices: Sequence[scaling_points.Point], results: Results
 
 
 def describe(advice: Advice, config: str) -> str:
-  """Return the advice as text, with the command that follows it.
+  """Returns the advice as text, with the command that follows it.
 
   Args:
     advice: Fastest settings.
@@ -62,7 +63,7 @@ def describe(advice: Advice, config: str) -> str:
 
 
 def command(point: scaling_points.Point, config: str) -> str:
-  """Return the command line that trains with the settings of a point."""
+  """Returns the command line that trains with the settings of a point."""
   variables = [f"{key}={value}" for key, value in point.variables.items()]
   return " ".join([*variables, shlex.join(
       ["python", "train.py", "--config", config, *point.args])])
@@ -71,7 +72,7 @@ def command(point: scaling_points.Point, config: str) -> str:
 def report(config: str, cores: int,
            environments: Mapping[int, scaling_points.Point],
            choices: Sequence[scaling_points.Point], results: Results) -> str:
-  """Return all results as Markdown.
+  """Returns all results as Markdown.
 
   Args:
     config: Name of the config.
@@ -102,12 +103,12 @@ def report(config: str, cores: int,
 
 
 def speeds(measured: Sequence[speed.Speed]) -> list[float]:
-  """Return the steps per second of each round."""
+  """Returns the steps per second of each round."""
   return [each.steps_per_second for each in measured]
 
 
 def _spread(results: Results) -> float:
-  """Return the median of (fastest round ÷ slowest round - 1)."""
+  """Returns the median of (fastest round ÷ slowest round - 1)."""
   rates = map(speeds, results.values())
   return statistics.median(
       [max(values) / min(values) - 1 for values in rates] or [0.0])

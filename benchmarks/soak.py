@@ -54,13 +54,14 @@ class Report(NamedTuple):
 
 def inject(run: soaked_run.SoakedRun, faults: Sequence[str], seconds: float,
            args: argparse.Namespace) -> Report:
-  """Inject faults into a run, then end it.
+  """Injects faults into a run, then ends it.
 
   Args:
     run: Run that has started.
     faults: Faults to choose from.
     seconds: Duration of the injections.
     args: Options of the command line.
+
   Returns:
     Numbers of faults, and the growth of resources.
   """
@@ -109,12 +110,13 @@ def _inject_one(run: soaked_run.SoakedRun, fault: str, rng: random.Random):
 
 def compare(run: soaked_run.SoakedRun, injected: Report, identical: bool
             ) -> Report:
-  """Train a reference run without faults, and compare.
+  """Trains a reference run without faults, and compares.
 
   Args:
     run: Run that has ended.
     injected: Report of `inject`.
     identical: Whether the run must have the bits of the reference.
+
   Returns:
     The complete report of the run.
   """
@@ -146,7 +148,7 @@ def compare(run: soaked_run.SoakedRun, injected: Report, identical: bool
 
 
 def repeated_reports(rows: Rows) -> list[str]:
-  """Return a problem if steps are reported twice or in wrong order."""
+  """Returns a problem if steps are reported twice or in wrong order."""
   problems = []
   for phase in ("train", "eval"):
     steps = [row["step"] for row in rows if row["phase"] == phase]
@@ -156,7 +158,7 @@ def repeated_reports(rows: Rows) -> list[str]:
 
 
 def differing_reports(rows: Rows, reference: Rows) -> list[str]:
-  """Return a problem if reports differ, except in times."""
+  """Returns a problem if reports differ, except in times."""
   def content(row):
     return {name: value for name, value in row.items()
             if name not in _TIMES and not name.endswith("_share")}
@@ -167,7 +169,7 @@ def differing_reports(rows: Rows, reference: Rows) -> list[str]:
 
 def differing_arrays(step: int, path: pathlib.Path, reference: pathlib.Path
                      ) -> list[str]:
-  """Return a problem if two checkpoints differ in any bit."""
+  """Returns a problem if two checkpoints differ in any bit."""
   arrays, expected = (checkpoint.load(each)[0] for each in (path, reference))
   names = [name for name in {**arrays, **expected}
            if arrays[name].tobytes() != expected[name].tobytes()]
@@ -175,7 +177,7 @@ def differing_arrays(step: int, path: pathlib.Path, reference: pathlib.Path
 
 
 def low_score(rows: Rows, reference: Rows) -> list[str]:
-  """Return a problem if a run with faults improved less than its reference."""
+  """Returns a problem if a run with faults improved less than its reference."""
   evaluations = [row for row in reference if row["phase"] == "eval"]
   first, last, expected = map(score, (evaluations[:1], rows, reference))
   if len(evaluations) < 4:
@@ -188,7 +190,7 @@ def low_score(rows: Rows, reference: Rows) -> list[str]:
 
 
 def score(rows: Rows) -> float:
-  """Return the mean return of the last three evaluations; NaN without any."""
+  """Returns the mean return of the last three evaluations; NaN without any."""
   scores = [row["return_mean"] for row in rows if row["phase"] == "eval"
             and row["return_mean"] is not None]
   return float(np.mean(scores[-3:])) if scores else float("nan")

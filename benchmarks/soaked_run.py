@@ -45,7 +45,7 @@ class SoakedRun:
     self.start_new("faulted")
 
   def start_new(self, name: str):
-    """Start another run of the same config.
+    """Starts another run of the same config.
 
     Args:
       name: Name of its folder.
@@ -57,7 +57,7 @@ class SoakedRun:
     self.wait_until(self.rows)
 
   def resume(self):
-    """Resume the run after `end`, and wait for its next report."""
+    """Resumes the run after `end`, and waits for its next report."""
     reports = len(self.rows())
     self._start("--resume", str(self.path))
     self.wait_until(lambda: len(self.rows()) > reports)
@@ -73,11 +73,12 @@ class SoakedRun:
     self.started = time.monotonic()
 
   def wait_until(self, condition: Callable[[], Any], seconds: float = 240.0):
-    """Wait for a condition.
+    """Waits for a condition.
 
     Args:
       condition: Function that returns a true value in the end.
       seconds: Timeout.
+
     Raises:
       ProcessFailed: If the run ends, or at the timeout.
     """
@@ -89,10 +90,11 @@ class SoakedRun:
       time.sleep(0.1)
 
   def end(self, signum: signal.Signals) -> int:
-    """Send a signal to the trainer and wait for its end.
+    """Sends a signal to the trainer and wait for its end.
 
     Returns:
       The exit code.
+
     Raises:
       ProcessFailed: If other processes of the run outlive it.
     """
@@ -106,7 +108,7 @@ class SoakedRun:
     return code
 
   def rows(self) -> list[dict[str, Any]]:
-    """Return the complete rows of `metrics.jsonl`; finds the folder first."""
+    """Returns the complete rows of `metrics.jsonl`; finds the folder first."""
     self.path = self.path or next(self._logdir.iterdir(), None)
     path = self.path and self.path / "metrics.jsonl"
     if not path or not path.exists():
@@ -115,13 +117,13 @@ class SoakedRun:
     return [json.loads(line) for line in complete.splitlines()]
 
   def checkpoints(self) -> dict[int, pathlib.Path]:
-    """Return the paths of all checkpoints by step."""
+    """Returns the paths of all checkpoints by step."""
     assert self.path
     return {checkpoint.step_of(path): path for path in checkpoint.paths(
         self.path / "checkpoints")}
 
   def processes(self) -> list[int]:
-    """Return the ids of all processes of this run."""
+    """Returns the ids of all processes of this run."""
     pids = []
     for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
       try:
@@ -132,24 +134,24 @@ class SoakedRun:
     return pids
 
   def workers(self) -> list[int]:
-    """Return the ids of the processes that step environments."""
+    """Returns the ids of the processes that step environments."""
     return [pid for pid in self.processes()
             if b"environments.worker" in _command(pid)]
 
   def usage(self) -> dict[str, int]:
-    """Return the resources of the trainer and its processes."""
+    """Returns the resources of the trainer and its processes."""
     descriptors = os.listdir(f"/proc/{self.process.pid}/fd")
     pids = self.processes()
     return {"MB": (machine.memory(pids) or 0) // 2**20,
             "descriptors": len(descriptors), "processes": len(pids)}
 
   def log(self) -> str:
-    """Return the end of the output of all processes."""
+    """Returns the end of the output of all processes."""
     return (self._folder / "log.txt").read_text(errors="replace")[-3000:]
 
 
 def _command(pid: int) -> bytes:
-  """Return the command line of a process; empty after its end."""
+  """Returns the command line of a process; empty after its end."""
   try:
     return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
   except OSError:

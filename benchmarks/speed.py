@@ -23,7 +23,7 @@ class Speed(NamedTuple):
 
 
 def measure(config: config_lib.Config, seconds: float) -> Speed:
-  """Measure training, after an epoch that compiles.
+  """Measures training, after an epoch that compiles.
 
   Args:
     config: Configuration of the run.

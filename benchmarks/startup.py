@@ -23,7 +23,7 @@ COLUMNS = {
 
 
 def measure(name: str) -> dict[str, float]:
-  """Start a run and return the seconds until each of COLUMNS.
+  """Starts a run and returns the seconds until each of COLUMNS.
 
   Args:
     name: Name of a config.

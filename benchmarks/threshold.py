@@ -35,14 +35,16 @@ PHASES = {"train": "training episodes", "eval": "evaluation"}
 
 
 def seconds_to(goal: float, *args: str) -> dict[str, float | None]:
-  """Train until the goal is reached, or until the run ends.
+  """Trains until the goal is reached, or until the run ends.
 
   Args:
     goal: Mean return to reach.
     args: Arguments of `train.py`.
+
   Returns:
     Seconds from the start of the command to the first report of each of PHASES
     that reaches the goal, or None.
+
   Raises:
     ProcessFailed: If the run fails.
   """
@@ -75,7 +77,7 @@ def seconds_to(goal: float, *args: str) -> dict[str, float | None]:
 
 def _follow(process: subprocess.Popen, logdir: pathlib.Path
             ) -> Iterator[dict[str, Any]]:
-  """Yield the rows of `metrics.jsonl` until the process has ended."""
+  """Yields the rows of `metrics.jsonl` until the process has ended."""
   ended, position = False, 0
   while not ended:
     ended = process.poll() is not None  # Then its last rows are complete.
@@ -87,7 +89,7 @@ def _follow(process: subprocess.Popen, logdir: pathlib.Path
 
 
 def table(runs: Sequence[dict[str, float | None]]) -> str:
-  """Return a table of the results of `seconds_to`, one for each seed."""
+  """Returns a table of the results of `seconds_to`, one for each seed."""
   rows = []
   for phase, title in PHASES.items():
     seconds = [math.inf if run[phase] is None else run[phase] for run in runs]

@@ -66,12 +66,12 @@ class OwnTraining:
     self.action = self._record()  # [T, B, ...]
 
   def measure(self) -> dict[str, float]:
-    """Return steps per second for each of ROWS except "stepping"."""
+    """Returns steps per second for each of ROWS except "stepping"."""
     return {**self._train(self._trained),
             "new": self._train(self._untrained)["training"]}
 
   def _record(self) -> np.ndarray:
-    """Return the actions of the updates that `_train` repeats."""
+    """Returns the actions of the updates that `_train` repeats."""
     actions: list[np.ndarray] = []
     self._trainer.start()
     while sum(map(len, actions)) < STEPS:
@@ -80,7 +80,7 @@ class OwnTraining:
     return np.concatenate(actions)
 
   def _train(self, variables: dict[str, np.ndarray]) -> dict[str, float]:
-    """Train from these variables and from the first resets."""
+    """Trains from these variables and from the first resets."""
     self._trainer.algorithm.assign(variables)
     self._trainer.start()
     start = time.perf_counter()
@@ -98,11 +98,12 @@ class OwnTraining:
 
 
 def step(env: batch_env.BatchEnv, actions: np.ndarray) -> float:
-  """Step a batch of environments from the first resets.
+  """Steps a batch of environments from the first resets.
 
   Args:
     env: B environments.
     actions: Array of shape [T, B, ...].
+
   Returns:
     Steps per second of all environments together.
   """
@@ -115,7 +116,7 @@ def step(env: batch_env.BatchEnv, actions: np.ndarray) -> float:
 
 def measure(name: str, settings: Sequence[str], peers: Sequence[str],
             rounds: int, steps: float) -> list[dict[str, float]]:
-  """Measure one config.
+  """Measures one config.
 
   Args:
     name: Name of a config.
@@ -123,6 +124,7 @@ def measure(name: str, settings: Sequence[str], peers: Sequence[str],
     peers: Names in `libraries.PEERS`.
     rounds: Number of measurements of every row.
     steps: Environment steps to train before measuring.
+
   Returns:
     Steps per second of each row, for each round.
   """
@@ -159,7 +161,7 @@ def measure(name: str, settings: Sequence[str], peers: Sequence[str],
 
 
 def markdown(report: dict[str, Any]) -> str:
-  """Return a table of medians, with ratios to the raw rate.
+  """Returns a table of medians, with ratios to the raw rate.
 
   Args:
     report: Contents of the JSON file.
@@ -181,7 +183,7 @@ def markdown(report: dict[str, Any]) -> str:
 
 
 def ratio(rounds: list[dict[str, float]], row: str, divisor: str) -> float:
-  """Return the median over the rounds of the ratio of two rows."""
+  """Returns the median over the rounds of the ratio of two rows."""
   return statistics.median(x[row] / x[divisor] for x in rounds)
 
 

@@ -47,8 +47,10 @@ def load(name: str) -> tuple[str, config_lib.Config]:
 
   Args:
     name: Name such as "cheetah", or path of a Python file with a `CONFIG`.
+
   Returns:
     Last part of the run folder's name, and the config.
+
   Raises:
     ConfigError: If the config does not exist, or its file fails.
   """

@@ -88,13 +88,13 @@ def _finish(tmp_path_factory, name, args, steps):
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
-  """Run folder, output and current folder of a short run."""
+  """Runs folder, output and current folder of a short run."""
   return _finish(
       tmp_path_factory, "finished", command.SMALL, command.SMALL_STEPS)
 
 
 @pytest.fixture(scope="session")
 def finished_paper(tmp_path_factory):
-  """Run folder, output and current folder of a run with `--preset paper`."""
+  """Runs folder, output and current folder of a run with `--preset paper`."""
   return _finish(
       tmp_path_factory, "paper", command.PAPER, command.PAPER_STEPS)

@@ -56,7 +56,7 @@ class Echo(gymnasium.Env):
 
 
 def similarity(space: gymnasium.Space, one: Any, other: Any) -> float:
-  """Return the similarity of two values of a space; 1 for equal values."""
+  """Returns the similarity of two values of a space; 1 for equal values."""
   if isinstance(space, spaces.Dict):
     return float(np.mean([similarity(subspace, one[key], other[key])
                           for key, subspace in space.items()]))

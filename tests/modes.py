@@ -27,7 +27,7 @@ compiled_slowly = pytest.mark.parametrize("prepare", [
 
 @contextlib.contextmanager
 def functions_run_eagerly(eager: bool = True):
-  """Run every `tf.function` as plain Python within the context."""
+  """Runs every `tf.function` as plain Python within the context."""
   before = tf.config.functions_run_eagerly()
   tf.config.run_functions_eagerly(eager)
   try:

@@ -22,7 +22,7 @@ _NESTED = gym.Dict({
 
 
 def _filled(size=6):
-  """Return values, and the array that `writer` wrote them to."""
+  """Returns values, and the array that `writer` wrote them to."""
   _NESTED.seed(0)
   values = [_NESTED.sample() for _ in range(size)]
   if size:

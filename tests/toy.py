@@ -38,7 +38,7 @@ class Counter(gymnasium.Env):
             done and self.truncates, info)
 
   def add(self, first, second=0):
-    """Return the sum; tests call this method from outside."""
+    """Returns the sum; tests call this method from outside."""
     return first + second
 
   def _observ(self):
@@ -157,7 +157,7 @@ class Uneven(Target):
 
   @staticmethod
   def lasts(seed: int, most: int = 4) -> int:
-    """Return the length of the episode with this seed."""
+    """Returns the length of the episode with this seed."""
     return 1 + seed % most
 
 

@@ -30,6 +30,7 @@ class ActorCritic(deprecated.EarlierNames):
     networks: Policy and value, not built yet.
     seed: Seed of all random numbers.
     frame_stack: Number of observations that the policy sees at a time.
+
   Attributes:
     config: Hyper-parameters.
     distribution: Distribution over actions.
@@ -62,6 +63,7 @@ class ActorCritic(deprecated.EarlierNames):
     Args:
       step_counter: Batched steps so far, int64; seeds the random numbers.
       num_envs: Number of environments.
+
     Returns:
       Noise of shape [num_envs, ...].
     """
@@ -88,6 +90,7 @@ class ActorCritic(deprecated.EarlierNames):
       state: State of the policy in these episodes.
       noise: Random numbers of shape [N, ...] to sample with; None selects the
         mode of the distribution.
+
     Returns:
       Actions of shape [N, ...], not clipped to the space, and the next state.
     """

@@ -34,6 +34,7 @@ class FeedForward(deprecated.EarlierNames):
   Args:
     encoder: Maps observations to vectors and images.
     networks: Policy and value, and torsos if there are images.
+
   Attributes:
     size: Length of the recurrent state of one episode; 0 without a cell.
   """

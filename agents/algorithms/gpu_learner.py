@@ -42,6 +42,7 @@ class GPULearner:
 
     Args:
       batch, step_counter, progress: See `ppo.BatchPPO.learn`.
+
     Returns:
       See `ppo.BatchPPO.learn`.
     """

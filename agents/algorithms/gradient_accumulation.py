@@ -37,6 +37,7 @@ def split_minibatch(samples: Any, weight: tf.Tensor) -> ChunkedMinibatch:
   Args:
     samples: Structure of tensors of shape [N, ...].
     weight: Float tensor of shape [N], zero in the padding at the end.
+
   Returns:
     The chunks. The last one is padded with rows of weight zero.
   """
@@ -60,6 +61,7 @@ def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
     function: Maps a chunk of shape [C, ...] to a float32 tensor [C, ...].
     data: Tensor of shape [N, ...]; N is a result of `padded_rows`.
     num_rows: Number of rows to process.
+
   Returns:
     Tensor of shape [N, ...]; rows of unprocessed chunks are zero.
   """

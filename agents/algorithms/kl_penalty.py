@@ -16,6 +16,7 @@ class Penalty:
     initial: Coefficient of the first update.
     factor: Factor by which the coefficient changes, see above.
     target: Desired KL divergence of one update, in nats.
+
   Attributes:
     weight: The coefficient.
     variables: Variables for checkpoints.
@@ -49,6 +50,7 @@ def sum_by_sequence(kl: tf.Tensor, sequence: tf.Tensor, valid: tf.Tensor,
     sequence: Number of each step's sequence, of shape [N].
     valid: Bool tensor of shape [N]; other steps are ignored.
     num_sequences: Exclusive upper bound of the numbers of sequences, I.
+
   Returns:
     Sums of the divergence, and numbers of steps, each of shape [I].
   """
@@ -70,6 +72,7 @@ def cutoff(kl_sum: tf.Tensor, length: tf.Tensor, threshold: float, coef: float
       ignored.
     threshold: Mean KL divergence without a penalty, in nats.
     coef: Coefficient of the squared excess.
+
   Returns:
     The loss, of shape [], and its derivative with respect to the KL divergence
     of one step, of shape [I]; all steps of a sequence have the same derivative.

@@ -35,6 +35,7 @@ class PPOLoss:
     config: Hyper-parameters.
     distribution: Distribution over actions.
     model: Maps observations to parameters of the distribution and to values.
+
   Attributes:
     names: Names of the losses that `__call__` returns.
     minibatch_names: Names of the losses that `bind` returns.
@@ -61,6 +62,7 @@ class PPOLoss:
     Args:
       minibatch: Its samples are `Samples`.
       num_sequences: Exclusive upper bound of the numbers of sequences.
+
     Returns:
       The minibatch with normalized advantages, the loss function for its rows
       (see `__call__`), and losses of the whole minibatch.

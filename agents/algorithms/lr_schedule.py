@@ -13,6 +13,7 @@ class LearningRateSchedule:
     schedule: "constant", "linear" to zero over the budget, or "kl_adaptive".
     initial: Learning rate of the first update.
     kl_target: Desired KL divergence of one update for "kl_adaptive", in nats.
+
   Attributes:
     variables: Variables for checkpoints.
   """

@@ -96,6 +96,7 @@ def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
     function: Maps a tensor of shape [M, ...] to a float32 tensor [M, ...].
     data: Tensor of shape [N, ...].
     num_rows: Rows that are needed; the results of others are arbitrary.
+
   Returns:
     Tensor of shape [N, ...].
   """

@@ -68,6 +68,7 @@ class BatchPPO(actor_critic.ActorCritic):
       batch: Tensors of shape [N, ...].
       step_counter: Batched steps so far, int64; seeds the random numbers.
       progress: Share of the step budget that is used, in [0, 1].
+
     Returns:
       Scalars to log, by name, and the advantages of the last epoch, of shape
       [N] in units of scaled reward.
@@ -86,6 +87,7 @@ class BatchPPO(actor_critic.ActorCritic):
 
     Args:
       batch, progress: See `learn`.
+
     Returns:
       Inputs of the loss of shape [N, ...], metrics before the update, and the
       state before the first epoch.
@@ -143,6 +145,7 @@ class BatchPPO(actor_critic.ActorCritic):
       batch: See `learn`.
       samples, metrics: Results of `prepare`.
       state: State after the last epoch.
+
     Returns:
       See `learn`.
     """

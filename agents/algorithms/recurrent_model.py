@@ -22,6 +22,7 @@ class RecurrentModel(deprecated.EarlierNames):
   Args:
     encoder: Maps observations to inputs of the networks.
     networks: Policy and value, and torsos with cells.
+
   Attributes:
     size: Length of the recurrent state of one episode.
   """

@@ -15,6 +15,7 @@ class RewardScale:
       critic predicts normalized returns; "reward" for that of the rewards;
       "none" for no scaling.
     clip: Bound of the absolute value of scaled rewards; None for no bound.
+
   Attributes:
     variables: Variables for checkpoints.
   """

@@ -18,10 +18,11 @@ from agents.training.monitoring import quiet_imports
 
 
 def main(argv: list[str] | None = None) -> int:
-  """Run the command `check`.
+  """Runs the command `check`.
 
   Args:
     argv: Arguments of the command; those of the process by default.
+
   Returns:
     Exit code: 1 if there are problems to fix, else 0.
   """
@@ -40,10 +41,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def check(config: config_lib.Config) -> int:
-  """Check the environment of a config and print the results.
+  """Checks the environment of a config and prints the results.
 
   Args:
     config: Config to train with.
+
   Returns:
     Exit code: 1 if there are problems to fix, else 0.
   """
@@ -80,7 +82,7 @@ def _train_and_resume(config: config_lib.Config
 
 def _report(result: environment_checker.CheckResult
             ) -> list[environment_checker.Problem]:
-  """Print a result and return its problems."""
+  """Prints a result and returns its problems."""
   harmless = all(problem.harmless for problem in result.problems)
   word = "PROBLEM" if not harmless else "note" if result.problems else "ok"
   print(f"{word:8}{result.title}", flush=True)

@@ -54,10 +54,11 @@ Problems = Iterator[Problem]
 
 
 def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
-  """Run all checks.
+  """Runs all checks.
 
   Args:
     constructor: Constructor of the environment.
+
   Yields:
     Result of each check. No further checks follow if the environment can't be
     built, or if its spaces are not supported.
@@ -85,7 +86,7 @@ def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
 
 
 def steps_per_second(constructor: make.MakeEnv) -> float:
-  """Return the steps per second of one process, resets included.
+  """Returns the steps per second of one process, resets included.
 
   Args:
     constructor: Constructor of the environment.
@@ -131,7 +132,7 @@ def _check_observations(constructor: make.MakeEnv, num_steps: int) -> Problems:
 
 
 def _violation(observ: np.ndarray, space: gymnasium.Space) -> str:
-  """Return how an observation violates its space, "" if it does not."""
+  """Returns how an observation violates its space, "" if it does not."""
   if spaces.composite(space):
     return next((f"In {leaf}: {violation}" for leaf, part in zip(
         spaces.leaves(space), spaces.columns(observ), strict=True)
@@ -196,7 +197,7 @@ def _check_seeds(constructor: make.MakeEnv, num_steps: int) -> Problems:
 
 
 def _values(steps: list[_Step]) -> Iterator[tuple]:
-  """Yield the returned values of each step in a form that can be compared."""
+  """Yields the returned values of each step in a form that can be compared."""
   return ((step.copy.tobytes(), *step[2:]) for step in steps)
 
 
@@ -248,7 +249,7 @@ _CHECKS: dict[str, Callable[[make.MakeEnv, int], Problems]] = {
 
 
 def _play(env: gymnasium.Env, seed: int, num_steps: int) -> list[_Step]:
-  """Take random actions; return every reset and step."""
+  """Takes random actions; returns every reset and step."""
   space = env.observation_space
   convert = action_scaling.action_converter(env.action_space)
   steps, terminated, truncated = [], True, False
@@ -264,7 +265,7 @@ def _play(env: gymnasium.Env, seed: int, num_steps: int) -> list[_Step]:
 
 
 def _copied(space: gymnasium.Space, observ: Any) -> np.ndarray:
-  """Return a copy of an observation; shape [1] for a Dict or Tuple."""
+  """Returns a copy of an observation; shape [1] for a Dict or Tuple."""
   if not spaces.composite(space):
     return np.array(observ)
   array = np.zeros(1, spaces.dtype(space)[0])
@@ -274,7 +275,7 @@ def _copied(space: gymnasium.Space, observ: Any) -> np.ndarray:
 
 def _actions(space: gymnasium.Space, seed: int, shape: tuple[int, ...]
              ) -> np.ndarray:
-  """Return random actions as an agent would choose them, [*shape, ...]."""
+  """Returns random actions as an agent would choose them, [*shape, ...]."""
   random = np.random.default_rng(seed)
   dtype, action_shape = spaces.dtype(space, acting=True)
   actions = np.zeros((*shape, *action_shape), dtype)
@@ -294,6 +295,6 @@ def _text(error: Exception) -> str:
 
 
 def _plain(text: str) -> str:
-  """Return a message of Gymnasium without colors and line breaks."""
+  """Returns a message of Gymnasium without colors and line breaks."""
   return " ".join(text.replace("\x1b[33m", "").replace("\x1b[0m", "")
                   .removeprefix("WARN: ").split())

@@ -25,6 +25,7 @@ def main(argv: list[str] | None = None) -> int:
 
   Args:
     argv: Arguments; by default those of the process.
+
   Returns:
     Exit code.
   """
@@ -57,6 +58,7 @@ def export(folder: run_folder.RunFolder, out: pathlib.Path,
     formats: Names of formats, such as "npz".
     checkpoint_name: File name or step; None selects the newest checkpoint.
     sampled: Exports sampled actions instead of mean actions.
+
   Raises:
     ConfigError: If the folder, the checkpoint or a format cannot be used.
     RunError: If an exported policy differs from the policy in training.

@@ -33,6 +33,7 @@ def of_new_run(name: str, preset: str | None, changes: Mapping[str, Any]
     name: Name of a config, or path of a Python file with a `CONFIG`.
     preset: Name of a preset, or None.
     changes: Values from the command line by dotted keys.
+
   Raises:
     ConfigError: If a name is unknown or a value is invalid.
   """
@@ -58,6 +59,7 @@ def of_old_run(name: str, config: config_lib.Config,
     config: Settings in the run folder.
     changes: Values from the command line by dotted keys. `steps` must not
       decrease.
+
   Raises:
     ConfigError: If a key is unknown or a value is invalid.
   """

@@ -103,6 +103,7 @@ def settings(args: argparse.Namespace, *names: str) -> dict[str, Any]:
     args: Parsed arguments.
     *names: Settings with their own options. Options that were not given are
       left out.
+
   Raises:
     ConfigError: If a value of `--set` is not of the form `key=value`.
   """
@@ -126,6 +127,7 @@ def parsed(parser: argparse.ArgumentParser, argv: list[str] | None
   Args:
     parser: Parser of the command.
     argv: Arguments; None takes those of the process.
+
   Yields:
     The parsed arguments.
   """

@@ -30,8 +30,10 @@ def main(argv: list[str] | None = None) -> int:
 
   Args:
     argv: Arguments; by default those of the process.
+
   Returns:
     Exit code.
+
   Raises:
     Exception: Error of the environment, so that a debugger stops there.
   """
@@ -72,6 +74,7 @@ def repeat(crash: crash_folder.Crash):
 
   Args:
     crash: Loaded crash folder.
+
   Raises:
     Exception: Error of the environment, if it fails again.
   """
@@ -89,6 +92,7 @@ def render(crash: crash_folder.Crash, path: pathlib.Path):
   Args:
     crash: Loaded crash folder.
     path: MP4 file to write.
+
   Raises:
     RenderingFailed: If the environment cannot be rendered.
   """

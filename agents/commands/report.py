@@ -22,6 +22,7 @@ def main(argv: list[str] | None = None) -> int:
 
   Args:
     argv: Arguments; by default those of the process.
+
   Returns:
     Exit code.
   """
@@ -46,6 +47,7 @@ def report(paths: Iterable[pathlib.Path], out: pathlib.Path):
   Args:
     paths: Run folders.
     out: HTML file to write.
+
   Raises:
     ConfigError: If no run has scores yet.
   """

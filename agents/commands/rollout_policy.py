@@ -28,7 +28,7 @@ class PolicyRollout(NamedTuple):
 def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
          num_episodes: int, num_envs: int, explore: bool
          ) -> list[PolicyRollout]:
-  """Play the same episodes with each of several policies.
+  """Plays the same episodes with each of several policies.
 
   The first episode of each environment is also an episode of evaluations. The
   same code as in training builds environments, networks and normalizers.
@@ -39,8 +39,10 @@ def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
     num_episodes: Number of episodes for each policy.
     num_envs: Number of environments that play in parallel.
     explore: Whether to sample actions; otherwise the mean action is taken.
+
   Returns:
     Episodes of each policy, ordered by number and environment.
+
   Raises:
     ConfigError: If a checkpoint belongs to another model.
   """
@@ -72,12 +74,13 @@ def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
 
 def load(algorithm: trainer.Algorithm, step: int,
          arrays: dict[str, np.ndarray]):
-  """Load the variables of a checkpoint into an algorithm.
+  """Loads the variables of a checkpoint into an algorithm.
 
   Args:
     algorithm: Algorithm that `build.algorithm` returned.
     step: Step of training at the checkpoint, for the error message.
     arrays: Arrays of the checkpoint by name.
+
   Raises:
     ConfigError: If the checkpoint belongs to another model.
   """

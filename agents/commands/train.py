@@ -27,6 +27,7 @@ def main(argv: list[str] | None = None) -> int:
 
   Args:
     argv: Arguments; by default those of the process.
+
   Returns:
     Exit code.
   """

@@ -15,12 +15,13 @@ _SEGMENT_LENGTH = 8
 
 
 def find_problem(config: config_lib.Config) -> str:
-  """Train a small run in Gymnasium, save, load and train again.
+  """Trains a small run in Gymnasium, saves, loads and trains again.
 
   `build.setup` must have prepared TensorFlow.
 
   Args:
     config: Config of the run to test.
+
   Returns:
     Description of a problem, or "".
   """

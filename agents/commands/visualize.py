@@ -44,6 +44,7 @@ def main(argv: list[str] | None = None) -> int:
 
   Args:
     argv: Arguments; by default those of the process.
+
   Returns:
     Exit code.
   """
@@ -115,6 +116,7 @@ def render_policy(folder: run_folder.RunFolder, outdir: pathlib.Path,
     outdir: Folder for the videos.
     rollouts: Number, policy and layout of the episodes.
     size: Height of an episode's frames in pixels; None for the default.
+
   Raises:
     ConfigError: If the checkpoint or the render mode does not exist.
     RenderingFailed: If the environment cannot be rendered.
@@ -133,6 +135,7 @@ def render_training_episode(folder: run_folder.RunFolder, outdir: pathlib.Path,
     outdir: Folder for the video.
     number: Number of the episode; negative numbers count from the last one.
     size: Height of the frames in pixels; None for the default.
+
   Raises:
     ConfigError: If no checkpoint contains the episode, or its environment is
       not deterministic.

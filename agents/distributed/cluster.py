@@ -72,6 +72,7 @@ def find(addresses: str | None, task: str | None,
     addresses: Comma-separated host:port of the machines; None reads TF_CONFIG.
     task: Index of this machine among the addresses.
     environ: Environment variables that may contain TF_CONFIG.
+
   Raises:
     ConfigError: If the description of the cluster is invalid.
   """

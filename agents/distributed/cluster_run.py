@@ -29,6 +29,7 @@ def train(cluster: cluster_lib.Cluster, options: training_run.Options,
     options: Settings of the run. A participant that resumes a run has no
       config; the coordinator provides it.
     interrupts: Requests to stop this process.
+
   Raises:
     ConfigError: If the machines cannot train this run together.
     MachineLost: If the connection to another machine is lost.
@@ -66,8 +67,10 @@ def _connect(cluster: cluster_lib.Cluster, options: training_run.Options,
     cluster: Addresses of the machines.
     options: See `train`.
     interrupts: Requests to stop this process.
+
   Returns:
     A `collectives.Communicator`, and a function that builds the trainer.
+
   Raises:
     ConfigError: If settings, packages or code of the machines differ.
   """

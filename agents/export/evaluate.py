@@ -19,13 +19,14 @@ NUM_EPISODES = 10
 
 def training_function(policy: policy_lib.ExportablePolicy
                       ) -> formats.PolicyFunction:
-  """Return the policy as training runs it, with the exported signature.
+  """Returns the policy as training runs it, with the exported signature.
 
   In contrast to the exported function, this function stores nested observations
   and actions in structured arrays, and scales actions with NumPy.
 
   Args:
     policy: Policy to run.
+
   Returns:
     Function from inputs [N, ...] by name to outputs [N, ...] by name.
   """
@@ -53,14 +54,16 @@ def evaluate(policy: policy_lib.ExportablePolicy,
              function: formats.PolicyFunction,
              record: Callable[[policy_lib.Arrays], Any] = lambda call: None
              ) -> list[float]:
-  """Play the first episodes of the run's evaluations.
+  """Plays the first episodes of the run's evaluations.
 
   Args:
     policy: Policy that defines the environment, the seeds and the signature.
     function: Function that selects the actions.
     record: Called in each step with all inputs and outputs, [1, ...], by name.
+
   Returns:
     Returns of the episodes.
+
   Raises:
     EnvironmentsError: If the environment fails.
   """
@@ -101,7 +104,7 @@ def evaluate(policy: policy_lib.ExportablePolicy,
 
 
 def _assemble(space: gymnasium.Space, parts: Iterator[np.ndarray]) -> Any:
-  """Return an action of the environment, from its parts in a nested space."""
+  """Returns an action of the environment, from its parts in a nested space."""
   if isinstance(space, gymnasium.spaces.Dict):
     return {key: _assemble(part, parts) for key, part in space.items()}
   if isinstance(space, gymnasium.spaces.Tuple):

@@ -30,11 +30,12 @@ class Format(NamedTuple):
 
 
 def check(names: Sequence[str], policy: policy_lib.ExportablePolicy):
-  """Check that a policy can be exported to some formats.
+  """Checks that a policy can be exported to some formats.
 
   Args:
     names: Names of formats.
     policy: Policy to export.
+
   Raises:
     ConfigError: If a package is missing, or a format cannot represent the
       spaces of the environment.
@@ -52,7 +53,7 @@ def check(names: Sequence[str], policy: policy_lib.ExportablePolicy):
 
 
 def _named_function(policy: policy_lib.ExportablePolicy) -> Any:
-  """Return a `tf.function` with named inputs and outputs."""
+  """Returns a `tf.function` with named inputs and outputs."""
   frozen = policy.frozen
   @tf.function(autograph=False, input_signature=policy.specs)
   def act(*inputs):

@@ -10,7 +10,7 @@ from agents.export import numpy_player, operation_rules
 
 def translate(function: Any, inputs: Iterable[str], outputs: Iterable[str]
               ) -> tuple[dict[str, Any], dict[str, Any]]:
-  """Translate a function for `numpy_player.compute`.
+  """Translates a function for `numpy_player.compute`.
 
   Calls of constants are evaluated immediately. A value that depends on inputs
   is a dict {"value": name}, with the name of an input or of a call's result.
@@ -19,22 +19,24 @@ def translate(function: Any, inputs: Iterable[str], outputs: Iterable[str]
     function: Concrete function without variables.
     inputs: Names of its inputs.
     outputs: Names of its outputs.
+
   Returns:
     JSON data with calls and outputs, and the constants that they use by name.
+
   Raises:
     ConfigError: If the graph contains an unsupported operation.
   """
   calls: list[list[Any]] = []
   constants: dict[str, Any] = {}
   def encode(argument):
-    """Return an argument as JSON data, and add an array to the constants."""
+    """Returns an argument as JSON data, and add an array to the constants."""
     if isinstance(argument, (np.ndarray, np.generic)):
       name = f"constant_{len(constants)}"
       constants[name] = np.asarray(argument)
       return {"value": name}
     return "..." if argument is Ellipsis else argument
   def call(name, *arguments):
-    """Evaluate or record a call, and return its result."""
+    """Evaluates or records a call, and returns its result."""
     if not any(isinstance(argument, dict) for argument in arguments):
       return numpy_player.CALLS[name](*arguments)
     result = f"call_{len(calls)}"

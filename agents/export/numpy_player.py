@@ -31,13 +31,13 @@ CALLS = {
 
 
 def draw_noise(rng, distributions, batch):
-  """Return noise [batch, ...]; each distribution is a NumPy name and a size."""
+  """Returns noise [batch, ...]; each entry is a NumPy name and a size."""
   return np.concatenate([getattr(rng, name)(size=(batch, size))
                          for name, size in distributions], -1)
 
 
 def compute(program, values):
-  """Execute all calls; return outputs by name.
+  """Executes all calls; returns outputs by name.
 
   Args:
     program: Calls, and the names of the outputs' values.
@@ -66,12 +66,12 @@ class Policy:
     self._rng = np.random.default_rng(seed)
 
   def begin(self, batch=1):
-    """Return the state at the start of `batch` episodes."""
+    """Returns the state at the start of `batch` episodes."""
     return {name: np.zeros([batch, *x["shape"]], x["dtype"])
             for name, x in self.about["inputs"].items() if x["role"] == "state"}
 
   def __call__(self, observation, state):
-    """Return the action, as a dict of parts if nested, and the next state.
+    """Returns the action, as a dict of parts if nested, and the next state.
 
     Args:
       observation: Observation of the environment, nested if its space is.
@@ -90,7 +90,7 @@ class Policy:
     return actions.get("action", actions), state
 
   def run(self, inputs):
-    """Return all outputs [N, ...] by name for inputs [N, ...] by name."""
+    """Returns all outputs [N, ...] by name for inputs [N, ...] by name."""
     batch, values = len(next(iter(inputs.values()))), dict(self._constants)
     for name, x in self.about["inputs"].items():
       value = (inputs[name] if name in inputs or x["role"] != "noise"

@@ -22,14 +22,16 @@ from agents import config as config_lib
 
 def translate(call: Callable[..., Any], operation: tf.Operation,
               inputs: Sequence[Any]) -> list[Any]:
-  """Translate one operation.
+  """Translates one operation.
 
   Args:
     call: Function of a call's name and arguments that returns its result.
     operation: Operation of a graph.
     inputs: Values of its inputs.
+
   Returns:
     Values of its outputs.
+
   Raises:
     ConfigError: If the operation is not supported.
   """
@@ -63,7 +65,7 @@ def _divide_no_nan(call, _, x, y):
 
 
 def _split(call, operation, x, axis):
-  """Return consecutive slices along an axis."""
+  """Returns consecutive slices along an axis."""
   axis = int(axis) % operation.outputs[0].shape.rank
   ends = np.cumsum([part.shape[axis] for part in operation.outputs]).tolist()
   return [call("getitem", x, *[[None]] * axis, [begin, end])
@@ -97,7 +99,7 @@ def _strided_slice(call, operation, x, begin, end, strides):
 
 
 def _max_pool(call, operation, x):
-  """Return the maximum of all shifted copies of [N, H, W, C] images."""
+  """Returns the maximum of all shifted copies of [N, H, W, C] images."""
   kernel, strides = (operation.get_attr(name)[1:3] for name in (
       "ksize", "strides"))
   spans = [(size - 1) * stride + 1 for size, stride in zip(

@@ -40,7 +40,7 @@ class ExportablePolicy:
   outputs: dict[str, signature.SignatureField]
 
   def names(self, role: str) -> list[str]:
-    """Return the names of the observations, states or actions.
+    """Returns the names of the observations, states or actions.
 
     Args:
       role: Role of inputs, or "action", the role of outputs; see
@@ -63,7 +63,7 @@ class ExportablePolicy:
         act.get_concrete_function())
 
   def _act(self, *inputs: tf.Tensor) -> list[tf.Tensor]:
-    """Return the tensors of all outputs."""
+    """Returns the tensors of all outputs."""
     tensors = dict(zip(self.inputs, inputs, strict=True))
     parts = [tensors[name] for name in self.names("observation")]
     observ = (tensor_bytes.pack(parts) if spaces.composite(
@@ -78,10 +78,11 @@ class ExportablePolicy:
     return [*actions, *state_tensors(state).values()]
 
   def policy_state(self, tensors: dict[str, Any]) -> Any:
-    """Assemble the state that the algorithm expects.
+    """Assembles the state that the algorithm expects.
 
     Args:
       tensors: State inputs of shape [N, ...] by name, see `state_tensors`.
+
     Returns:
       State of N episodes.
     """
@@ -92,7 +93,7 @@ class ExportablePolicy:
 
 
 def state_tensors(state: Any) -> dict[str, tf.Tensor]:
-  """Return the non-empty tensors of an algorithm's state by name.
+  """Returns the non-empty tensors of an algorithm's state by name.
 
   Args:
     state: State that `Algorithm.act` or `Algorithm.initial_state` returned.
@@ -102,7 +103,7 @@ def state_tensors(state: Any) -> dict[str, tf.Tensor]:
 
 
 def _state_names(state: Any) -> list[str]:
-  """Return the name of each tensor of a state, "" for empty tensors."""
+  """Returns the name of each tensor of a state, "" for empty tensors."""
   num_tensors = len(tf.nest.flatten(state))
   if not isinstance(state, types.PolicyState):
     return [f"state_{index}" for index in range(num_tensors)]
@@ -115,15 +116,17 @@ def _state_names(state: Any) -> list[str]:
 
 def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
          ) -> ExportablePolicy:
-  """Load the policy of a checkpoint.
+  """Loads the policy of a checkpoint.
 
   Args:
     folder: Run folder.
     path: Path of the checkpoint.
     sampled: Whether actions are sampled with noise, which becomes an input;
       otherwise they are the distribution's mode.
+
   Returns:
     Policy with the weights of the checkpoint.
+
   Raises:
     ConfigError: If the checkpoint belongs to another model, or the algorithm
       does not define the distributions of its noise.
@@ -158,7 +161,7 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
 
 
 def _to_env(space: gymnasium.Space, action: tf.Tensor) -> tf.Tensor:
-  """Convert actions of a simple space like `action_scaling`, in TensorFlow."""
+  """Converts actions of a simple space like `action_scaling`, in TensorFlow."""
   if not isinstance(space, gym.Box):
     return action + np.int64(getattr(space, "start", 0))
   # Bounds are rounded to float32 toward the inside of the space.

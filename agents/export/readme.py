@@ -11,11 +11,12 @@ from agents.training.run_folder import provenance
 
 
 def text(policy: policy_lib.ExportablePolicy, names: list[str]) -> str:
-  """Return the README of an exported folder.
+  """Returns the README of an exported folder.
 
   Args:
     policy: Exported policy.
     names: Names of the formats in the folder.
+
   Returns:
     Text in Markdown format.
   """
@@ -40,10 +41,11 @@ def text(policy: policy_lib.ExportablePolicy, names: list[str]) -> str:
 
 
 def environment_settings(env: config_lib.Env) -> dict[str, Any]:
-  """Return settings of an environment that change observations or actions.
+  """Returns settings of an environment that change observations or actions.
 
   Args:
     env: Configuration of the environment.
+
   Returns:
     Value for each name of a setting that is not the default.
   """
@@ -54,7 +56,7 @@ def environment_settings(env: config_lib.Env) -> dict[str, Any]:
 
 
 def _fill(name: str, **values: str) -> str:
-  """Return a template with its placeholders replaced by values."""
+  """Returns a template with its placeholders replaced by values."""
   path = pathlib.Path(__file__).parent / "templates" / f"{name}.md"
   return string.Template(path.read_text()).substitute(values)
 

@@ -27,7 +27,7 @@ class SignatureField(NamedTuple):
 
 
 def as_dicts(fields: dict[str, SignatureField]) -> dict[str, dict[str, Any]]:
-  """Return fields as JSON data.
+  """Returns fields as JSON data.
 
   Args:
     fields: Inputs or outputs by name.
@@ -36,10 +36,11 @@ def as_dicts(fields: dict[str, SignatureField]) -> dict[str, dict[str, Any]]:
 
 
 def noise_field(distributions: Sequence[tuple[str, int]]) -> SignatureField:
-  """Describe the noise of a sampled policy.
+  """Describes the noise of a sampled policy.
 
   Args:
     distributions: Names and sizes, see `ActionDistribution.noise_kinds`.
+
   Returns:
     Field of the noise.
   """
@@ -53,11 +54,12 @@ def noise_field(distributions: Sequence[tuple[str, int]]) -> SignatureField:
 
 def space_fields(role: str, space: gymnasium.Space
                  ) -> dict[str, SignatureField]:
-  """Describe an observation or action space.
+  """Describes an observation or action space.
 
   Args:
     role: Role of all fields, "observation" or "action".
     space: Space of the environment.
+
   Returns:
     Field of each simple space, by a name that is an identifier.
   """
@@ -74,7 +76,7 @@ def space_fields(role: str, space: gymnasium.Space
 
 
 def _field(role: str, leaf: spaces.Leaf) -> SignatureField:
-  """Return the field of a simple space."""
+  """Returns the field of a simple space."""
   space, low, high = leaf.space, None, None
   about = f"as in {space}"
   if isinstance(space, gym.Discrete):
@@ -89,7 +91,7 @@ def _field(role: str, leaf: spaces.Leaf) -> SignatureField:
 
 
 def _bounds(bounds: np.ndarray) -> Any:
-  """Return bounds as JSON data; infinite bounds become None."""
+  """Returns bounds as JSON data; infinite bounds become None."""
   values = [float(x) if np.isfinite(x) else None for x in bounds.flat]
   if len(set(values)) == 1:
     return values[0]

@@ -27,7 +27,7 @@ class CallRecorder:
     self._count = 0
 
   def add(self, call: policy_lib.Arrays):
-    """Record a call, or skip it to keep equal distances.
+    """Records a call, or skip it to keep equal distances.
 
     Args:
       call: Inputs and outputs of the policy by name.
@@ -49,7 +49,7 @@ class Comparison(NamedTuple):
   milliseconds: float  # Median time of one action.
 
   def passed(self, returns: Sequence[float]) -> bool:
-    """Return whether the exported policy agrees with the policy in training.
+    """Returns whether the exported policy agrees with the policy in training.
 
     Args:
       returns: Returns of the policy in training.
@@ -62,14 +62,16 @@ class Comparison(NamedTuple):
 def compare(policy: policy_lib.ExportablePolicy,
             function: formats.PolicyFunction,
             calls: Sequence[policy_lib.Arrays]) -> Comparison:
-  """Compare an exported policy with the policy in training, and time it.
+  """Compares an exported policy with the policy in training, and time it.
 
   Args:
     policy: Policy that was exported.
     function: The exported policy.
     calls: Recorded calls of the policy in training.
+
   Returns:
     Differences.
+
   Raises:
     EnvironmentsError: If the environment fails.
   """
@@ -103,7 +105,7 @@ def compare(policy: policy_lib.ExportablePolicy,
 
 
 def same_returns(returns: Sequence[float], others: Sequence[float]) -> bool:
-  """Return whether two means differ by at most three standard errors.
+  """Returns whether two means differ by at most three standard errors.
 
   In a chaotic simulator, rounding changes the returns of single episodes.
 

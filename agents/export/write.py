@@ -18,7 +18,7 @@ from agents.training.run_folder import run_folder
 
 def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
           names: Sequence[str], sampled: bool, out: pathlib.Path):
-  """Export a policy and compare each file with the policy in training.
+  """Exports a policy and compares each file with the policy in training.
 
   Args:
     folder: Run folder.
@@ -26,6 +26,7 @@ def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
     names: Names of the formats.
     sampled: Whether actions are sampled; otherwise they are the mean actions.
     out: Path of the new folder, created after all formats are written.
+
   Raises:
     ConfigError: If a package is missing, or a format does not support the
       policy.
@@ -66,7 +67,7 @@ def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
 def _write(policy: policy_lib.ExportablePolicy, file_format: formats.Format,
            folder: pathlib.Path, calls: Sequence[policy_lib.Arrays],
            returns: Sequence[float]) -> bool:
-  """Write one format, print the comparison, and return whether it passed."""
+  """Writes one format, prints the comparison, and returns whether it passed."""
   folder.mkdir()
   path = folder / file_format.file
   try:

@@ -30,6 +30,7 @@ class ActionDistribution:
     noise_kinds: Names and sizes of the concatenated distributions of the noise
       for one action. The names are "normal" (mean 0, std 1), "uniform" (0 to
       1), "gumbel" and "exponential" (scale 1).
+
   Attributes:
     noise_size: Number of random numbers for sampling one action.
     size: Number of parameters.

@@ -109,6 +109,7 @@ def make(space: gymnasium.Space, config: config_lib.Network | None = None
     space: Space that `spaces.dtype` supports.
     config: Kind and initial parameters of distributions over numbers; None for
       the defaults.
+
   Raises:
     ConfigError: If the distribution needs bounds and the space has none.
   """

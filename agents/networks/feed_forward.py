@@ -96,6 +96,7 @@ def own_hidden(config: config_lib.Network) -> type[keras.Model]:
 
   Args:
     config: Name and arguments of the class.
+
   Raises:
     ConfigError: If the class does not exist or does not accept its arguments.
   """

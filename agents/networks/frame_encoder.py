@@ -44,6 +44,7 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
     Args:
       observ: Observations of shape [N, ...], or [N, stack, ...] if they consist
         of several frames.
+
     Returns:
       Vectors of all frames, [N, stack * size], and each image with the channels
       of all frames.

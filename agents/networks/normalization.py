@@ -12,6 +12,7 @@ class RunningMoments:
   Args:
     shape: Shape of one sample.
     name: Prefix of the variables' names.
+
   Attributes:
     count: Number of samples, float64.
     mean: Mean, of shape `shape`.

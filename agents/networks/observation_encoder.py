@@ -22,6 +22,7 @@ class ObservationEncoder:
     space: Observation space.
     normalize: Whether numbers are normalized by their running moments.
     clip: Bound of the absolute value of normalized numbers.
+
   Attributes:
     stack: Number of frames in an observation; 0 if frames are not stacked.
     moments: Running moments of the numbers; None without normalization.

@@ -45,6 +45,7 @@ class RecurrentTorso(Torso):
   Args:
     convolutions: One network for each image, from [N, H, W, C] to [N, U].
     cell: Maps features [N, D] and states to outputs [N, U] and states.
+
   Attributes:
     size: Length of the state of one episode.
   """
@@ -64,6 +65,7 @@ class RecurrentTorso(Torso):
     Args:
       features: Result of `encode`, [N, D].
       state: State after the previous step, [N, size].
+
     Returns:
       Outputs of shape [N, U], and the state after the step.
     """
@@ -78,6 +80,7 @@ class RecurrentTorso(Torso):
       features: Result of `encode`, [S, T, D].
       first: Whether an episode begins, which resets the state, [S, T].
       state: State before the first step of each sequence, [S, size].
+
     Returns:
       Outputs of shape [S, T, U], and the states after each step.
     """

@@ -23,8 +23,10 @@ def generalized_advantage(
     last: Bool tensor of shape [T, ...], the sequence ends with this step.
     discount: Reward weight per environment step, in [0, 1].
     lambda_: Weight of longer estimates, in [0, 1].
+
   Returns:
     Tensor of shape [T, ...] without gradient, in units of reward.
+
   Raises:
     ValueError: If `discount` or `lambda_` lies outside [0, 1].
   """

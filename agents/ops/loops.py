@@ -20,6 +20,7 @@ def repeat(num_iterations: tf.Tensor | int,
     body: Function of the index, int32, and a structure of tensors that returns
       a structure like it.
     state: Initial structure of tensors or TensorArrays.
+
   Returns:
     The structure after the last iteration.
   """

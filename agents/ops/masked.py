@@ -19,6 +19,7 @@ def weight(valid: tf.Tensor, axis: int | None = None) -> tf.Tensor:
   Args:
     valid: Bool tensor of any shape.
     axis: Axis along which the weights sum to one; all axes by default.
+
   Returns:
     Float32 tensor of the same shape, zero where `valid` is false.
   """

@@ -25,6 +25,7 @@ def pack(values: Sequence[tf.Tensor]) -> tf.Tensor:
 
   Args:
     values: One tensor of shape [N, ...] for each leaf.
+
   Returns:
     Bytes of shape [N, bytes].
   """
@@ -38,6 +39,7 @@ def restore(raw: tf.Tensor, dtype: np.dtype, shape: Sequence[int]) -> tf.Tensor:
     raw: Bytes of shape [..., bytes].
     dtype: Type of the result.
     shape: Shape of the value that the bytes contain.
+
   Returns:
     Tensor of shape [..., *shape].
   """
@@ -55,6 +57,7 @@ def as_bytes(value: tf.Tensor) -> tf.Tensor:
 
   Args:
     value: Tensor of shape [N, ...].
+
   Returns:
     Bytes of shape [N, bytes].
   """

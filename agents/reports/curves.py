@@ -25,10 +25,11 @@ class Estimate(NamedTuple):
 
 
 def estimate(scores: np.ndarray) -> Estimate:
-  """Estimate the score of the next seed.
+  """Estimates the score of the next seed.
 
   Args:
     scores: Scores of S runs, array of shape [S, ...].
+
   Returns:
     Estimate of shape [...]; a single run has an interval of length zero.
   """
@@ -45,7 +46,7 @@ def estimate(scores: np.ndarray) -> Estimate:
 
 def curve(runs: Sequence[results.RunResults], phase: str, unit: str
           ) -> tuple[np.ndarray, Estimate] | None:
-  """Return the scores of runs against steps or hours.
+  """Returns the scores of runs against steps or hours.
 
   Scores between two reports are interpolated. The curve ends where the first
   run ends; against hours, only incomplete runs limit the curve, and complete
@@ -55,6 +56,7 @@ def curve(runs: Sequence[results.RunResults], phase: str, unit: str
     runs: Runs that differ in their seeds.
     phase: "eval" for the mean action, "train" for sampled actions.
     unit: "steps" or "hours".
+
   Returns:
     Steps or hours of P points of training, [P], and estimates of the scores
     there, [P]; None if no run has scores.
@@ -79,11 +81,12 @@ def curve(runs: Sequence[results.RunResults], phase: str, unit: str
 
 def final(runs: Sequence[results.RunResults], phase: str
           ) -> tuple[int, np.ndarray]:
-  """Return the last step that all runs reached, and their scores there.
+  """Returns the last step that all runs reached, and their scores there.
 
   Args:
     runs: Runs that differ in their seeds.
     phase: "eval" or "train".
+
   Returns:
     The step, and an array of shape [S] with each run's last score up to this
     step, without runs that have no score.

@@ -19,12 +19,13 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9",
 
 
 def learning(groups: Sequence[results.RunGroup]) -> str:
-  """Draw the return on a task against steps and against wall-clock time.
+  """Draws the return on a task against steps and against wall-clock time.
 
   The time is in hours, or in minutes if all runs took less than an hour.
 
   Args:
     groups: Groups of runs on the same task, in the order of their colors.
+
   Returns:
     An SVG element.
   """

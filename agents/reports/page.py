@@ -17,11 +17,12 @@ from agents.training.monitoring import time_usage
 
 
 def page(groups: Sequence[results.RunGroup], title: str) -> str:
-  """Return a report on runs as an HTML page.
+  """Returns a report on runs as an HTML page.
 
   Args:
     groups: Groups of runs, sorted by task.
     title: Title of the page.
+
   Returns:
     HTML document that needs no other file.
   """
@@ -40,10 +41,11 @@ def page(groups: Sequence[results.RunGroup], title: str) -> str:
 
 
 def points(groups: Sequence[results.RunGroup]) -> str:
-  """Return all scores of all runs as CSV.
+  """Returns all scores of all runs as CSV.
 
   Args:
     groups: Groups of runs.
+
   Returns:
     CSV text with a header, and one line per report that has a score.
   """
@@ -67,7 +69,7 @@ def _runs(groups: Sequence[results.RunGroup]
 
 
 def _task(task: str, groups: list[results.RunGroup]) -> str:
-  """Return figure and table of a task."""
+  """Returns figure and table of a task."""
   names, rows = [], []
   for group, color in zip(groups, itertools.cycle(figures.COLORS)):
     names.append(f'<i class="swatch" style="background:{color}"></i>'
@@ -92,7 +94,7 @@ def _task(task: str, groups: list[results.RunGroup]) -> str:
 
 
 def _final(group: results.RunGroup, phase: str) -> list[str]:
-  """Return mean and interquartile mean of the last scores as two cells."""
+  """Returns mean and interquartile mean of the last scores as two cells."""
   _, scores = curves.final(group.runs, phase)
   if not len(scores):
     return ["-", "-"]
@@ -108,7 +110,7 @@ def _final(group: results.RunGroup, phase: str) -> list[str]:
 
 
 def _speed(groups: Sequence[results.RunGroup]) -> str:
-  """Return a table of speeds and of shares of the time."""
+  """Returns a table of speeds and of shares of the time."""
   columns = {"steps_per_second": ",.0f", "step_limit": ",.0f",
              "limit_share": ".2f",
              **{f"{part}_share": ".0%" for part in time_usage.PARTS}}
@@ -135,7 +137,7 @@ def _differences(groups: Sequence[results.RunGroup]) -> str:
 
 
 def _warnings(groups: Sequence[results.RunGroup]) -> str:
-  """Return a list of the warnings of all runs."""
+  """Returns a list of the warnings of all runs."""
   lines = [
       f"<li>{_name(group)}, seed {run.config.seed}, step {row['step']:,}: "
       f"{html.escape(warning)}</li>"

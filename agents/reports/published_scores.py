@@ -22,7 +22,7 @@ class PublishedScore(NamedTuple):
 
 
 def up_to(task: str, steps: int) -> list[PublishedScore]:
-  """Return the published scores of a task for budgets up to `steps`.
+  """Returns the published scores of a task for budgets up to `steps`.
 
   Versions of a task are treated alike, although v5 adds contact costs to Ant
   and Humanoid and pays the healthy reward only in healthy states.
@@ -30,6 +30,7 @@ def up_to(task: str, steps: int) -> list[PublishedScore]:
   Args:
     task: Result of `results.task`. Only ids without changed settings match.
     steps: Budget in environment steps; a tenth more is accepted.
+
   Returns:
     Scores in the order of their budgets.
   """
@@ -41,11 +42,12 @@ def up_to(task: str, steps: int) -> list[PublishedScore]:
 
 
 def best(task: str, steps: int) -> PublishedScore | None:
-  """Return the highest published score for the largest budget up to `steps`.
+  """Returns the highest published score for the largest budget up to `steps`.
 
   Args:
     task: Result of `results.task`.
     steps: Budget in environment steps.
+
   Returns:
     The score, or None if none is known.
   """

@@ -25,10 +25,11 @@ class RunResults(NamedTuple):
   rows: list[dict[str, Any]]  # Lines of metrics.jsonl.
 
   def phase(self, name: str) -> list[dict[str, Any]]:
-    """Return the rows of a phase that have a score.
+    """Returns the rows of a phase that have a score.
 
     Args:
       name: "train" or "eval".
+
     Returns:
       Rows in order of their steps.
     """
@@ -57,12 +58,14 @@ class RunGroup(NamedTuple):
 
 
 def find(paths: Iterable[str]) -> list[pathlib.Path]:
-  """Find the run folders in folders, at any depth.
+  """Finds the run folders in folders, at any depth.
 
   Args:
     paths: Paths of run folders, or of folders that contain some.
+
   Returns:
     Path of each run folder, without duplicates.
+
   Raises:
     ConfigError: If one of the folders contains no run folder.
   """
@@ -80,15 +83,17 @@ def find(paths: Iterable[str]) -> list[pathlib.Path]:
 
 
 def read(path: pathlib.Path) -> RunResults:
-  """Read the results of a run.
+  """Reads the results of a run.
 
   A last line of metrics.jsonl without a line break is ignored, because the run
   may be writing it.
 
   Args:
     path: Path of the run folder.
+
   Returns:
     Settings and reports of the run.
+
   Raises:
     ConfigError: If the config or metrics.jsonl cannot be read.
   """
@@ -107,10 +112,11 @@ def read(path: pathlib.Path) -> RunResults:
 
 
 def group(runs: Sequence[RunResults]) -> list[RunGroup]:
-  """Group runs with the same settings.
+  """Groups runs with the same settings.
 
   Args:
     runs: Runs of any tasks.
+
   Returns:
     Groups, sorted by task and label.
   """
@@ -126,10 +132,11 @@ def group(runs: Sequence[RunResults]) -> list[RunGroup]:
 
 
 def differences(groups: Sequence[RunGroup]) -> dict[str, list[Any]]:
-  """Return the settings in which groups differ.
+  """Returns the settings in which groups differ.
 
   Args:
     groups: Groups of runs.
+
   Returns:
     Values of all groups, by dotted key.
   """
@@ -141,10 +148,11 @@ def differences(groups: Sequence[RunGroup]) -> dict[str, list[Any]]:
 
 
 def task(env: config_lib.Env) -> str:
-  """Return the name of a task: the environment's id and changed settings.
+  """Returns the name of a task: the environment's id and changed settings.
 
   Args:
     env: Settings of the environment.
+
   Returns:
     For example "Ant-v5 contact_cost_weight=0".
   """
@@ -157,7 +165,7 @@ def task(env: config_lib.Env) -> str:
 
 
 def _label(run: RunResults, representatives: Sequence[RunResults]) -> str:
-  """Return the config's name, and settings unless the name is unique.
+  """Returns the config's name, and settings unless the name is unique.
 
   Args:
     run: Run of the group to label.

@@ -43,6 +43,7 @@ def stack_frames(observ: tf.Tensor, recent: Recent) -> tuple[tf.Tensor, Recent]:
   Args:
     observ: Observations of shape [N, ...].
     recent: The observations before them.
+
   Returns:
     Stacks of shape [N, stack, ...], the latest observation last, and the state
     for the next step.
@@ -78,6 +79,7 @@ def index_frames(transitions: types.Transition, recent: Recent,
     recent: The policy's last observations before the rollout.
     next_observ: Observations after the rollout, [B, ...].
     room: Maximum number of truncated episodes.
+
   Returns:
     The table. Evaluating it raises InvalidArgumentError if more episodes were
     truncated.

@@ -36,6 +36,7 @@ class RolloutSpec(NamedTuple):
       state: State of the policy before the rollout.
       next_observ: Observations after the rollout, [B, ...]; only needed for
         frame stacks.
+
     Returns:
       Tensors of static shape, although T is dynamic.
     """

@@ -49,6 +49,7 @@ class SearchSpace:
   Args:
     text: YAML with a range or a list of choices for each key.
     source: Name of the text in errors, such as its path.
+
   Raises:
     ConfigError: If the text is invalid.
   """
@@ -65,10 +66,11 @@ class SearchSpace:
       raise config_lib.ConfigError(f"{source}: {error}") from None
 
   def suggest(self, trial: optuna.Trial) -> dict[str, Any]:
-    """Return the settings of a trial.
+    """Returns the settings of a trial.
 
     Args:
       trial: Trial that the values are suggested for.
+
     Returns:
       Values by dotted key.
     """
@@ -76,10 +78,11 @@ class SearchSpace:
             for key, dimension in self._dimensions.items()}
 
   def check(self, build: Callable[[dict[str, Any]], Any]):
-    """Check that each choice and bound is part of some valid config.
+    """Checks that each choice and bound is part of some valid config.
 
     Args:
       build: Builds a config from settings, or raises ConfigError.
+
     Raises:
       ConfigError: If a value is invalid in combination with all others.
     """
@@ -100,7 +103,7 @@ class SearchSpace:
 
 
 def _dimension(key: Any, data: Any) -> _Dimension:
-  """Parse the values of one setting."""
+  """Parses the values of one setting."""
   if key == "seed":
     raise config_lib.ConfigError("seed: every trial uses a different seed.")
   if isinstance(data, dict):
@@ -125,5 +128,5 @@ def _dimension(key: Any, data: Any) -> _Dimension:
 
 
 def _stored(value: Any) -> Any:
-  """Return how Optuna stores a value: only scalars can be categories."""
+  """Returns how Optuna stores a value: only scalars can be categories."""
   return json.dumps(value) if isinstance(value, (list, dict)) else value

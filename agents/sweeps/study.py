@@ -31,6 +31,7 @@ class Study:
     name: Name of the study.
     about: Settings that must be the same in all processes, as plain data.
     num_evaluations: Evaluations per trial.
+
   Raises:
     ConfigError: If the database can't be used, or contains a study of this
       name with other settings.
@@ -77,7 +78,7 @@ class Study:
   def run(self, run_trial: Callable[[optuna.Trial], float], num_trials: int,
           num_parallel: int, stop: Callable[[], bool],
           report: Callable[[optuna.trial.FrozenTrial], None]):
-    """Run trials until enough have ended in all processes together.
+    """Runs trials until enough have ended in all processes together.
 
     Args:
       run_trial: Runs one trial; see `trial_runner.TrialRunner`.
@@ -85,6 +86,7 @@ class Study:
       num_parallel: Trials of this process at the same time.
       stop: Returns whether the sweep is interrupted.
       report: Called with each trial that ended in this process.
+
     Raises:
       TrialFailed: If several consecutive trials failed.
     """
@@ -133,7 +135,7 @@ class Study:
         raise failures[-1]
 
   def _num_missing(self, num_trials: int) -> int:
-    """Return the number of trials that have neither ended nor started."""
+    """Returns the number of trials that have neither ended nor started."""
     return num_trials - len(self.ended) - len(
         self._in_state(_TrialState.RUNNING))
 
@@ -142,7 +144,7 @@ class Study:
 
 
 def _resume_later(study: optuna.Study, trial: optuna.trial.FrozenTrial):
-  """Enqueue a trial with the settings and run of an interrupted one."""
+  """Enqueues a trial with the settings and run of an interrupted one."""
   study.enqueue_trial(
       trial.params, {"number": trial_runner.first_number(trial)})
 

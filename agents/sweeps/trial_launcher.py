@@ -16,7 +16,7 @@ _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2).
 
 
 def main():
-  """Set up this process and replace it by the program."""
+  """Sets up this process and replaces it by the program."""
   core, *command = sys.argv[1:]
   if core != "all" and hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {int(core)})

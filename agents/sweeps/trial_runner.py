@@ -57,12 +57,14 @@ class TrialRunner:
         str(cores[index % len(cores)]) for index in range(self.num_parallel)]
 
   def __call__(self, trial: optuna.Trial) -> float:
-    """Run a trial until its budget is used up.
+    """Runs a trial until its budget is used up.
 
     Args:
       trial: Trial of a study.
+
     Returns:
       Return of the last evaluation with the mean action.
+
     Raises:
       TrialPruned: If other trials were better at the same step, or if the
         settings are invalid or make training diverge.
@@ -92,7 +94,7 @@ class TrialRunner:
     return monitor.score
 
   def _train(self, monitor: _Monitor, core: str, arguments: list[str]):
-    """Train until the process succeeds; restart it if it is killed."""
+    """Trains until the process succeeds; restart it if it is killed."""
     trial, output = monitor.trial, monitor.folder / "output.txt"
     for _ in range(1 + _MAX_RESTARTS):
       code = self._run_process(monitor, core, arguments, output)
@@ -110,7 +112,7 @@ class TrialRunner:
 
   def _run_process(self, monitor: _Monitor, core: str, arguments: list[str],
                    output: pathlib.Path) -> int:
-    """Train in a process until it ends, and return its exit code."""
+    """Trains in a process until it ends, and returns its exit code."""
     if self.stop():
       raise TrialInterrupted
     command = [sys.executable, "-m", "agents.sweeps.trial_launcher", core,
@@ -150,7 +152,7 @@ class _Monitor:
   reported: set[int] = dataclasses.field(default_factory=set)
 
   def report(self):
-    """Report new evaluations; raise TrialPruned if the trial is pruned."""
+    """Reports new evaluations; raise TrialPruned if the trial is pruned."""
     step = 0
     with contextlib.suppress(config_lib.ConfigError):  # The run has no folder.
       for row in results.read(run_folder.find(self.folder).path).phase("eval"):
@@ -167,10 +169,11 @@ class _Monitor:
 
 
 def first_number(trial: optuna.Trial | optuna.trial.FrozenTrial) -> int:
-  """Return the number that names the folder of a trial.
+  """Returns the number that names the folder of a trial.
 
   Args:
     trial: Trial of a study.
+
   Returns:
     Number of the trial that `trial` resumes, or its own.
   """

@@ -22,7 +22,7 @@ _STEPPING_OVERHEAD = 1.2  # Stepping in workers relative to a plain loop.
 
 def gpu_pays(config: config_lib.Config, space: gymnasium.Space, rows: int
              ) -> bool:
-  """Return whether an update takes twice as long on two cores as on a GPU.
+  """Returns whether an update takes twice as long on two cores as on a GPU.
 
   Each start of a GPU kernel takes about 5 us. A gradient step starts 150
   kernels, and the advantages start three kernels per row. These numbers were
@@ -32,6 +32,7 @@ def gpu_pays(config: config_lib.Config, space: gymnasium.Space, rows: int
     config: Configuration of the run.
     space: Space of the observations.
     rows: Steps in the batch of an update.
+
   Returns:
     True if the GPU is worth its overhead.
   """
@@ -45,13 +46,14 @@ def gpu_pays(config: config_lib.Config, space: gymnasium.Space, rows: int
 
 def training_minutes(config: config_lib.Config, trainer: trainer_lib.Trainer,
                      epoch: epoch_result.Epoch, steps: int) -> float:
-  """Estimate the minutes of training, including evaluations.
+  """Estimates the minutes of training, including evaluations.
 
   Args:
     config: Configuration of the run.
     trainer: Trainer of the run.
     epoch: Result of the first epoch, which contains the stepping time.
     steps: Remaining training steps.
+
   Returns:
     Estimated minutes.
   """
@@ -73,7 +75,7 @@ def training_minutes(config: config_lib.Config, trainer: trainer_lib.Trainer,
 
 
 def _multiplications(config: config_lib.Config, space: gymnasium.Space) -> int:
-  """Return the multiplications of both networks per step."""
+  """Returns the multiplications of both networks per step."""
   network, leaves = config.network, spaces.leaves(space)
   images = [leaf for leaf in leaves if leaf.is_image]
   pixels = sum(math.prod(sorted(leaf.shape)[-2:]) for leaf in images)

@@ -10,12 +10,13 @@ from agents.training import epoch_result, trainer
 
 
 def check(epoch: epoch_result.Epoch, step: int, algorithm: trainer.Algorithm):
-  """Check the metrics of an epoch and the weights after it.
+  """Checks the metrics of an epoch and the weights after it.
 
   Args:
     epoch: Result of the last epoch.
     step: Training steps completed before this epoch.
     algorithm: Algorithm that learned in this epoch.
+
   Raises:
     TrainingDiverged: If a value is not finite. The message names the first
       metric and up to three variables.

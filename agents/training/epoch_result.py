@@ -45,7 +45,7 @@ class Statistics:
   reward_parts: list[dict[str, float]] = dataclasses.field(default_factory=list)
 
   def add(self, epoch: Epoch):
-    """Add the episodes of an epoch.
+    """Adds the episodes of an epoch.
 
     Args:
       epoch: Result of the epoch.
@@ -57,7 +57,7 @@ class Statistics:
         self.reward_parts.append(episode.info["reward_parts"])
 
   def row(self) -> dict[str, Any]:
-    """Return the fields of `metrics.jsonl` that describe episodes.
+    """Returns the fields of `metrics.jsonl` that describe episodes.
 
     Returns:
       Number of episodes, and statistics that are None without any episode.
@@ -73,7 +73,7 @@ class Statistics:
         "length_mean": apply(np.mean, self.lengths)}
 
   def mean_reward_parts(self) -> dict[str, float]:
-    """Return the mean per episode of each reward part.
+    """Returns the mean per episode of each reward part.
 
     Returns:
       Means by name, without the prefix "reward_".

@@ -27,7 +27,7 @@ _GIF_FRAME_DURATION = 100  # Milliseconds.
 
 
 def main(job_fd: int):
-  """Render a video, and write a pickled result to the output.
+  """Renders a video, and write a pickled result to the output.
 
   The result is a `video.Gif` and the message of `VideoRenderer.problem`. A byte
   of input removes the throttle. The end of the input ends the process.
@@ -66,7 +66,7 @@ def main(job_fd: int):
 
 def _throttle(frames: Iterable[np.ndarray], unthrottled: threading.Event
               ) -> Iterator[np.ndarray]:
-  """Yield frames, and pause after each in proportion to its rendering time.
+  """Yields frames, and pause after each in proportion to its rendering time.
 
   The lowest priority is not enough: the cores are idle only while training
   processes wait for each other, and rendering in these moments would evict
@@ -81,7 +81,7 @@ def _throttle(frames: Iterable[np.ndarray], unthrottled: threading.Event
 
 
 def _make_gif(images: Sequence[Image.Image]) -> video_lib.Gif:
-  """Return a GIF of evenly spaced images."""
+  """Returns a GIF of evenly spaced images."""
   first, *rest = (images[int(index)] for index in np.linspace(
       0, len(images) - 1, min(_GIF_MAX_FRAMES, len(images))))
   file = io.BytesIO()
@@ -91,7 +91,7 @@ def _make_gif(images: Sequence[Image.Image]) -> video_lib.Gif:
 
 
 def _watch_input(unthrottled: threading.Event):
-  """Remove the throttle on input; end the process group with the input."""
+  """Removes the throttle on input; ends the process group with the input."""
   while os.read(0, 1 << 16):
     unthrottled.set()
   os.killpg(0, signal.SIGKILL)

@@ -12,7 +12,7 @@ from agents.videos import video as video_lib
 
 
 def encode(video: video_lib.Video, frames: Iterable[np.ndarray], fps: float):
-  """Write a complete video file, or no file if rendering fails.
+  """Writes a complete video file, or no file if rendering fails.
 
   Memory does not grow with the number of frames.
 

@@ -12,7 +12,7 @@ _MIN_GROUND_SIZE = 10  # Meters from the center; smaller planes are tables.
 
 
 def configure(env: gymnasium.Env, size: int | None):
-  """Set frame size and rendering quality of a MuJoCo environment.
+  """Sets frame size and rendering quality of a MuJoCo environment.
 
   Other environments stay as they are. When the CPU renders, the shadow map
   takes half of the time, and antialiasing triples the time of small frames.
@@ -38,7 +38,7 @@ def configure(env: gymnasium.Env, size: int | None):
 
 
 def extend_grounds(model):
-  """Make ground planes infinite, as they already are for collisions.
+  """Makes ground planes infinite, as they already are for collisions.
 
   A good HalfCheetah runs farther than the 40 meters of ground that are
   rendered otherwise.

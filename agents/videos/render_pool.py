@@ -38,14 +38,16 @@ class _Crashed(RenderingFailed):
 def record(job: render_worker.RenderJob, fps: float,
            gl_variables: dict[str, str]
            ) -> Iterator[tuple[video_lib.Video, str]]:
-  """Write videos, one after the other, with several processes.
+  """Writes videos, one after the other, with several processes.
 
   Args:
     job: Videos, their environment, and the maximum number of workers.
     fps: Frames per second.
     gl_variables: Result of `find_gl_backend`.
+
   Yields:
     Each written video with the message of `VideoRenderer.problem`.
+
   Raises:
     RenderingFailed: If a video cannot be rendered.
   """
@@ -73,7 +75,7 @@ def record(job: render_worker.RenderJob, fps: float,
 @contextlib.contextmanager
 def _render_worker(job: render_worker.RenderJob, gl_variables: dict[str, str]
                    ) -> Iterator[Callable[[], Any]]:
-  """Run a worker; yield the function that receives what the worker sends."""
+  """Runs a worker; yield the function that receives what the worker sends."""
   with tempfile.TemporaryFile() as stderr, process.launch(
       "agents.videos.render_worker", (), {**PROCESS_VARIABLES, **gl_variables},
       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr) as worker:
@@ -99,12 +101,14 @@ def _render_worker(job: render_worker.RenderJob, gl_variables: dict[str, str]
 
 def find_gl_backend(constructor: Callable[[], gymnasium.Env]
                     ) -> dict[str, str]:
-  """Find a value of MUJOCO_GL with which the environment can be rendered.
+  """Finds a value of MUJOCO_GL with which the environment can be rendered.
 
   Args:
     constructor: Builds the environment with `render_mode="rgb_array"`.
+
   Returns:
     Environment variables for rendering processes.
+
   Raises:
     RenderingFailed: If rendering one frame fails with every backend.
   """

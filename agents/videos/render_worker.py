@@ -32,7 +32,7 @@ class RenderJob(NamedTuple):
 
 
 def main():
-  """Render the job that standard input contains.
+  """Renders the job that standard input contains.
 
   For each video, standard output receives pickles: the frames as uint8 arrays
   of shape [H, W, 3], then the message of `VideoRenderer.problem`.

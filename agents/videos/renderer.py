@@ -30,13 +30,14 @@ class VideoRenderer:
                    for tile in video.tiles]
 
   def frames(self, start: int = 0, step: int = 1) -> Iterator[np.ndarray]:
-    """Replay all episodes to their ends and render every `step`-th frame.
+    """Replays all episodes to their ends and render every `step`-th frame.
 
     Afterwards, all environments are closed.
 
     Args:
       start: Index of the first rendered frame.
       step: Distance between rendered frames.
+
     Yields:
       uint8 arrays of shape [H, W, 3]; H and W are even.
     """
@@ -50,7 +51,7 @@ class VideoRenderer:
       tile.env.close()
 
   def problem(self) -> str:
-    """Return how the replay differs from the recorded episodes.
+    """Returns how the replay differs from the recorded episodes.
 
     Returns:
       Message for the user, or "" if all scores and lengths are the same.
@@ -94,7 +95,7 @@ class TileRenderer:
     self.num_steps = 0
 
   def advance(self, num_steps: int):
-    """Replay until `num_steps` steps are done, or until the episode ends.
+    """Replays until `num_steps` steps are done, or until the episode ends.
 
     Args:
       num_steps: Number of steps from the start of the episode.
@@ -109,10 +110,11 @@ class TileRenderer:
         self._actions = self._actions[:self.num_steps]
 
   def frame(self) -> np.ndarray:
-    """Render the current state, at the requested height and with text.
+    """Renders the current state, at the requested height and with text.
 
     Returns:
       uint8 array of shape [H, W, 3].
+
     Raises:
       ValueError: If the environment does not render an RGB image.
     """
@@ -137,7 +139,7 @@ class TileRenderer:
 
 
 def _write(image: Image.Image, text: str):
-  """Write text into the upper left corner, on a dark background."""
+  """Writes text into the upper left corner, on a dark background."""
   size = max(8, min(image.size) // _CHARACTERS_PER_LINE)
   font = ImageFont.load_default(size)
   draw = ImageDraw.Draw(image)

@@ -49,11 +49,12 @@ class Gif(NamedTuple):
 
 
 def compose_grid(frames: list[np.ndarray], num_columns: int) -> np.ndarray:
-  """Arrange frames in a grid, row by row; empty tiles are black.
+  """Arranges frames in a grid, row by row; empty tiles are black.
 
   Args:
     frames: K uint8 arrays of shape [H, W, 3].
     num_columns: Number of columns of the grid.
+
   Returns:
     uint8 array of shape [rows * H, columns * W, 3]. Odd sizes lose one pixel,
     because H.264 requires even sizes.

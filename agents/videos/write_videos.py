@@ -15,13 +15,14 @@ LARGEST_TILE = 480  # Pixels.
 
 def record(videos: Sequence[video_lib.Video], env: config_lib.Env,
            size: int | None = None):
-  """Render videos with all cores, write them, and print their episodes.
+  """Renders videos with all cores, writes them, and prints their episodes.
 
   Args:
     videos: Videos to write.
     env: Environment that all episodes were played in.
     size: Height of a tile in pixels; None uses the environment's own height,
       or less in a grid.
+
   Raises:
     RenderingFailed: If the environment cannot be rendered.
   """

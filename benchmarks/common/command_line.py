@@ -8,7 +8,7 @@ from benchmarks.common import machine
 
 
 def make_parser(doc: str | None, **defaults: str) -> argparse.ArgumentParser:
-  """Return a parser; its help text shows all defaults.
+  """Returns a parser; its help text shows all defaults.
 
   Args:
     doc: Docstring of the module; its first line describes the command.
@@ -31,12 +31,13 @@ def make_parser(doc: str | None, **defaults: str) -> argparse.ArgumentParser:
 
 
 def measure_in_child(module: str, *args: str, **variables: str) -> Any:
-  """Run a module in a process of its own; return the JSON of its last line.
+  """Runs a module in a process of its own; returns the JSON of its last line.
 
   Args:
     module: Name of the module.
     args: Its arguments.
     variables: Environment variables to add to those of this process.
+
   Raises:
     ProcessFailed: If the process fails.
   """

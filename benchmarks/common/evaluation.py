@@ -23,7 +23,7 @@ _MOST_ENVS = 50  # Environments that play at the same time.
 
 def evaluate(folder: run_folder.RunFolder, policies: Sequence[str],
              num_episodes: int) -> dict[str, dict[str, float]]:
-  """Evaluate policies in the same episodes.
+  """Evaluates policies in the same episodes.
 
   The seeds continue those of the evaluations during training. Neither training
   nor any selection of policies has used them.
@@ -32,6 +32,7 @@ def evaluate(folder: run_folder.RunFolder, policies: Sequence[str],
     folder: Run folder.
     policies: Names in POLICIES.
     num_episodes: Number of episodes of each policy.
+
   Returns:
     "mean" and "std" of the returns, by policy.
   """
@@ -53,7 +54,7 @@ def evaluate(folder: run_folder.RunFolder, policies: Sequence[str],
 
 def evaluate_in_child(folder: run_folder.RunFolder, policies: Sequence[str],
                       num_episodes: int) -> dict[str, dict[str, float]]:
-  """Call `evaluate` in a process of its own.
+  """Calls `evaluate` in a process of its own.
 
   Raises:
     ProcessFailed: If the evaluation fails.

@@ -36,7 +36,7 @@ class Faulty(gymnasium.Wrapper):
     return np.full_like(observ, np.nan) if fault == "nan" else observ, *rest
 
   def _take(self) -> str | None:
-    """Return the requested fault, unless another environment took it."""
+    """Returns the requested fault, unless another environment took it."""
     taken = f"{self._path}-{os.getpid()}-{id(self)}"
     try:
       fault = pathlib.Path(self._path).read_text()
@@ -50,7 +50,7 @@ class Faulty(gymnasium.Wrapper):
 
 
 def request(path: pathlib.Path, fault: str):
-  """Make one environment fail.
+  """Makes one environment fail.
 
   Args:
     path: File of the environments.

@@ -17,16 +17,17 @@ class ProcessFailed(RuntimeError):
 
 
 def warn_if_busy():
-  """Print a warning if other programs would disturb a measurement."""
+  """Prints a warning if other programs would disturb a measurement."""
   if (load := os.getloadavg()[0]) > 0.3:
     print(f"Warning: the machine is busy (load {load:.1f}).", flush=True)
 
 
 def require(*modules: str):
-  """End the program if a package is not installed.
+  """Ends the program if a package is not installed.
 
   Args:
     modules: Names of top-level modules.
+
   Raises:
     SystemExit: If a module is missing; the message has the install command.
   """
@@ -37,13 +38,15 @@ def require(*modules: str):
 
 
 def python(*args: str, variables: Mapping[str, str] | None = None) -> str:
-  """Run Python in a child process.
+  """Runs Python in a child process.
 
   Args:
     args: Arguments of the interpreter, such as "-m" and a module.
     variables: Environment variables to add to those of this process.
+
   Returns:
     Standard output of the child process.
+
   Raises:
     ProcessFailed: If the exit code is not zero.
   """
@@ -58,7 +61,7 @@ def python(*args: str, variables: Mapping[str, str] | None = None) -> str:
 
 
 def memory(pids: Iterable[int]) -> int | None:
-  """Return the memory of processes in bytes; None where /proc has no figures.
+  """Returns the memory of processes in bytes; None where /proc has no figures.
 
   The figure is the proportional set size without mapped files. Shared pages
   count once, and libraries do not count because all programs share them.
@@ -77,7 +80,7 @@ def memory(pids: Iterable[int]) -> int | None:
 
 
 def release_memory():
-  """Return freed memory of this process to the system, where glibc can.
+  """Returns freed memory of this process to the system, where glibc can.
 
   Compilation leaves some hundred MB of freed memory, which would hide the
   memory that training needs.
@@ -87,7 +90,7 @@ def release_memory():
 
 
 def proportional_bytes(text: str) -> int:
-  """Return the proportional set size without mapped files.
+  """Returns the proportional set size without mapped files.
 
   Args:
     text: Contents of `/proc/PID/smaps_rollup`.

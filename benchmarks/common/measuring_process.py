@@ -32,13 +32,13 @@ class MeasuringProcess:
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
 
   def request(self):
-    """Start a measurement."""
+    """Starts a measurement."""
     assert self._process.stdin
     with contextlib.suppress(BrokenPipeError):  # `receive` reports the cause.
       print(file=self._process.stdin, flush=True)
 
   def receive(self) -> Any:
-    """Return the result of the requested measurement.
+    """Returns the result of the requested measurement.
 
     Raises:
       ProcessFailed: If the process ended.
@@ -52,13 +52,13 @@ class MeasuringProcess:
     raise machine.ProcessFailed(f"python {' '.join(self._args)} ended:\n{text}")
 
   def close(self):
-    """End the process and wait for it."""
+    """Ends the process and waits for it."""
     self._process.communicate()
     self._errors.close()
 
 
 def serve(measure: Callable[[], Any]):
-  """Print a measurement as JSON for each line of the standard input.
+  """Prints a measurement as JSON for each line of the standard input.
 
   Other output goes to the standard error, so that no library can disturb the
   results.

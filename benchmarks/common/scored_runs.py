@@ -65,7 +65,7 @@ class Job(NamedTuple):
 
 def run(jobs: Sequence[Job], logdir: pathlib.Path, results: pathlib.Path,
         at_once: int, num_episodes: int) -> list[dict[str, str]]:
-  """Train and evaluate the jobs that are not in the results yet.
+  """Trains and evaluates the jobs that are not in the results yet.
 
   Args:
     jobs: Runs to train.
@@ -74,8 +74,10 @@ def run(jobs: Sequence[Job], logdir: pathlib.Path, results: pathlib.Path,
     at_once: Number of simultaneous runs. A single run has all cores, as users'
       runs do; each of several runs has one core.
     num_episodes: Number of episodes of an evaluation.
+
   Returns:
     Rows of all jobs.
+
   Raises:
     ProcessFailed: If some jobs failed, after all others have finished.
   """
@@ -113,7 +115,7 @@ def run(jobs: Sequence[Job], logdir: pathlib.Path, results: pathlib.Path,
 
 
 def identity(job: Job, num_episodes: int) -> dict[str, Any]:
-  """Return the fields of a row that are known before the run.
+  """Returns the fields of a row that are known before the run.
 
   Args:
     job: Run to describe.
@@ -129,7 +131,7 @@ def identity(job: Job, num_episodes: int) -> dict[str, Any]:
 
 
 def matches(row: dict[str, Any], expected: dict[str, Any]) -> bool:
-  """Return whether a row is the result of a job.
+  """Returns whether a row is the result of a job.
 
   Settings that the row does not contain were added later; they do not count.
 
@@ -145,7 +147,7 @@ def matches(row: dict[str, Any], expected: dict[str, Any]) -> bool:
 
 
 def read(path: pathlib.Path) -> list[dict[str, str]]:
-  """Return the rows of a CSV file; no rows if the file does not exist."""
+  """Returns the rows of a CSV file; no rows if the file does not exist."""
   if not path.exists():
     return []
   with open(path, newline="") as file:
@@ -153,7 +155,7 @@ def read(path: pathlib.Path) -> list[dict[str, str]]:
 
 
 def append(path: pathlib.Path, row: dict[str, Any], fields: Sequence[str]):
-  """Append a row to a CSV file.
+  """Appends a row to a CSV file.
 
   Args:
     path: CSV file; a new file begins with the names of the fields.
@@ -170,7 +172,7 @@ def append(path: pathlib.Path, row: dict[str, Any], fields: Sequence[str]):
 
 
 def summary(rows: Iterable[dict[str, str]]) -> str:
-  """Return a table with a line for each config, variant and number of steps.
+  """Returns a table with a line for each config, variant and number of steps.
 
   Args:
     rows: Rows of the CSV file.
@@ -195,7 +197,7 @@ def summary(rows: Iterable[dict[str, str]]) -> str:
 
 
 def spread(values: Sequence[float]) -> str:
-  """Return mean and standard deviation, such as "6000 ± 100"."""
+  """Returns mean and standard deviation, such as "6000 ± 100"."""
   largest = max(map(abs, values))
   digits = 0 if largest >= 50 else 1 if largest >= 1 else 3
   text = f"{statistics.fmean(values):.{digits}f}"
@@ -205,7 +207,7 @@ def spread(values: Sequence[float]) -> str:
 
 
 def _minutes(rows: Sequence[dict[str, str]]) -> str:
-  """Return the duration of a run, such as "1.3" or "1.5 (2 at once)"."""
+  """Returns the duration of a run, such as "1.3" or "1.5 (2 at once)"."""
   at_once = min(int(row["at_once"]) for row in rows)
   seconds = [float(row["seconds"]) for row in rows
              if int(row["at_once"]) == at_once]
@@ -214,7 +216,7 @@ def _minutes(rows: Sequence[dict[str, str]]) -> str:
 
 
 def parse_seeds(text: str) -> list[int]:
-  """Parse "0-4" or "1,3,5-7"."""
+  """Parses "0-4" or "1,3,5-7"."""
   seeds: list[int] = []
   for part in text.split(","):
     first, dash, last = part.partition("-")
@@ -223,7 +225,7 @@ def parse_seeds(text: str) -> list[int]:
 
 
 def format_seeds(seeds: Iterable[int]) -> str:
-  """Return "0-4" or "1,3,5-7", the inverse of `parse_seeds`."""
+  """Returns "0-4" or "1,3,5-7", the inverse of `parse_seeds`."""
   ranges: list[list[int]] = []
   for seed in sorted(seeds):
     if ranges and seed == ranges[-1][-1] + 1:
@@ -235,7 +237,7 @@ def format_seeds(seeds: Iterable[int]) -> str:
 
 
 def commit() -> str:
-  """Return the checkout's commit, marked if there are uncommitted changes."""
+  """Returns the checkout's commit, marked if there are uncommitted changes."""
   def git(*args):
     return subprocess.run(["git", *args], cwd=machine.REPOSITORY,
                           capture_output=True, text=True).stdout.strip()
@@ -246,19 +248,20 @@ def commit() -> str:
 
 
 def versions(folder: run_folder.RunFolder) -> str:
-  """Return the package versions that a run started with."""
+  """Returns the package versions that a run started with."""
   values = yaml.safe_load((folder.path / "versions.yaml").read_text())
   return " ".join(f"{name}={value}" for name, value in values.items())
 
 
 def train(job: Job, logdir: pathlib.Path, *options: str
           ) -> run_folder.RunFolder:
-  """Train a run, or resume it if it was interrupted.
+  """Trains a run, or resumes it if it was interrupted.
 
   Args:
     job: Run to train.
     logdir: Folder of the run folder.
     options: Further arguments of `train.py`, for new and for resumed runs.
+
   Raises:
     ProcessFailed: If training fails.
   """
@@ -273,7 +276,7 @@ def train(job: Job, logdir: pathlib.Path, *options: str
 
 
 def _pin_thread(number: int, at_once: int):
-  """Restrict this thread and its child processes to one core if necessary."""
+  """Restricts this thread and its child processes to one core if necessary."""
   if at_once > 1 and hasattr(os, "sched_setaffinity"):
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[number % len(cores)]})
@@ -281,7 +284,7 @@ def _pin_thread(number: int, at_once: int):
 
 def _run(job: Job, logdir: pathlib.Path, at_once: int, num_episodes: int
          ) -> dict[str, Any]:
-  """Train and evaluate one job; return its row."""
+  """Trains and evaluates one job; returns its row."""
   sha = commit()  # The run loads the code of this commit.
   # The duration depends on `at_once`, so the folder does too.
   folder = train(job, logdir / f"{job.title}-{at_once}_at_once",

@@ -19,7 +19,7 @@ from benchmarks.common import measuring_process
 
 
 def update(trainer: Any) -> dict[str, Any]:
-  """Train for one epoch and return the answer for `benchmarks.commits`.
+  """Trains for one epoch and returns the answer for `benchmarks.commits`.
 
   Args:
     trainer: Trainer that has started.
@@ -35,7 +35,7 @@ def update(trainer: Any) -> dict[str, Any]:
 
 
 def main(name: str, preset: str | None = None):
-  """Serve updates on the standard input and output.
+  """Serves updates on the standard input and output.
 
   Args:
     name: Name of a config.

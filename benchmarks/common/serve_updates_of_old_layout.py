@@ -12,7 +12,7 @@ from benchmarks.common import measuring_process, serve_updates
 
 
 def import_classes():
-  """Return the class of the worker pool, and that of its failure budget."""
+  """Returns the class of the worker pool, and that of its failure budget."""
   try:
     from agents.environments.data import failure_budget
     from agents.environments.workers import pool
@@ -23,7 +23,7 @@ def import_classes():
 
 
 def main(name: str, preset: str | None = None):
-  """Serve updates, see `serve_updates.main`."""
+  """Serves updates, see `serve_updates.main`."""
   worker_pool, failure_budget = import_classes()
   from agents.configs import presets
 

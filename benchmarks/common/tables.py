@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-  """Return a Markdown table.
+  """Returns a Markdown table.
 
   Args:
     header: Titles of the columns.

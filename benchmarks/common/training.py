@@ -12,12 +12,13 @@ from agents.environments.workers import pool
 
 def load_config(name: str, settings: Sequence[str] = (),
                 preset: str | None = None) -> config_lib.Config:
-  """Return a named config with changes.
+  """Returns a named config with changes.
 
   Args:
     name: Name of a config, or path of a Python file.
     settings: Changes, each as KEY=VALUE, see `train.py --set`.
     preset: Name of a preset.
+
   Raises:
     ConfigError: If a name, key or value is invalid.
   """
@@ -26,19 +27,20 @@ def load_config(name: str, settings: Sequence[str] = (),
 
 
 def split_settings(settings: Sequence[str]) -> list[str]:
-  """Return command line arguments, a "--set" before each KEY=VALUE."""
+  """Returns command line arguments, a "--set" before each KEY=VALUE."""
   return [arg for setting in settings for arg in ("--set", setting)]
 
 
 @contextlib.contextmanager
 def open_workers(config: config_lib.Config
                  ) -> Iterator[pool.WorkerPool | None]:
-  """Start worker processes; end them afterwards.
+  """Starts worker processes; ends them afterwards.
 
   They start in the background, for example while TensorFlow is imported.
 
   Args:
     config: Configuration of the run.
+
   Yields:
     The workers; None if the config has no `env_processes`.
   """
@@ -55,11 +57,12 @@ def open_workers(config: config_lib.Config
 @contextlib.contextmanager
 def open_trainer(config: config_lib.Config, workers: pool.WorkerPool | None
                  ) -> Iterator[Any]:
-  """Build a trainer; close it afterwards.
+  """Builds a trainer; closes it afterwards.
 
   Args:
     config: Configuration of the run.
     workers: Workers that step the environments, or None.
+
   Yields:
     The trainer, before its `start`.
   """

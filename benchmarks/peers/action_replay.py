@@ -35,7 +35,7 @@ class PlainLoop:
     self._actions = [convert(action[first:stop]) for action in actions]
 
   def replay(self) -> float:
-    """Replay all actions from the first resets; return steps per second."""
+    """Replays all actions from the first resets; returns steps per second."""
     episode = [0] * len(self._envs)
     for offset in range(len(self._envs)):
       self._reset(offset, 0)
@@ -56,7 +56,7 @@ class PlainLoop:
 
 def replay_in_vector_env(env: gymnasium.vector.VectorEnv, actions: np.ndarray,
                          run_seed: int) -> float:
-  """Replay actions in an environment with automatic resets.
+  """Replays actions in an environment with automatic resets.
 
   The first episodes begin with the recorded seeds, later ones with others.
 
@@ -64,6 +64,7 @@ def replay_in_vector_env(env: gymnasium.vector.VectorEnv, actions: np.ndarray,
     env: Environment with B sub-environments.
     actions: Array of shape [T, B, ...], as the policy returned it.
     run_seed: Seed from which the seeds of the episodes derive.
+
   Returns:
     Steps per second of all sub-environments together.
   """

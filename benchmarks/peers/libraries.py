@@ -26,7 +26,7 @@ Measurement = Callable[[], float]  # Returns steps per second.
 def step_vector_env(env_class: Callable[..., gymnasium.vector.VectorEnv],
                     config: config_lib.Config,
                     actions: np.ndarray) -> Measurement:
-  """Measure how fast a class of vector environments replays actions.
+  """Measures how fast a class of vector environments replays actions.
 
   Args:
     env_class: Class with the constructor of `gymnasium.vector.SyncVectorEnv`.
@@ -41,7 +41,7 @@ def step_vector_env(env_class: Callable[..., gymnasium.vector.VectorEnv],
 
 def train_sb3(config: config_lib.Config,
               actions: np.ndarray) -> Measurement:
-  """Measure how fast Stable-Baselines3 trains with the config's settings.
+  """Measures how fast Stable-Baselines3 trains with the config's settings.
 
   All environments run in one process. Every measurement trains the same
   untrained policy for at least as many steps as were recorded.
@@ -81,7 +81,7 @@ PEERS: dict[str, tuple[str, dict[str, Callable[..., Measurement]]]] = {
 
 
 def main(row: str, path: str, config_name: str, *settings: str):
-  """Serve a measurement for `benchmarks.throughput`.
+  """Serves a measurement for `benchmarks.throughput`.
 
   Args:
     row: A row of a peer, or START-STOP for a plain loop over environments.

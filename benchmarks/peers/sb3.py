@@ -30,7 +30,7 @@ ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU"}
 
 
 def library() -> types.ModuleType:
-  """Import Stable-Baselines3.
+  """Imports Stable-Baselines3.
 
   It imports TensorFlow for its logs. Its optimizers import PyTorch's compiler
   later, which then ends the process (PyTorch 2.14 and 2.15, TensorFlow 2.21).
@@ -46,11 +46,12 @@ def library() -> types.ModuleType:
 
 def settings(config: config_lib.Config, action_space: gymnasium.Space
              ) -> dict[str, Any]:
-  """Return arguments of PPO with the meaning of a config.
+  """Returns arguments of PPO with the meaning of a config.
 
   Args:
     config: Configuration of the run.
     action_space: Action space of the environment.
+
   Raises:
     ConfigError: If an update learns from whole episodes.
   """
@@ -88,7 +89,7 @@ def settings(config: config_lib.Config, action_space: gymnasium.Space
 
 
 def normalization(config: config_lib.Config) -> dict[str, Any]:
-  """Return arguments of VecNormalize with the meaning of a config."""
+  """Returns arguments of VecNormalize with the meaning of a config."""
   algorithm = config.algorithm
   return {
       "norm_obs": algorithm.normalize_observ,
@@ -99,11 +100,12 @@ def normalization(config: config_lib.Config) -> dict[str, Any]:
 
 
 def train(config: config_lib.Config, matched: bool) -> dict[str, Any]:
-  """Train for the number of steps of a config.
+  """Trains for the number of steps of a config.
 
   Args:
     config: Configuration of the run.
     matched: Whether to apply the settings of the config.
+
   Returns:
     "seconds" of training, and "points" of the learning curve, see `points`.
   """
@@ -132,12 +134,13 @@ def train(config: config_lib.Config, matched: bool) -> dict[str, Any]:
 
 
 def points(episodes: pd.DataFrame, interval: int) -> list[dict[str, float]]:
-  """Return the points of a learning curve.
+  """Returns the points of a learning curve.
 
   Args:
     episodes: Return "r", length "l" and end "t" of each episode, in order of
       time. "t" is in seconds since the start of training.
     interval: Environment steps between two points.
+
   Returns:
     "seconds" at the end of each interval, and the mean "return" of its
     episodes, before any normalization.

@@ -21,6 +21,7 @@ def apply(name: str, config: config_lib.Config) -> config_lib.Config:
   Args:
     name: Name of the preset, such as "paper".
     config: Config that provides the task and the budget.
+
   Raises:
     ConfigError: If the preset does not exist.
   """

@@ -47,7 +47,7 @@ def test_variables_contain_the_complete_state():
 
 
 def _naive_cutoff(kl, sequence, valid, threshold, coef):
-  """Return the loss and its derivatives for the divergence of each step."""
+  """Returns the loss and its derivatives for the divergence of each step."""
   numbers = sorted(set(sequence[valid]))
   loss, slope = 0.0, np.zeros(kl.shape)
   for number in numbers:

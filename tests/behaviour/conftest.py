@@ -10,7 +10,7 @@ RUN = (*command.SMALL, "--steps", "6000", "--set", "checkpoint_every=1000",
 
 @pytest.fixture(scope="session")
 def reference(tmp_path_factory):
-  """Run folder of `train.py` with the arguments RUN."""
+  """Runs folder of `train.py` with the arguments RUN."""
   logdir = tmp_path_factory.mktemp("logdir")
   done = command.run("train.py", *RUN, "--logdir", logdir, cwd=logdir)
   assert done.returncode == 0, done.stdout

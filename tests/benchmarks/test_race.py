@@ -6,7 +6,7 @@ from benchmarks.common import machine
 
 
 def curve_of(*returns, seconds=10.0):
-  """Return a curve with one point per second."""
+  """Returns a curve with one point per second."""
   return race.Curve(seconds, [
       {"step": 100 * second, "seconds": float(second), "episodes": 1,
        "return": value} for second, value in enumerate(returns, 1)])

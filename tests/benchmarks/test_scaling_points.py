@@ -9,7 +9,7 @@ CONFIG = config_lib.Config()  # 64 environments of 32 steps, minibatches of 64.
 
 
 def changed(config, point):
-  """Return the config that a point's command line trains."""
+  """Returns the config that a point's command line trains."""
   return config.override(
       dict(config_lib.parse_setting(text) for text in point.settings))
 

@@ -10,7 +10,7 @@ THREE = scaling_points.Point(("num_workers=3",))
 
 
 def _results(**speeds):
-  """Return measurements by point from lists of steps per second."""
+  """Returns measurements by point from lists of steps per second."""
   return {globals()[name]: [Speed(value, None) for value in values]
           for name, values in speeds.items()}
 

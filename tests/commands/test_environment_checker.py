@@ -124,7 +124,7 @@ def _examine(name):
 
 
 def _harmful(results):
-  """Return descriptions of harmful problems by the title of the check."""
+  """Returns descriptions of harmful problems by the title of the check."""
   return {result.title: [problem.description for problem in result.problems
                          if not problem.harmless]
           for result in results

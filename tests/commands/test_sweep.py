@@ -44,7 +44,7 @@ def _study(cwd):
 
 
 def _trainers(cwd) -> list[int]:
-  """Return the ids of the processes that train in a folder."""
+  """Returns the ids of the processes that train in a folder."""
   pids = []
   for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
     try:
@@ -65,7 +65,7 @@ def _wait_for(condition, timeout=120):
 
 
 def _checkpoint(cwd, step=200):
-  """Wait for a checkpoint of at least a step, and return its path."""
+  """Waits for a checkpoint of at least a step, and returns its path."""
   def saved():
     return [path for path in cwd.glob(
         "logdir/pendulum/trial-*/*/checkpoints/*.npz")

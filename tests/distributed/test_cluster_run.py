@@ -115,7 +115,7 @@ def _train(tmp_path, num_machines, *args, **kwargs):
 
 @pytest.fixture(scope="module")
 def data_parallel(tmp_path_factory):
-  """Run folder of two machines that also share the updates."""
+  """Runs folder of two machines that also share the updates."""
   return _train(tmp_path_factory.mktemp("data_parallel"), 2,
                 *_DATA_PARALLEL).folder
 
@@ -155,7 +155,7 @@ def test_four_machines_give_the_bits_of_one_with_whole_episodes(
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
-  """Run folder of an uninterrupted run with `_LONG`."""
+  """Runs folder of an uninterrupted run with `_LONG`."""
   logdir = tmp_path_factory.mktemp("logdir")
   done = command.run("train.py", *_LONG, "--logdir", logdir, cwd=logdir.parent)
   assert done.returncode == 0, done.stdout

@@ -9,7 +9,7 @@ from agents.environments.workers import pool as pool_lib
 
 @pytest.fixture(autouse=True)
 def deadline():
-  """Fail a test that hangs.
+  """Fails a test that hangs.
 
   Returns:
     A function that sets another limit, in seconds.

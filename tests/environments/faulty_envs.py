@@ -21,19 +21,19 @@ gymnasium.register("Odd-v0", "tests.toy:Counter", max_episode_steps=2)
 
 
 def make_cheetah() -> gymnasium.Env:
-  """Return an environment that imports its simulator only when built."""
+  """Returns an environment that imports its simulator only when built."""
   return gymnasium.make("HalfCheetah-v5")
 
 
 def make_cheetah_if_possible() -> gymnasium.Env:
-  """Return the same, after looking for its simulator without an import."""
+  """Returns the same, after looking for its simulator without an import."""
   if importlib.util.find_spec("mujoco"):
     return make_cheetah()
   raise ImportError("MuJoCo is not installed.")
 
 
 def make_nothing() -> gymnasium.Env:
-  """Return None instead of an environment."""
+  """Returns None instead of an environment."""
 
 
 class Doubled(gymnasium.RewardWrapper):
@@ -384,7 +384,7 @@ class Terminates(toy.Counter):
   """Terminates a child process and a fork of its process."""
 
   def codes(self) -> list[int]:
-    """Return the exit codes of both."""
+    """Returns the exit codes of both."""
     server = subprocess.Popen(["sleep", "1000"])
     fork = os.fork()
     if not fork:
@@ -450,7 +450,7 @@ class Breaks(toy.Uneven):
 
   @staticmethod
   def breaks_at(seed: int) -> int:
-    """Return the step that fails in the episode with this seed; 0: none."""
+    """Returns the step that fails in the episode with this seed; 0: none."""
     return seed // 7 % 3
 
 

@@ -29,7 +29,7 @@ class Moment(NamedTuple):
 
 
 def float32_sum(numbers):
-  """Add numbers one after the other in float32."""
+  """Adds numbers one after the other in float32."""
   total = np.float32(0)
   for number in numbers:
     total = np.float32(total + number)
@@ -37,7 +37,7 @@ def float32_sum(numbers):
 
 
 def play(probability=0.0, num_steps=60, size=4, seed=0):
-  """Record random episodes; yield a `Moment` at the start and after each step.
+  """Records random episodes; yield a `Moment` at the start and after each step.
 
   Actions are 100 * row + time, observations -action. Before each episode, rows
   wait with the given probability.

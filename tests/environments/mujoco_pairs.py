@@ -17,7 +17,7 @@ def constructor(task, **options):
 
 
 def pair(task, tolerant=False, **options):
-  """Return a vectorized and a separate block of a task, with their arrays."""
+  """Returns a vectorized and a separate block of a task, with their arrays."""
   constructors = make.staggered(
       constructor(task, **options).config, SIZE, SEED)
   return [_block(block_class, constructors, tolerant) for block_class in (
@@ -37,7 +37,7 @@ def _block(block_class, constructors, tolerant):
 
 
 def actions(arrays, steps):
-  """Return actions of shape [steps, SIZE, ...]."""
+  """Returns actions of shape [steps, SIZE, ...]."""
   # Actions become stronger, so that some robots fall and others don't.
   scale = np.linspace(0.1, 1.5, steps)[:, None, None]
   return (np.random.default_rng(0).normal(
@@ -45,7 +45,7 @@ def actions(arrays, steps):
 
 
 def step(block, arrays, action):
-  """Return the reports of a step and the bytes of all arrays but "seconds"."""
+  """Returns the reports of a step and the bytes of all arrays but "seconds"."""
   arrays["action"][:] = action
   reports = block.step()
   return reports, {name: array.tobytes() for name, array in arrays.items()

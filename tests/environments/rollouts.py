@@ -37,7 +37,7 @@ BATCHES = {
 
 def draw_actions(space: gymnasium.Space, size: int, num_steps: int,
                  seed: int = 1) -> np.ndarray:
-  """Return actions of shape [num_steps, size, ...], many out of bounds."""
+  """Returns actions of shape [num_steps, size, ...], many out of bounds."""
   random = np.random.default_rng(seed)
   if isinstance(space, gymnasium.spaces.Discrete):
     return random.integers(space.n, size=(num_steps, size))
@@ -47,7 +47,7 @@ def draw_actions(space: gymnasium.Space, size: int, num_steps: int,
 
 def roll(batch: batch_env.BatchEnv, actions: np.ndarray
          ) -> list[tuple[batch_env.StepResult, list[episode_data.Episode]]]:
-  """Take the actions; return the result and the finished episodes of each step.
+  """Takes the actions; returns result and finished episodes of each step.
   """
   batch.take_finished()
   return [(batch.step(action), batch.take_finished()) for action in actions]
@@ -56,7 +56,7 @@ def roll(batch: batch_env.BatchEnv, actions: np.ndarray
 def roll_with_pauses(
     batch: batch_env.BatchEnv, actions: np.ndarray, probability: float = 0.6
     ) -> list[tuple[batch_env.StepResult, list[episode_data.Episode]]]:
-  """Do the same; before each episode, environments wait with a probability."""
+  """Like `steps`, but environments may wait before each episode."""
   batch.take_finished()
   random = np.random.default_rng(0)
   inside, steps = np.zeros(len(batch), bool), []
@@ -70,7 +70,7 @@ def roll_with_pauses(
 
 
 def play(constructors, workers, num_steps: int = 60, seed: int = 0):
-  """Return the first observations of a new batch, and the result of `roll`."""
+  """Returns the first observations of a new batch, and the result of `roll`."""
   with batch_env.BatchEnv(constructors, workers, seed) as batch:
     first = batch.reset()
     return first, roll(
@@ -78,7 +78,7 @@ def play(constructors, workers, num_steps: int = 60, seed: int = 0):
 
 
 def assert_same_bits(steps, other_steps):
-  """Compare two results of `roll`."""
+  """Compares two results of `roll`."""
   assert len(steps) == len(other_steps)
   for (step, finished), (other_step, other_finished) in zip(
       steps, other_steps):
@@ -90,7 +90,7 @@ def assert_same_bits(steps, other_steps):
 
 
 def count_open(diary: pathlib.Path) -> dict[str, int]:
-  """Return the number of open `faulty_envs.Diary` environments by name."""
+  """Returns the number of open `faulty_envs.Diary` environments by name."""
   lines = collections.Counter(
       diary.read_text().splitlines() if diary.exists() else [])
   names = {line.split()[1] for line in lines}

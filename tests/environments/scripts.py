@@ -11,7 +11,7 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 
 def start(code: str, folder: pathlib.Path) -> subprocess.Popen:
-  """Start a script in its own process group, as a terminal does.
+  """Starts a script in its own process group, as a terminal does.
 
   Args:
     code: Text of the script.
@@ -27,7 +27,7 @@ def start(code: str, folder: pathlib.Path) -> subprocess.Popen:
 
 
 def run(code: str, folder: pathlib.Path) -> tuple[str, str]:
-  """Run a script to its end; return its stdout and stderr."""
+  """Runs a script to its end; return its stdout and stderr."""
   process = start(code, folder)
   try:
     stdout, stderr = process.communicate(timeout=50)
@@ -38,7 +38,7 @@ def run(code: str, folder: pathlib.Path) -> tuple[str, str]:
 
 
 def runs(pid: int) -> bool:
-  """Return whether a process exists and has not ended."""
+  """Returns whether a process exists and has not ended."""
   try:
     with open(f"/proc/{pid}/stat") as file:
       return file.read().rpartition(")")[2].split()[0] not in ("Z", "X")
@@ -47,7 +47,7 @@ def runs(pid: int) -> bool:
 
 
 def wait_for_ends(pids: Iterable[int], seconds: float) -> set[int]:
-  """Return the processes that still run after this time."""
+  """Returns the processes that still run after this time."""
   deadline = time.monotonic() + seconds
   while (left := set(filter(runs, pids))) and time.monotonic() < deadline:
     time.sleep(0.02)

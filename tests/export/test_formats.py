@@ -18,7 +18,7 @@ FORMATS = [pytest.param(name, marks=[pytest.mark.skipif(
 
 
 def _random_inputs(policy, batch, rng):
-  """Return random inputs of the right types, shapes and ranges."""
+  """Returns random inputs of the right types, shapes and ranges."""
   inputs = {}
   for name, field in policy.inputs.items():
     shape = batch, *field.shape
@@ -38,7 +38,7 @@ def _random_inputs(policy, batch, rng):
 
 
 def _export(name, policy, folder):
-  """Write a policy and return the loaded function."""
+  """Writes a policy and returns the loaded function."""
   file_format = formats.FORMATS[name]
   file_format.write(policy, folder / file_format.file)
   return file_format.load(folder / file_format.file)

@@ -64,7 +64,7 @@ _FUNCTIONS = {
 
 
 def _evaluate(function, x):
-  """Return the results of a function of [None, ...] in NumPy and TensorFlow."""
+  """Returns results of a function of [None, ...] in NumPy and TensorFlow."""
   traced = tf.function(function, [tf.TensorSpec(
       [None, *x.shape[1:]], x.dtype, "x")], autograph=False)
   frozen = convert_to_constants.convert_variables_to_constants_v2(

@@ -9,7 +9,7 @@ from tests.export import untrained_runs
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-  """Return a policy, its function, its calls and its returns."""
+  """Returns a policy, its function, its calls and its returns."""
   policy = untrained_runs.load(tmp_path_factory.mktemp("logdir"), "choice")
   function = evaluate.training_function(policy)
   calls: list = []

@@ -25,7 +25,7 @@ CHANGES = {
 
 
 def make_run(logdir, name) -> run_folder.RunFolder:
-  """Return a run folder with a policy that prefers some actions."""
+  """Returns a run folder with a policy that prefers some actions."""
   config = config_lib.Config().override({
       "algorithm.minibatch_size": 64, "env_processes": False,
       "network.init_output_factor": 1.0, "algorithm.segment_length": 32,
@@ -47,7 +47,7 @@ def make_run(logdir, name) -> run_folder.RunFolder:
 
 
 def load(tmp_path, name, sampled=False) -> policy_lib.ExportablePolicy:
-  """Return the policy of a new run folder."""
+  """Returns the policy of a new run folder."""
   folder = make_run(tmp_path, name)
   return policy_lib.load(
       folder, checkpoint.newest_readable(folder.checkpoints), sampled)

@@ -6,7 +6,7 @@ from agents import config as config_lib
 
 
 def make(path, scores, changes=None, sampled=(), warnings=()):
-  """Write a run folder with a report every 100 steps and 36 seconds.
+  """Writes a run folder with a report every 100 steps and 36 seconds.
 
   Args:
     path: Path of the folder; its name is <time>-<config>.
@@ -14,6 +14,7 @@ def make(path, scores, changes=None, sampled=(), warnings=()):
     changes: Changes of the config, by dotted key.
     sampled: Scores of training episodes, like `scores`.
     warnings: Warnings in the last row of training.
+
   Returns:
     Path of the folder.
   """

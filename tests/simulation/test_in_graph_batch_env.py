@@ -54,7 +54,7 @@ def _exact(space, size=3):
 
 
 def _steps(env, inputs, eager):
-  """Step from inside the graph; return results and packed results."""
+  """Steps from inside the graph; returns results and packed results."""
   @tf.function
   def step(*tensors):
     packed, _ = env.step(*tensors)
@@ -67,7 +67,7 @@ _DYNAMIC, _STATIC = None, 9  # Number of steps during tracing.
 
 
 def _unpack_all(env, packed, eager, num_steps=_STATIC):
-  """Unpack all steps at once; return results and true successors."""
+  """Unpacks all steps at once; returns results and true successors."""
   @tf.function(input_signature=[
       tf.TensorSpec([num_steps, *env.packed_spec.shape], tf.uint8)])
   def unpack(packed):

@@ -45,7 +45,7 @@ def _start(batch):
 
 
 def _player(batch, actor, num_steps, explore=True):
-  """Return a function that simulates from a carry and returns arrays."""
+  """Returns a function that simulates from a carry and returns arrays."""
   env = in_graph_batch_env.InGraphBatchEnv(batch)
   @tf.function
   def play(carry):

@@ -55,7 +55,7 @@ def _batch():
 
 @functools.cache
 def _play_alone(index, num_episodes, explore=True):
-  """Play episodes of one environment in plain Python."""
+  """Plays episodes of one environment in plain Python."""
   env = _uneven(index)
   convert = action_scaling.action_converter(env.action_space)
   reference = _Reference([], [], [], [], np.zeros(1))
@@ -84,7 +84,7 @@ def _play_alone(index, num_episodes, explore=True):
 
 
 def _player(batch, max_steps, explore=True):
-  """Return a function that plays from a carry, and a list of its traces."""
+  """Returns a function that plays from a carry, and a list of its traces."""
   env = in_graph_batch_env.InGraphBatchEnv(batch)
   traces = []
   @tf.function
@@ -101,7 +101,7 @@ def _ended(played):
 
 
 def _in_order_of_time(counts, explore=True):
-  """Return scores and lengths of each environment's number of episodes."""
+  """Returns scores and lengths of each environment's number of episodes."""
   finished = []
   for index, count in enumerate(counts):
     alone = _play_alone(index, count, explore)
@@ -110,7 +110,7 @@ def _in_order_of_time(counts, explore=True):
 
 
 def _step_fields(played):
-  """Return the fields of the transitions that have a row for each step."""
+  """Returns the fields of the transitions that have a row for each step."""
   fields = played.transitions._asdict()
   del fields["final_observ"]
   return fields
@@ -123,7 +123,7 @@ def _assert_finished(finished, expected):
 
 
 def _play(batch, counts, max_steps=100, explore=True):
-  """Return simulation and episodes left, as arrays."""
+  """Returns simulation and episodes left, as arrays."""
   play, _ = _player(batch, max_steps, explore)
   carry = simulate.initial_carry(batch.reset())
   return tf.nest.map_structure(

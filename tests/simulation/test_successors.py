@@ -66,7 +66,7 @@ def _constructors(space, lengths):
 
 
 def _step_alone(constructors, targets):
-  """Step each environment alone.
+  """Steps each environment alone.
 
   Args:
     constructors: Functions that return the environments.
@@ -121,7 +121,7 @@ def _assert_same_bits(transitions, rows):
 
 
 def _simulator(batch):
-  """Return a function that simulates from a carry until a target."""
+  """Returns a function that simulates from a carry until a target."""
   env = in_graph_batch_env.InGraphBatchEnv(batch)
   @functools.partial(tf.function, autograph=False)
   def run(carry, target):
@@ -133,7 +133,7 @@ def _simulator(batch):
 
 
 def _assert_successors(constructors, targets, eager):
-  """Compare simulations in a row with separate environments."""
+  """Compares simulations in a row with separate environments."""
   expected = _step_alone(constructors, targets)
   with batch_env.BatchEnv(constructors, seed=_SEED) as batch, \
       modes.functions_run_eagerly(eager):

@@ -8,7 +8,7 @@ DEFAULT = config_lib.Config()
 
 
 def _draws(text, num_draws=200):
-  """Return random settings of a search space."""
+  """Returns random settings of a search space."""
   space = search_space.SearchSpace(text, "space.yaml")
   study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
   return [space.suggest(study.ask()) for _ in range(num_draws)]

@@ -22,7 +22,7 @@ def _study(storage, about=None):
 
 
 def _run(study, run_trial, num_trials, num_parallel=1, stop=lambda: False):
-  """Run trials and return those that ended."""
+  """Runs trials and returns those that ended."""
   ended = []
   study.run(run_trial, num_trials, num_parallel, stop, ended.append)
   return ended

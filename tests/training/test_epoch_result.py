@@ -7,7 +7,7 @@ from agents.training import epoch_result
 
 
 def _epoch(*episode_data):
-  """Return an epoch of episodes given by (length, score, info)."""
+  """Returns an epoch of episodes given by (length, score, info)."""
   samples = epoch_result.Samples(
       *[tf.zeros([0])] * len(epoch_result.Samples._fields))
   return epoch_result.Epoch({}, 0, 0, [

@@ -45,12 +45,12 @@ class Canvas(gymnasium.Env):
 
 
 def episode(*actions: float, seed: int = 3) -> episode_data.Episode:
-  """Return the episode of these actions."""
+  """Returns the episode of these actions."""
   return episode_data.Episode(
       seed, np.array(actions, np.float32)[:, None],
       float(np.sum(np.array(actions, np.float32))), {})
 
 
 def brightness(frame: np.ndarray) -> float:
-  """Return the mean of the lower part of a frame, which shows no text."""
+  """Returns the mean of the lower part of a frame, which shows no text."""
   return float(frame[-16:].mean())

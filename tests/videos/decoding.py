@@ -5,7 +5,7 @@ import numpy as np
 
 
 def decode(path):
-  """Return frames of shape [N, height, width, 3] and the file's metadata."""
+  """Returns frames of shape [N, height, width, 3] and the file's metadata."""
   reader = imageio_ffmpeg.read_frames(str(path))
   meta = next(reader)
   width, height = meta["size"]

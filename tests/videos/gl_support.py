@@ -7,7 +7,7 @@ import sys
 
 @functools.cache
 def egl_works() -> bool:
-  """Return whether MuJoCo renders without a display."""
+  """Returns whether MuJoCo renders without a display."""
   code = ("import gymnasium; env = gymnasium.make('Reacher-v5', "
           "render_mode='rgb_array'); env.reset(); env.render()")
   return subprocess.run(

@@ -35,7 +35,7 @@ class SB3InfoWrapper(gymnasium.Wrapper):
 
 
 def wrap(constructor: base.Constructor) -> Callable[[], SB3InfoWrapper]:
-  """Return a constructor of wrapped environments.
+  """Returns a constructor of wrapped environments.
 
   Args:
     constructor: Function without arguments that returns an environment.

@@ -40,6 +40,7 @@ class VectorEnv(vector.VectorEnv):
       also use.
     autoreset_mode: Whether the next episode begins within the step that ends
       an episode, in the following step, or by `reset` only.
+
   Raises:
     TypeError: If no array can hold values of a space.
     ValueError: If there is no environment, or if spaces differ.
@@ -87,15 +88,17 @@ class VectorEnv(vector.VectorEnv):
   def reset(self, *, seed: int | Sequence[int | None] | None = None,
             options: dict[str, Any] | None = None
             ) -> tuple[Any, dict[str, Any]]:
-    """Begin new episodes, only where `options["reset_mask"]` is true if given.
+    """Begins new episodes, only where `options["reset_mask"]` is true if given.
 
     Args:
       seed: Seed of the first environment, increased by one for each of the
         others; or one seed per environment. Environments without a seed
         continue with their random numbers.
       options: Options of the environments.
+
     Returns:
       Observations and infos.
+
     Raises:
       ValueError: If seeds or mask do not fit the number of environments.
     """
@@ -117,12 +120,14 @@ class VectorEnv(vector.VectorEnv):
     return copy.deepcopy(self._observs), infos
 
   def step(self, actions: Any) -> StepResult:
-    """Step all environments; the autoreset mode determines the resets.
+    """Steps all environments; the autoreset mode determines the resets.
 
     Args:
       actions: Actions of the batched action space.
+
     Returns:
       Observations, rewards, terminated, truncated and infos.
+
     Raises:
       ValueError: If the shape of the actions is wrong.
     """
@@ -130,10 +135,11 @@ class VectorEnv(vector.VectorEnv):
     return self.step_wait()
 
   def step_async(self, actions: Any):
-    """Begin a step in the workers and return at once.
+    """Begins a step in the workers and returns at once.
 
     Args:
       actions: Actions of the batched action space.
+
     Raises:
       ValueError: If the shape of the actions is wrong.
     """
@@ -144,7 +150,7 @@ class VectorEnv(vector.VectorEnv):
     block.step_async()
 
   def step_wait(self) -> StepResult:
-    """Wait for the step that `step_async` began and return its results."""
+    """Waits for the step that `step_async` began and returns its results."""
     infos = infos_lib.batch(  # In the order of the environments.
         [*self.block.step_wait().values()], self.num_envs, self._add_info)
     reward, terminated, truncated = (self._arrays[name].copy() for name in (
@@ -152,23 +158,24 @@ class VectorEnv(vector.VectorEnv):
     return copy.deepcopy(self._observs), reward, terminated, truncated, infos
 
   def render(self) -> tuple[Any, ...]:
-    """Return the rendered frame of each environment."""
+    """Returns the rendered frame of each environment."""
     return self.call("render")
 
   def call(self, name: str, /, *args, **kwargs) -> tuple[Any, ...]:
-    """Call a method of every environment, or return an attribute.
+    """Calls a method of every environment, or returns an attribute.
 
     Args:
       name: Name of the method or attribute.
       *args: Positional arguments of the method.
       **kwargs: Keyword arguments of the method.
+
     Returns:
       Result of each environment.
     """
     return tuple(self.block.call(name, args, kwargs, [True] * self.num_envs))
 
   def get_attr(self, name: str) -> tuple[Any, ...]:
-    """Return an attribute of every environment.
+    """Returns an attribute of every environment.
 
     Args:
       name: Name of the attribute.
@@ -176,11 +183,12 @@ class VectorEnv(vector.VectorEnv):
     return self.call(name)
 
   def set_attr(self, name: str, values: Any):
-    """Set an attribute of every environment.
+    """Sets an attribute of every environment.
 
     Args:
       name: Name of the attribute.
       values: List or tuple of one value per environment, or one for all.
+
     Raises:
       ValueError: If the number of values is wrong.
     """
@@ -201,7 +209,7 @@ class VectorEnv(vector.VectorEnv):
     return self.get_attr("np_random_seed")
 
   def close_extras(self, **_):
-    """Close all environments and end the processes."""
+    """Closes all environments and ends the processes."""
     self._end()
 
   @property

@@ -54,20 +54,21 @@ class Backend:
       cls.deterministic = vars(cls)["repeats"]
 
   def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
-    """Begin episode 0 of every environment and write the field "observ".
+    """Begins episode 0 of every environment and writes the field "observ".
 
     Args:
       seeds: Seed of each environment.
+
     Returns:
       An empty dict for each environment.
     """
     raise NotImplementedError
 
   def step_async(self):
-    """Begin a step if the backend can run it in the background."""
+    """Begins a step if the backend can run it in the background."""
 
   def step_wait(self) -> dict[int, base.StepReport]:
-    """End the step, and begin the next episode where one ended.
+    """Ends the step, and begins the next episode where one ended.
 
     Reads the fields "action" and "active" and writes all others. The
     observations of inactive environments stay unchanged.
@@ -78,15 +79,15 @@ class Backend:
     raise NotImplementedError
 
   def step(self) -> dict[int, base.StepReport]:
-    """Step the active environments; see `step_wait`."""
+    """Steps the active environments; see `step_wait`."""
     self.step_async()
     return self.step_wait()
 
   def close(self):
-    """Close all environments. Repeated calls have no effect."""
+    """Closes all environments. Repeated calls have no effect."""
 
   def _unsupported(self, *_):
-    """Raise an error; subclasses may implement methods of `GymnasiumBlock`."""
+    """Raises an error; subclasses may implement methods of `GymnasiumBlock`."""
     raise NotImplementedError(
         f"{type(self).__name__} steps all environments as one object: it can't "
         "rebuild or abandon episodes, or access single environments.")
@@ -95,10 +96,11 @@ class Backend:
 
 
 def find(name: str) -> type[Backend]:
-  """Return the user's backend class that `env.backend` names.
+  """Returns the user's backend class that `env.backend` names.
 
   Args:
     name: Name of the class, `module:Class`.
+
   Raises:
     ConfigError: If the class does not exist or is not a backend.
   """
@@ -107,13 +109,15 @@ def find(name: str) -> type[Backend]:
 
 def check(config: config_lib.Config, backend_class: type[Backend]
           ) -> list[str]:
-  """Check whether a backend supports the settings of a config.
+  """Checks whether a backend supports the settings of a config.
 
   Args:
     config: Config of the run.
     backend_class: Class of the backend.
+
   Returns:
     Notes for the user about the limits of the backend.
+
   Raises:
     ConfigError: If the backend does not support a setting.
   """

@@ -48,10 +48,11 @@ class EnvPoolBlock(custom_backend.Backend):
     self._pool: Any = None
 
   def reset(self, seeds: Sequence[int]) -> list[dict[str, Any]]:
-    """Build all environments again and begin their first episodes.
+    """Builds all environments again and begins their first episodes.
 
     Args:
       seeds: Seed of each environment.
+
     Returns:
       An empty dict for each environment.
     """
@@ -73,7 +74,7 @@ class EnvPoolBlock(custom_backend.Backend):
     return [{} for _ in seeds]
 
   def step_wait(self) -> dict[int, base.StepReport]:
-    """Step the active environments; see `Backend.step_wait`.
+    """Steps the active environments; see `Backend.step_wait`.
 
     Raises:
       EnvironmentFailure: If an observation or reward is not finite, unless
@@ -95,11 +96,11 @@ class EnvPoolBlock(custom_backend.Backend):
     return reports
 
   def close(self):
-    """Close all environments. Repeated calls have no effect."""
+    """Closes all environments. Repeated calls have no effect."""
     self._pool = None
 
   def _receive(self) -> dict[int, base.StepReport]:
-    """Write the results of a step; return reports of the ended episodes."""
+    """Writes the results of a step; returns reports of the ended episodes."""
     arrays = self.arrays
     *result, info = self._pool.recv()
     rows = info["env_id"]
@@ -143,7 +144,7 @@ class EnvPoolBlock(custom_backend.Backend):
     return reports
 
   def _begin_next(self, ended: np.ndarray):
-    """Begin the next episode of each environment for which `ended` is true."""
+    """Begins the next episode of each environment for which `ended` is true."""
     arrays = self.arrays
     arrays["final_observ"][ended] = arrays["observ"][ended]
     observ, info = self._pool.reset(np.flatnonzero(ended).astype(np.int32))
@@ -155,12 +156,14 @@ class EnvPoolBlock(custom_backend.Backend):
 
 
 def check(config: config_lib.Config) -> list[str]:
-  """Check whether EnvPool supports the settings of a config.
+  """Checks whether EnvPool supports the settings of a config.
 
   Args:
     config: Config of the run.
+
   Returns:
     Notes for the user about the limits of EnvPool.
+
   Raises:
     ConfigError: If EnvPool is not installed or does not support a setting.
   """
@@ -190,7 +193,7 @@ def _kwargs(config: config_lib.Env) -> dict[str, Any]:
 
 def _check_spaces(config: config_lib.Env,
                   spaces: tuple[gymnasium.Space, gymnasium.Space]):
-  """Raise ConfigError unless EnvPool has the task with the same spaces."""
+  """Raises ConfigError unless EnvPool has the task with the same spaces."""
   with _library() as library:
     if config.id not in library.list_all_envs():
       raise config_lib.ConfigError(

@@ -50,7 +50,7 @@ class VectorizedMujocoTask:
         lambda: np.zeros(len(envs)))
 
   def replace(self, index: int, env: Any):
-    """Replace an environment.
+    """Replaces an environment.
 
     Args:
       index: Index of the environment.
@@ -62,7 +62,7 @@ class VectorizedMujocoTask:
     self._fields: dict[str, list[np.ndarray]] = {}
 
   def begin_episode(self, index: int, reward_sums: dict[str, float]):
-    """Continue from the present state of an environment's simulation.
+    """Continues from the present state of an environment's simulation.
 
     Args:
       index: Index of the environment.
@@ -73,7 +73,7 @@ class VectorizedMujocoTask:
       self._reward_sums[name][index] = reward_sums.get(name, 0.0)
 
   def simulate(self, index: int, action: np.ndarray):
-    """Advance the simulation of one environment by a step.
+    """Advances the simulation of one environment by a step.
 
     Args:
       index: Index of the environment.
@@ -85,7 +85,7 @@ class VectorizedMujocoTask:
     self._mj_contact_forces(model, data)
 
   def compute_step(self, indices: list[int], actions: np.ndarray) -> TaskStep:
-    """Return the results of a step after the simulations.
+    """Returns the results of a step after the simulations.
 
     Args:
       indices: Simulated environments, in increasing order.
@@ -124,7 +124,7 @@ class VectorizedMujocoTask:
             **{name: values[row] for name, values in parts.items()}})
 
   def reward_sums(self, index: int) -> dict[str, float]:
-    """Return the sums of the parts of an environment's reward, by name.
+    """Returns the sums of the parts of an environment's reward, by name.
 
     Args:
       index: Index of the environment.
@@ -133,28 +133,28 @@ class VectorizedMujocoTask:
             for name, values in self._reward_sums.items()}
 
   def _gather(self, name: str, rows: Sequence[int]) -> np.ndarray:
-    """Return a field of the simulations' data, [N, ...]."""
+    """Returns a field of the simulations' data, [N, ...]."""
     if name not in self._fields:
       self._fields[name] = [getattr(env.data, name) for env in self._envs]
     fields = [self._fields[name][row] for row in rows]
     return np.concatenate(fields).reshape(len(fields), *fields[0].shape)
 
   def _positions(self, rows: Sequence[int]) -> np.ndarray:
-    """Return the positions for the velocity of the reward, [N, 1 or 2]."""
+    """Returns the positions for the velocity of the reward, [N, 1 or 2]."""
     return self._gather("qpos", rows)[:, :1]
 
   def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray | None:
-    """Return which robots are healthy, [N]; None in tasks without this."""
+    """Returns which robots are healthy, [N]; None in tasks without this."""
     return None
 
   def _contact(self, rows: Sequence[int]
                ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return contact forces, [N, ...], and their cost, [N]; None by default."""
+    """Returns contact forces, [N, ...], and their cost, [N], or None."""
     return None
 
   def _more_info(self, qpos: np.ndarray, velocity: np.ndarray
                  ) -> dict[str, Any]:
-    """Return the rest of the info of one environment."""
+    """Returns the rest of the info of one environment."""
     return {}
 
 
@@ -231,7 +231,7 @@ class _Humanoid(_Ant):
 
 
 def _squares(values: np.ndarray) -> np.ndarray:
-  """Return the sum of squares of each row."""
+  """Returns the sum of squares of each row."""
   return np.square(values.reshape(len(values), -1)).sum(1)
 
 

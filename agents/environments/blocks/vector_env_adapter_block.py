@@ -22,12 +22,13 @@ from agents.environments.data import infos as infos_lib
 
 def vector_layout(size: int, observation: gymnasium.Space,
                   action: gymnasium.Space) -> buffer_layout.Layout:
-  """Return the layout of the arrays of a vector environment.
+  """Returns the layout of the arrays of a vector environment.
 
   Args:
     size: Number of environments.
     observation: Observation space of one environment.
     action: Action space of one environment.
+
   Raises:
     TypeError: If no array can hold values of a space.
   """
@@ -43,7 +44,7 @@ def vector_layout(size: int, observation: gymnasium.Space,
 
 def nested(name: str, space: gymnasium.Space, arrays: dict[str, np.ndarray]
            ) -> Any:
-  """Return the arrays of a space, nested as Gymnasium nests them.
+  """Returns the arrays of a space, nested as Gymnasium nests them.
 
   Args:
     name: "action" or "observ".
@@ -82,11 +83,12 @@ class VectorBlock(base.BlockBase):
 
   def reset(self, arguments: Sequence[dict[str, Any] | None]
             ) -> list[infos_lib.Columns]:
-    """Begin episodes of some environments.
+    """Begins episodes of some environments.
 
     Args:
       arguments: Keyword arguments of each environment's `reset`; None for
         environments that continue.
+
     Returns:
       The infos of this block, as the only element of a list.
     """
@@ -96,10 +98,11 @@ class VectorBlock(base.BlockBase):
     return [infos_lib.gather(infos)]
 
   def step(self) -> dict[int, infos_lib.Columns]:
-    """Step with the actions in the arrays, and write the other arrays.
+    """Steps with the actions in the arrays, and writes the other arrays.
 
     Returns:
       The infos of this block by its first index; empty if there are none.
+
     Raises:
       RuntimeError: If an episode has ended and autoreset is disabled.
     """
@@ -112,19 +115,20 @@ class VectorBlock(base.BlockBase):
     return {self._first: columns} if columns else {}
 
   def step_async(self):
-    """Do nothing, because `step_wait` does the whole step."""
+    """Does nothing, because `step_wait` does the whole step."""
 
   step_wait = step
 
   def call(self, name: str, args: tuple, kwargs: dict,
            selected: Sequence[bool]) -> list[Any]:
-    """Call a method of selected environments, or return an attribute.
+    """Calls a method of selected environments, or returns an attribute.
 
     Args:
       name: Name of the method or attribute.
       args: Positional arguments of the method.
       kwargs: Keyword arguments of the method.
       selected: For each environment of the block, whether it is selected.
+
     Returns:
       Result of each selected environment.
     """
@@ -134,7 +138,7 @@ class VectorBlock(base.BlockBase):
     return self._access(selected, f"{name}()", call)
 
   def _step(self, offset: int, action: Any) -> dict[str, Any]:
-    """Step an environment or begin its next episode; return the info."""
+    """Steps an environment or begins its next episode; returns the info."""
     arrays, same_step = self._arrays, vector.AutoresetMode.SAME_STEP
     if self._mode != same_step and (
         arrays["terminated"][offset] or arrays["truncated"][offset]):
@@ -159,7 +163,7 @@ class VectorBlock(base.BlockBase):
     return info
 
   def _begin(self, offset: int, **kwargs) -> dict[str, Any]:
-    """Reset an environment; return the info."""
+    """Resets an environment; returns the info."""
     self._seeds[offset] = kwargs.get("seed")
     self._lengths[offset] = 0
     with self._explained(offset, "reset()"):

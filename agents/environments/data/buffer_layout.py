@@ -52,7 +52,7 @@ class Layout:
       self.num_bytes = -(-end // _ALIGNMENT) * _ALIGNMENT
 
   def views(self, buffer: np.ndarray) -> dict[str, np.ndarray]:
-    """Return an array for every field, by name; it shares the buffer's memory.
+    """Returns an array for every field, by name; it shares the buffer's memory.
 
     Args:
       buffer: Array of shape [num_bytes] and type uint8.
@@ -62,7 +62,7 @@ class Layout:
 
 
 def action_layout(batch: int, space: gymnasium.Space) -> Layout:
-  """Return the layout of a step's input: actions and active environments.
+  """Returns the layout of a step's input: actions and active environments.
 
   Args:
     batch: Number of environments.
@@ -73,7 +73,7 @@ def action_layout(batch: int, space: gymnasium.Space) -> Layout:
 
 
 def step_layout(batch: int, space: gymnasium.Space) -> Layout:
-  """Return the layout of a step's result.
+  """Returns the layout of a step's result.
 
   Args:
     batch: Number of environments.
@@ -88,7 +88,7 @@ def step_layout(batch: int, space: gymnasium.Space) -> Layout:
 
 def batch_layout(batch: int, observation: gymnasium.Space,
                  action: gymnasium.Space) -> Layout:
-  """Return the layout of all arrays that a batch reads and writes.
+  """Returns the layout of all arrays that a batch reads and writes.
 
   The fields of `action_layout` and `step_layout` come first. The next field,
   which is rarely needed, contains the last observations of episodes. The last

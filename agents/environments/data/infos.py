@@ -23,7 +23,7 @@ Columns = dict[str, Column]  # By key.
 
 
 def gather(infos: Mapping[int, dict[str, Any]]) -> Columns:
-  """Return infos as columns.
+  """Returns infos as columns.
 
   Args:
     infos: Infos by index of the environment.
@@ -41,13 +41,14 @@ def gather(infos: Mapping[int, dict[str, Any]]) -> Columns:
 
 def batch(parts: Sequence[Columns], num_envs: int,
           add_info: Callable[[dict, dict, int], dict]) -> dict[str, Any]:
-  """Return the infos that `gymnasium.vector.SyncVectorEnv` would return.
+  """Returns the infos that `gymnasium.vector.SyncVectorEnv` would return.
 
   Args:
     parts: Columns of disjoint sets of environments, in order of their indices.
     num_envs: Number of all environments.
     add_info: `gymnasium.vector.VectorEnv._add_info`, which adds one value of
       one environment; used for values that are not numbers of one type.
+
   Returns:
     For each key an array of shape [num_envs, ...], and under `_key` a mask of
     shape [num_envs] of the environments that have it.
@@ -72,7 +73,7 @@ def batch(parts: Sequence[Columns], num_envs: int,
 
 
 def _pack(indices: list[int], values: list[Any]) -> Column:
-  """Return a column, with numbers of one type in an array."""
+  """Returns a column, with numbers of one type in an array."""
   value_type = type(values[0])
   python_type = value_type in (int, float, bool)
   if (python_type or issubclass(value_type, np.number)) and all(

@@ -17,7 +17,7 @@ _show: Callable[[str], None] = _print
 
 
 def capture(show: Callable[[str], None] | None = None):
-  """Handle MuJoCo's warnings, now or as soon as MuJoCo is imported.
+  """Handles MuJoCo's warnings, now or as soon as MuJoCo is imported.
 
   Args:
     show: Function that receives the text of each new warning; prints by
@@ -32,7 +32,7 @@ def capture(show: Callable[[str], None] | None = None):
 
 
 def warn(text: str):
-  """Show a warning unless it differs from an earlier one only in numbers.
+  """Shows a warning unless it differs from an earlier one only in numbers.
 
   Args:
     text: Warning of MuJoCo.

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def action_converter(space: gymnasium.Space) -> Callable[[np.ndarray], Any]:
-  """Return a function that converts a batch of the agent's actions.
+  """Returns a function that converts a batch of the agent's actions.
 
   Bounded dimensions of a Box are scaled from [-1, 1] to the bounds; actions
   outside are clipped in this function only. Dimensions with one bound are
@@ -17,6 +17,7 @@ def action_converter(space: gymnasium.Space) -> Callable[[np.ndarray], Any]:
 
   Args:
     space: Action space of the environments.
+
   Returns:
     Function of actions [N, ...] that returns N actions of the space.
   """
@@ -51,5 +52,5 @@ def action_converter(space: gymnasium.Space) -> Callable[[np.ndarray], Any]:
 
 
 def _clip(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-  """Clip values; `np.clip` has more overhead for small arrays."""
+  """Clips values; `np.clip` has more overhead for small arrays."""
   return np.minimum(np.maximum(values, low), high)

@@ -8,7 +8,7 @@ import gymnasium
 
 
 def packed() -> dict[str, bytes]:
-  """Return the pickled custom registrations of this process, by id.
+  """Returns the pickled custom registrations of this process, by id.
 
   Registrations that can't be pickled are left out; building an environment
   with such an id in a worker raises Gymnasium's own error.
@@ -22,7 +22,7 @@ def packed() -> dict[str, bytes]:
 
 
 def add(specs: dict[str, bytes]):
-  """Register ids that this process does not know and can unpickle.
+  """Registers ids that this process does not know and can unpickle.
 
   Args:
     specs: Pickled registrations by id, from `packed`.

@@ -85,7 +85,7 @@ class MakeEnv:
 
 def staggered(config: config_lib.Env, num_envs: int, seed: int
               ) -> list[MakeEnv]:
-  """Return constructors of environments with first episodes of unequal length.
+  """Returns constructors of environments with first episodes of unequal length.
 
   Episodes of equal length would end together, and an update from short segments
   would contain only one phase of the episodes. Therefore the first episodes are
@@ -107,13 +107,15 @@ def staggered(config: config_lib.Env, num_envs: int, seed: int
 
 
 def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
-  """Check a config by building its environment.
+  """Checks a config by building its environment.
 
   Args:
     config: Section `env` of the config.
     filmed: Whether the environment must render images.
+
   Returns:
     Notes for the user about an environment that works.
+
   Raises:
     ConfigError: If the id is unknown, or arguments or spaces do not fit.
   """
@@ -152,10 +154,11 @@ def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
 
 
 def max_length(config: config_lib.Env) -> int:
-  """Return the time limit of an episode, in steps of the agent.
+  """Returns the time limit of an episode, in steps of the agent.
 
   Args:
     config: Section `env` of the config.
+
   Raises:
     ConfigError: If no time limit is known.
   """
@@ -173,7 +176,7 @@ def max_length(config: config_lib.Env) -> int:
 
 
 def stated_length(config: config_lib.Env) -> int | None:
-  """Return the configured or registered time limit, in steps of the agent.
+  """Returns the configured or registered time limit, in steps of the agent.
 
   Does not build the environment. Returns None if neither limit exists.
 
@@ -187,7 +190,7 @@ def stated_length(config: config_lib.Env) -> int | None:
 
 
 def fps(config: config_lib.Env) -> float:
-  """Return the frame rate of a video with one frame per step of the agent.
+  """Returns the frame rate of a video with one frame per step of the agent.
 
   Args:
     config: Section `env` of the config.
@@ -221,7 +224,7 @@ def _has_time_limit(env: gymnasium.Env) -> bool:
 
 
 def _find_constructor(config: config_lib.Env) -> Callable[..., Any]:
-  """Return the function that builds the environment with the id of a config.
+  """Returns the function that builds the environment with the id of a config.
 
   The id `module:name` must name an environment class, or a function with an
   environment class as return annotation. The reason is in `class_loader`.

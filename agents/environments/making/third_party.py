@@ -26,7 +26,7 @@ _FAMILIES = (
 
 
 def find(env_id: str) -> Family | None:
-  """Return the family of an environment, None if it needs no other package.
+  """Returns the family of an environment, None if it needs no other package.
 
   Args:
     env_id: Id of the environment; `module:name` states its package itself.
@@ -36,10 +36,11 @@ def find(env_id: str) -> Family | None:
 
 
 def register(env_id: str):
-  """Import the modules that register an id, if it needs any.
+  """Imports the modules that register an id, if it needs any.
 
   Args:
     env_id: Id of the environment.
+
   Raises:
     ConfigError: If a module is not installed or fails to import.
   """
@@ -57,7 +58,7 @@ def register(env_id: str):
 
 
 def advice(extra: str) -> str:
-  """Return the command that installs an extra of this project.
+  """Returns the command that installs an extra of this project.
 
   Args:
     extra: Name in setup.py.

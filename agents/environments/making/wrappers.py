@@ -11,7 +11,7 @@ from agents.environments.data import episode_data
 
 
 def chain(env: gymnasium.Env) -> Iterator[gymnasium.Wrapper]:
-  """Yield the wrappers of an environment, the outermost first.
+  """Yields the wrappers of an environment, the outermost first.
 
   Args:
     env: Environment with its wrappers.
@@ -117,6 +117,7 @@ class FrameDelta(gymnasium.ObservationWrapper):
 
   Args:
     env: Environment with a Box of floats as observation space.
+
   Raises:
     TypeError: If the observation space is not a Box of floats.
   """

@@ -29,12 +29,13 @@ class Crash(NamedTuple):
 def save_survived(run: run_folder.RunFolder,
                   failures: failure_budget.FailureBudget, step: int
                   ) -> list[str]:
-  """Save the failures since the last call that did not end training.
+  """Saves the failures since the last call that did not end training.
 
   Args:
     run: Run folder.
     failures: Failures of the environments and workers of the run.
     step: Training steps completed.
+
   Returns:
     One line per failure for the console.
   """
@@ -46,7 +47,7 @@ def save_survived(run: run_folder.RunFolder,
 def save_fatal(run: run_folder.RunFolder,
                failures: failure_budget.FailureBudget, step: int,
                error: Exception):
-  """Save the failure that caused an error, and print the path.
+  """Saves the failure that caused an error, and prints the path.
 
   Args:
     run: Run folder.
@@ -59,10 +60,11 @@ def save_fatal(run: run_folder.RunFolder,
 
 
 def is_environment_failure(error: Exception) -> bool:
-  """Return whether an error was caused by environments.
+  """Returns whether an error was caused by environments.
 
   Args:
     error: Error that ended an epoch.
+
   Returns:
     True if the trainer still has the state of the last complete epoch.
   """
@@ -72,14 +74,16 @@ def is_environment_failure(error: Exception) -> bool:
 
 def save(run: run_folder.RunFolder, step: int, failure: failure_budget.Failure
          ) -> pathlib.Path:
-  """Save a failure in a new crash folder.
+  """Saves a failure in a new crash folder.
 
   Args:
     run: Run folder.
     step: Training steps completed before the epoch of the failure.
     failure: Description and episodes of the failure.
+
   Returns:
     Path of the new folder.
+
   Raises:
     WriteError: If the folder cannot be written.
   """
@@ -102,12 +106,14 @@ def save(run: run_folder.RunFolder, step: int, failure: failure_budget.Failure
 
 
 def load(path: pathlib.Path) -> Crash:
-  """Load a crash folder without executing any code from it.
+  """Loads a crash folder without executing any code from it.
 
   Args:
     path: Path of the crash folder.
+
   Returns:
     Settings of the run and the failure.
+
   Raises:
     ConfigError: If the folder is missing or cannot be read.
   """

@@ -37,7 +37,7 @@ class EpisodeRecorder:
     self._num_ended = 0  # Episodes of the run, including forgotten ones.
 
   def add(self, episodes: Iterable[episode_data.Episode], step: int):
-    """Record the ended episodes of an epoch and forget the oldest ones.
+    """Records the ended episodes of an epoch and forget the oldest ones.
 
     Args:
       episodes: Episodes in order of their ends.
@@ -57,7 +57,7 @@ class EpisodeRecorder:
     return self._recorded[-1] if self._recorded else None
 
   def arrays(self) -> dict[str, np.ndarray]:
-    """Return the state as arrays for a checkpoint.
+    """Returns the state as arrays for a checkpoint.
 
     Returns:
       Arrays by name, with the prefix "recorded/". They are arrays of shape [E]
@@ -74,7 +74,7 @@ class EpisodeRecorder:
         f"{_PREFIX}count": np.array(self._num_ended, np.int64)}
 
   def load(self, arrays: dict[str, np.ndarray]):
-    """Restore the state.
+    """Restores the state.
 
     Args:
       arrays: Arrays of a checkpoint; those of older versions contain no
@@ -85,13 +85,15 @@ class EpisodeRecorder:
 
 
 def find(checkpoints: pathlib.Path, number: int) -> RecordedEpisode:
-  """Find a training episode in the checkpoints of a run.
+  """Finds a training episode in the checkpoints of a run.
 
   Args:
     checkpoints: Folder of the checkpoints.
     number: Index of the episode; negative indices count from the last one.
+
   Returns:
     The episode with its actions.
+
   Raises:
     CheckpointError: If the folder contains no checkpoint.
     ConfigError: If no checkpoint contains the episode.
@@ -117,11 +119,12 @@ def find(checkpoints: pathlib.Path, number: int) -> RecordedEpisode:
 
 
 def make_video(recorded: RecordedEpisode, outdir: pathlib.Path) -> video.Video:
-  """Describe the video of a training episode.
+  """Describes the video of a training episode.
 
   Args:
     recorded: Episode to show.
     outdir: Folder of the video file.
+
   Returns:
     Path, caption and episode of the video.
   """
@@ -132,7 +135,7 @@ def make_video(recorded: RecordedEpisode, outdir: pathlib.Path) -> video.Video:
 
 
 def _parse(arrays: dict[str, np.ndarray]) -> Iterator[RecordedEpisode]:
-  """Yield the episodes in the arrays of a checkpoint."""
+  """Yields the episodes in the arrays of a checkpoint."""
   if f"{_PREFIX}count" not in arrays:
     return
   actions = np.split(
@@ -145,7 +148,7 @@ def _parse(arrays: dict[str, np.ndarray]) -> Iterator[RecordedEpisode]:
 
 
 def _ranges(numbers: list[int]) -> Iterator[str]:
-  """Yield ascending numbers as ranges: 3, 4, 5, 9 become "3 to 5" and "9"."""
+  """Yields ascending numbers as ranges: 3, 4, 5, 9 become "3 to 5" and "9"."""
   # Consecutive numbers have the same distance from their index.
   for _, group in itertools.groupby(
       enumerate(numbers), lambda item: item[1] - item[0]):

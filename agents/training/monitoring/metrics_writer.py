@@ -41,6 +41,7 @@ class MetricsWriter:
     folder: Path of the run folder.
     lengths: Result of `lengths` at the checkpoint to resume from; None for a
       new run.
+
   Raises:
     WriteError: If the files cannot be written; all methods raise it, too.
   """
@@ -61,7 +62,7 @@ class MetricsWriter:
           for phase in ("train", "eval")}
 
   def write(self, row: dict[str, Any], scalars: dict[str, float | None]):
-    """Write a report.
+    """Writes a report.
 
     Args:
       row: Line of `metrics.jsonl`, with `phase` and `step`.
@@ -83,6 +84,7 @@ class MetricsWriter:
 
     Args:
       step: Training steps completed.
+
     Yields:
       None.
     """
@@ -90,7 +92,7 @@ class MetricsWriter:
       yield
 
   def write_video(self, tag: str, gif: video.Gif, step: int):
-    """Write an animation, which TensorBoard shows among its images.
+    """Writes an animation, which TensorBoard shows among its images.
 
     Args:
       tag: Tag in TensorBoard.
@@ -104,7 +106,7 @@ class MetricsWriter:
       tf.summary.write(tag, data, metadata=metadata)
 
   def describe(self, config: config_lib.Config):
-    """Write descriptions, chart layout and settings of a new run.
+    """Writes descriptions, chart layout and settings of a new run.
 
     Args:
       config: Configuration of the run.
@@ -129,12 +131,12 @@ class MetricsWriter:
       hparams_api.hparams(settings)
 
   def sync(self):
-    """Flush `metrics.jsonl` to disk, so that it survives a power cut."""
+    """Flushes `metrics.jsonl` to disk, so that it survives a power cut."""
     with self._write_errors():
       os.fsync(self._rows.fileno())
 
   def lengths(self) -> dict[str, int]:
-    """Flush the files and return their sizes.
+    """Flushes the files and returns their sizes.
 
     Returns:
       Size of each file in bytes, by its path in the run folder.
@@ -146,14 +148,14 @@ class MetricsWriter:
             for path in self._paths()}
 
   def close(self):
-    """Close all files; errors are ignored because checkpoints are complete."""
+    """Closes all files; errors are ignored because checkpoints are complete."""
     for file in (self._rows, *self._writers.values()):
       with contextlib.suppress(OSError, tf.errors.OpError):
         file.close()
 
   @contextlib.contextmanager
   def _write_errors(self) -> Iterator[None]:
-    """Convert errors of TensorFlow and Python into WriteErrors."""
+    """Converts errors of TensorFlow and Python into WriteErrors."""
     with atomic_write.convert_errors(self._folder):
       try:
         yield
@@ -163,7 +165,7 @@ class MetricsWriter:
         raise OSError(error.message) from error
 
   def _paths(self) -> list[pathlib.Path]:
-    """Return the existing files."""
+    """Returns the existing files."""
     return [path for pattern in (
         "metrics.jsonl", "events*", "train/events*", "eval/events*")
             for path in self._folder.glob(pattern)]

@@ -31,7 +31,7 @@ class Progress:
     self._scores: dict[str, str] = {}
 
   def forecast(self, minutes: float):
-    """Print the budget and the expected duration.
+    """Prints the budget and the expected duration.
 
     Args:
       minutes: Expected duration of the remaining steps.
@@ -41,7 +41,7 @@ class Progress:
            "minutes from now")
 
   def report(self, row: dict[str, Any]):
-    """Show a row of `metrics.jsonl`.
+    """Shows a row of `metrics.jsonl`.
 
     Args:
       row: Fields of the row.
@@ -62,7 +62,7 @@ class Progress:
       _print(f"{phase:5}   {time_usage.describe_shares(row)}")
 
   def _time_left(self, step: int) -> str:
-    """Return the expected duration of the remaining steps, "" if unknown."""
+    """Returns the expected duration of the remaining steps, "" if unknown."""
     if step == self._first:
       return ""
     seconds_per_step = (time.monotonic() - self._start) / (step - self._first)
@@ -71,7 +71,7 @@ class Progress:
 
 
 def warn(text: str):
-  """Print a warning on stderr.
+  """Prints a warning on stderr.
 
   Args:
     text: Warning in one line.
@@ -80,6 +80,6 @@ def warn(text: str):
 
 
 def _print(text: str, file: TextIO | None = None):
-  """Print a line above the bar, if any."""
+  """Prints a line above the bar, if any."""
   with tqdm.tqdm.external_write_mode(file):
     print(text, file=file, flush=True)

@@ -13,7 +13,7 @@ _LOG_MESSAGE = re.compile(
 
 @contextlib.contextmanager
 def quiet_imports():
-  """Remove lines of the native logger from the stderr of the context.
+  """Removes lines of the native logger from the stderr of the context.
 
   All other lines, such as a crash report of the interpreter, are printed when
   the context ends.

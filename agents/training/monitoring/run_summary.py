@@ -15,13 +15,14 @@ from agents.training.run_folder import run_folder
 
 def beginning(folder: run_folder.RunFolder, trainer: trainer_lib.Trainer
               ) -> str:
-  """Describe what the run trains and how, in five lines.
+  """Describes what the run trains and how, in five lines.
 
   After the first update, `Progress.forecast` adds a line about the budget.
 
   Args:
     folder: Run folder.
     trainer: Trainer of the run.
+
   Returns:
     Lines about task, batch, networks, updates and folder.
   """
@@ -40,10 +41,11 @@ def beginning(folder: run_folder.RunFolder, trainer: trainer_lib.Trainer
 
 
 def end(folder: run_folder.RunFolder) -> str:
-  """Describe the scores, speed and time of a run, in three lines.
+  """Describes the scores, speed and time of a run, in three lines.
 
   Args:
     folder: Run folder with `metrics.jsonl`.
+
   Returns:
     Last and best score, speed, and shares of the time.
   """

@@ -26,13 +26,14 @@ class TimeUsage:
     self._least_seconds = 0.0
 
   def add(self, steps: int, seconds: dict[str, float], least_seconds: float):
-    """Add the time of an epoch.
+    """Adds the time of an epoch.
 
     Args:
       steps: Training steps, summed over all environments.
       seconds: Wall-clock time of each part, by name.
       least_seconds: Stepping time without the idle time of workers; 0 if
         unknown.
+
     Raises:
       KeyError: If a part is unknown.
     """
@@ -42,7 +43,7 @@ class TimeUsage:
       self.seconds[name] += value
 
   def row(self) -> dict[str, float | None]:
-    """Return the speed, its limit, and the share of each part of the time.
+    """Returns the speed, its limit, and the share of each part of the time.
 
     The speed excludes compilation and evaluation. "rest" is the time outside
     of all other parts.
@@ -63,10 +64,11 @@ class TimeUsage:
 
 
 def total(rows: list[dict[str, Any]]) -> dict[str, float | None]:
-  """Combine consecutive rows into one, weighted by time.
+  """Combines consecutive rows into one, weighted by time.
 
   Args:
     rows: Training rows of `metrics.jsonl` from the start of a run.
+
   Returns:
     Same fields as `TimeUsage.row`.
   """
@@ -85,10 +87,11 @@ def total(rows: list[dict[str, Any]]) -> dict[str, float | None]:
 
 
 def describe_shares(row: dict[str, Any]) -> str:
-  """Return the shares of the time as text.
+  """Returns the shares of the time as text.
 
   Args:
     row: Result of `TimeUsage.row`, or a row of `metrics.jsonl`.
+
   Returns:
     For example "stepping 40%, learning 60%".
   """
@@ -97,10 +100,11 @@ def describe_shares(row: dict[str, Any]) -> str:
 
 
 def describe_speed(row: dict[str, Any]) -> str:
-  """Return the speed of training as text, "" if it is unknown.
+  """Returns the speed of training as text, "" if it is unknown.
 
   Args:
     row: Result of `TimeUsage.row`, or a row of `metrics.jsonl`.
+
   Returns:
     For example "20,000 steps/s (0.50 of the limit of 40,000)".
   """
@@ -113,7 +117,7 @@ def describe_speed(row: dict[str, Any]) -> str:
 
 def _row(speed: float | None, limit: float | None, shares: dict[str, float]
          ) -> dict[str, float | None]:
-  """Return the fields of a row from speeds and shares of the time."""
+  """Returns the fields of a row from speeds and shares of the time."""
   return {"steps_per_second": speed, "step_limit": limit,
           "limit_share": speed / limit if speed and limit else None,
           **{f"{name}_share": share for name, share in shares.items()}}

@@ -42,7 +42,7 @@ class VideoRecorder:
     return self._process is not None
 
   def start(self, recorded: episode_recorder.RecordedEpisode):
-    """Start to render an episode. If that fails, print the reason.
+    """Starts to render an episode. If that fails, print the reason.
 
     Args:
       recorded: Episode of training.
@@ -68,13 +68,13 @@ class VideoRecorder:
       self._print(str(error))
 
   def remove_throttle(self):
-    """Let the current video use all idle processor time."""
+    """Lets the current video use all idle processor time."""
     if self._process and self._process.stdin:
       with contextlib.suppress(BrokenPipeError):
         self._process.stdin.write(b"!")
 
   def take_finished(self) -> tuple[int, video_lib.Gif] | None:
-    """Return the current video if it is finished and was not returned before.
+    """Returns the current video if it is finished and was not returned before.
 
     Failures are printed and do not end training.
 
@@ -98,7 +98,7 @@ class VideoRecorder:
     return (self._step, gif) if gif else None
 
   def close(self):
-    """Abandon the current video. Repeated calls have no effect."""
+    """Abandons the current video. Repeated calls have no effect."""
     if not self._process:
       return
     # The process group also contains ffmpeg. If all of its processes have

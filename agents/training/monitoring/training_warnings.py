@@ -59,10 +59,11 @@ class TrainingWarnings:
         if symptom.meaningful and config.algorithm.type == "ppo"]
 
   def examine(self, metrics: dict[str, float]) -> list[str]:
-    """Update the counters and return due warnings.
+    """Updates the counters and returns due warnings.
 
     Args:
       metrics: Metrics of the last update, by name.
+
     Returns:
       One text per warning.
     """
@@ -98,7 +99,7 @@ def _symptoms(config: config_lib.Algorithm, continuous: bool,
 
 
 def _value_limit(config: config_lib.Algorithm) -> tuple[float, str]:
-  """Return the largest plausible error of the value function, and why."""
+  """Returns the largest plausible error of the value function, and why."""
   if config.reward_scale == "return":
     return 10.0, "returns are scaled to a variance of 1"
   if config.reward_clip and config.discount < 1:

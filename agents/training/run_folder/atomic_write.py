@@ -16,12 +16,14 @@ class WriteError(errors.RunError):
 
 @contextlib.contextmanager
 def convert_errors(path: pathlib.Path) -> Iterator[None]:
-  """Convert OSErrors of the context into WriteErrors that name a path.
+  """Converts OSErrors of the context into WriteErrors that name a path.
 
   Args:
     path: File or folder that the context writes.
+
   Yields:
     None.
+
   Raises:
     WriteError: If the context raises an OSError.
   """
@@ -35,15 +37,17 @@ def convert_errors(path: pathlib.Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def open_file(path: pathlib.Path) -> Iterator[IO[bytes]]:
-  """Open a temporary file that replaces `path` when the context ends.
+  """Opens a temporary file that replaces `path` when the context ends.
 
   An error in the context deletes the temporary file and leaves `path` as it
   was.
 
   Args:
     path: File to create or replace.
+
   Yields:
     Binary file to write.
+
   Raises:
     WriteError: If the file cannot be written.
   """

@@ -44,12 +44,13 @@ class Metadata:
 
 
 def complete(step: int, done: dict[str, int], budget: int) -> bool:
-  """Return whether a run used up its budget and evaluated the final policy.
+  """Returns whether a run used up its budget and evaluated the final policy.
 
   Args:
     step: Training steps completed.
     done: Steps of the last actions, see `Metadata.done`.
     budget: Training steps of the whole run.
+
   Returns:
     True if the last evaluation took place after the last step.
   """
@@ -58,7 +59,7 @@ def complete(step: int, done: dict[str, int], budget: int) -> bool:
 
 def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
          metadata: dict[str, Any]):
-  """Write a checkpoint and delete superfluous older ones.
+  """Writes a checkpoint and delete superfluous older ones.
 
   The newest three are kept, and six older ones that are spread over the run.
 
@@ -67,6 +68,7 @@ def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
     step: Training steps completed; names the file.
     arrays: Arrays by name.
     metadata: JSON-serializable data, see `Metadata`.
+
   Raises:
     WriteError: If the file cannot be written, for example on a full disk.
   """
@@ -82,12 +84,14 @@ def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
 
 
 def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-  """Load a checkpoint without executing any code from the file.
+  """Loads a checkpoint without executing any code from the file.
 
   Args:
     path: Checkpoint file.
+
   Returns:
     Arrays by name, and the metadata.
+
   Raises:
     CheckpointError: If the file is missing or damaged. A CRC-32 checksum
       protects each array.
@@ -106,12 +110,14 @@ def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 def newest_readable(folder: pathlib.Path) -> pathlib.Path:
-  """Return the newest readable checkpoint; print a note per damaged one.
+  """Returns the newest readable checkpoint; prints a note per damaged one.
 
   Args:
     folder: Folder of the checkpoints.
+
   Returns:
     Path of the checkpoint.
+
   Raises:
     CheckpointError: If no checkpoint can be read.
   """
@@ -126,10 +132,11 @@ def newest_readable(folder: pathlib.Path) -> pathlib.Path:
 
 
 def paths(folder: pathlib.Path) -> list[pathlib.Path]:
-  """List the complete checkpoints of a folder.
+  """Lists the complete checkpoints of a folder.
 
   Args:
     folder: Folder of the checkpoints.
+
   Returns:
     Paths in order of their steps.
   """
@@ -137,14 +144,16 @@ def paths(folder: pathlib.Path) -> list[pathlib.Path]:
 
 
 def find(folder: pathlib.Path, name: str | None) -> pathlib.Path:
-  """Find a checkpoint by its file name or step.
+  """Finds a checkpoint by its file name or step.
 
   Args:
     folder: Folder of the checkpoints.
     name: File name with or without suffix, or a step such as "1e6" or
       "1,000,000"; None for the newest readable checkpoint.
+
   Returns:
     Path of the checkpoint.
+
   Raises:
     CheckpointError: If `name` is None and no checkpoint can be read.
     ConfigError: If no checkpoint has this name or step.
@@ -165,10 +174,11 @@ def find(folder: pathlib.Path, name: str | None) -> pathlib.Path:
 
 
 def step_of(path: pathlib.Path) -> int:
-  """Return the step of a checkpoint.
+  """Returns the step of a checkpoint.
 
   Args:
     path: Path of the checkpoint; its name contains the step.
+
   Returns:
     Training steps completed.
   """
@@ -176,12 +186,14 @@ def step_of(path: pathlib.Path) -> int:
 
 
 def newest(folder: pathlib.Path) -> pathlib.Path:
-  """Return the newest checkpoint of a folder, readable or not.
+  """Returns the newest checkpoint of a folder, readable or not.
 
   Args:
     folder: Folder of the checkpoints.
+
   Returns:
     Path of the checkpoint.
+
   Raises:
     CheckpointError: If the folder contains no checkpoint.
   """

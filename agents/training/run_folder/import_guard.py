@@ -21,7 +21,7 @@ class _ImportGuard(importlib.abc.MetaPathFinder):
   folders: frozenset[str] = frozenset()
 
   def find_spec(self, fullname, path=None, target=None):
-    """Raise ImportError if a module lies in a guarded folder."""
+    """Raises ImportError if a module lies in a guarded folder."""
     spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
     if spec:
       locations = [*(spec.submodule_search_locations or ())]
@@ -32,7 +32,7 @@ class _ImportGuard(importlib.abc.MetaPathFinder):
             name=fullname)
 
   def contains(self, location: str) -> bool:
-    """Return whether a path, or its link target, is in a guarded folder."""
+    """Returns whether a path, or its link target, is in a guarded folder."""
     return any(
         os.path.commonpath((folder, path)) == folder
         for path in (os.path.abspath(location), os.path.realpath(location))
@@ -44,7 +44,7 @@ _lock = threading.Lock()
 
 
 def add(folder: pathlib.Path):
-  """Prevent all further imports from a folder and its subfolders.
+  """Prevents all further imports from a folder and its subfolders.
 
   Args:
     folder: Path of the run folder.

@@ -26,10 +26,11 @@ _PACKAGES = ("tensorflow", "keras", "tensorflow-probability", "numpy",
 
 
 def files(env: str) -> dict[str, dict[str, str]]:
-  """Return the contents of the files that describe the provenance of a run.
+  """Returns the contents of the files that describe the provenance of a run.
 
   Args:
     env: Id of the environment.
+
   Returns:
     Results of `versions` and `code`, by file name.
   """
@@ -37,10 +38,11 @@ def files(env: str) -> dict[str, dict[str, str]]:
 
 
 def versions(env: str) -> dict[str, str]:
-  """Return the versions of the installed packages that affect a run.
+  """Returns the versions of the installed packages that affect a run.
 
   Args:
     env: Id of the environment; the packages that define it are included.
+
   Returns:
     Versions by package name, with those of Python, machine and oneDNN.
   """
@@ -59,11 +61,12 @@ def versions(env: str) -> dict[str, str]:
 
 
 def code(env: str) -> dict[str, str]:
-  """Return digests of the Python files that affect a run.
+  """Returns digests of the Python files that affect a run.
 
   Args:
     env: Id of the environment. Its own files are included unless they belong
       to an installed package, which has a version.
+
   Returns:
     First 16 hexadecimal digits of SHA-256, by file name.
   """
@@ -87,7 +90,7 @@ def _files(folder: pathlib.Path) -> dict[str, pathlib.Path]:
 
 
 def _module(env: str) -> str:
-  """Return the module that defines an environment, or "" if it is unknown."""
+  """Returns the module that defines an environment, or "" if it is unknown."""
   module, colon, _ = env.partition(":")
   if colon:
     return module
@@ -97,11 +100,12 @@ def _module(env: str) -> str:
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-  """Describe the entries that differ between two dictionaries.
+  """Describes the entries that differ between two dictionaries.
 
   Args:
     before: Earlier versions, digests or settings, by name.
     now: Current versions, digests or settings, by name.
+
   Returns:
     A text such as "numpy 1.0 -> 2.0" for each name that differs.
   """

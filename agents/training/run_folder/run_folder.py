@@ -39,6 +39,7 @@ class RunFolder:
 
   Args:
     path: Path of the folder.
+
   Raises:
     ConfigError: If the folder contains no valid config.yaml.
   """
@@ -55,7 +56,7 @@ class RunFolder:
     self.checkpoints = self.path / "checkpoints"
 
   def extend(self, config: config_lib.Config):
-    """Save the budget of a config, and the earlier budgets that it lists.
+    """Saves the budget of a config, and the earlier budgets that it lists.
 
     Args:
       config: Configuration that provides `steps` and `extended_from`; all
@@ -67,10 +68,11 @@ class RunFolder:
 
   @contextlib.contextmanager
   def locked(self):
-    """Lock the folder against other training processes.
+    """Locks the folder against other training processes.
 
     Yields:
       None.
+
     Raises:
       ConfigError: If another process holds the lock.
     """
@@ -88,7 +90,7 @@ class RunFolder:
       os.close(descriptor)
 
   def changes(self) -> list[str]:
-    """Compare packages and code with those that started the run.
+    """Compares packages and code with those that started the run.
 
     Returns:
       A text per package or file that differs; see `provenance.differences`.
@@ -115,15 +117,17 @@ class RunFolder:
 
 
 def find(path: str | os.PathLike) -> RunFolder:
-  """Open a run folder, or the newest run in a folder of runs.
+  """Opens a run folder, or the newest run in a folder of runs.
 
   Runs without a checkpoint, which have just started or failed to start, are
   considered only if no run has a checkpoint.
 
   Args:
     path: Path of a run folder, or of a folder of runs.
+
   Returns:
     The run folder.
+
   Raises:
     ConfigError: If `path` contains no run, or its config is invalid.
   """
@@ -135,11 +139,12 @@ def find(path: str | os.PathLike) -> RunFolder:
 
 def with_config(logdir: str | os.PathLike, config: config_lib.Config
                 ) -> list[RunFolder]:
-  """Return the runs that have this config and a checkpoint, oldest first.
+  """Returns the runs that have this config and a checkpoint, oldest first.
 
   Args:
     logdir: Path of a folder of runs.
     config: Configuration of the runs.
+
   Returns:
     The run folders.
   """
@@ -151,7 +156,7 @@ def with_config(logdir: str | os.PathLike, config: config_lib.Config
 
 
 def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
-  """Create the folder `LOGDIR/<time>-<name>/` for a new run.
+  """Creates the folder `LOGDIR/<time>-<name>/` for a new run.
 
   If the folder exists already, a number is added to the time.
 
@@ -159,8 +164,10 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
     logdir: Path of the folder of runs.
     name: Name of the config.
     config: Configuration of the run.
+
   Returns:
     The new run folder.
+
   Raises:
     ConfigError: If the folder cannot be created.
   """
@@ -184,7 +191,7 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
 
 
 def _runs(logdir: pathlib.Path) -> list[pathlib.Path]:
-  """Return all runs in a folder, the oldest first."""
+  """Returns all runs in a folder, the oldest first."""
   def start_time(run):  # The name begins with the time in 15 characters.
     return run.name[:15], (run / "config.yaml").stat().st_mtime_ns, run.name
   return sorted(

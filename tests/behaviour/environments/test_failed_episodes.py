@@ -23,7 +23,7 @@ _ACTIONS = rollouts.draw_actions(toy.Uneven(7).action_space, _SIZE, _STEPS)
 
 
 def _play_alone(index):
-  """Play one environment that does not fail, in plain Python.
+  """Plays one environment that does not fail, in plain Python.
 
   Returns:
     Fields of `batch_env.StepResult` for each step; finished episodes as seed,
@@ -55,7 +55,7 @@ def _play_alone(index):
 
 
 def _tolerant(workers, how):
-  """Return a batch of environments that fail in some of their episodes."""
+  """Returns a batch of environments that fail in some of their episodes."""
   return batch_env.BatchEnv(
       [functools.partial(faulty_envs.Breaks, how)] * _SIZE, workers, _SEED,
       failure_budget.FailureBudget(1000))

@@ -54,7 +54,7 @@ class _Expected(NamedTuple):
 
 
 def _play_alone(env, index, actions, active, dtype):
-  """Play one environment in plain Python; return its finished episodes."""
+  """Plays one environment in plain Python; returns its finished episodes."""
   convert = action_scaling.action_converter(env.action_space)
   finished, episode, score, length = [], 0, np.float32(0), 0
   env.reset(seed=episode_data.episode_seed(_SEED, index, episode))
@@ -75,7 +75,7 @@ def _play_alone(env, index, actions, active, dtype):
 
 @functools.cache
 def _reference(name, probability, num_steps=60):
-  """Return actions, active rows, and the finished episodes in order of time."""
+  """Returns actions, active rows, and the finished episodes in time order."""
   constructors = _BATCHES[name]
   with batch_env.BatchEnv(constructors, seed=_SEED) as batch:
     first = batch.reset()
@@ -95,7 +95,7 @@ def _roll(batch, actions, active):
 
 
 def _assert_finished(batch, expected):
-  """Compare the finished episodes of a batch bit by bit."""
+  """Compares the finished episodes of a batch bit by bit."""
   finished, final_observ = batch.take_finished(), batch.take_final_observ()
   for episode, observ, reference in zip(
       finished, final_observ, expected, strict=True):

@@ -104,7 +104,7 @@ def test_selected_environments_begin_anew_and_others_continue(mode):
 
 
 def _play(batch, kill=lambda: None):
-  """Play with some partial resets; return all results."""
+  """Plays with some partial resets; returns all results."""
   results = [batch.reset()]
   actions = rollouts.draw_actions(batch.action_space, 4, 25)
   for number, action in enumerate(actions):

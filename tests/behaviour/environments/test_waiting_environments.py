@@ -17,7 +17,7 @@ def _uneven(most=4):
 
 
 def _step(batch, active=None):
-  """Step with actions of zero; `active` holds zeros and ones."""
+  """Steps with actions of zero; `active` holds zeros and ones."""
   active = None if active is None else np.array(active, bool)
   return batch.step(np.zeros((len(batch), 1)), active)
 

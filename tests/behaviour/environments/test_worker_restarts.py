@@ -33,7 +33,7 @@ def _kill(workers, number):
 
 
 def _roll_and_kill(batch, workers, actions, kills):
-  """Take the actions; kill workers before some steps.
+  """Takes the actions; kill workers before some steps.
 
   Args:
     batch: The environments.

@@ -77,7 +77,7 @@ class Points(backend.Backend):
 
 @pytest.fixture
 def points(tmp_path, monkeypatch):
-  """Return the backend class of the example."""
+  """Returns the backend class of the example."""
   (tmp_path / "former_points.py").write_text(_POINTS)
   monkeypatch.syspath_prepend(tmp_path)
   return custom_backend.find("former_points:Points")

@@ -32,7 +32,7 @@ def test_code_beside_the_equations_is_the_code(path, quote):
 
 
 def _rows(section: str) -> dict[str, list[str]]:
-  """Return the cells of an options table, by the option's name."""
+  """Returns the cells of an options table, by the option's name."""
   rows = {}
   table = _TEXT.split(f"| `{section}.` |")[1].split("\n\n")[0]
   for line in table.split("\n")[2:]:
@@ -63,7 +63,7 @@ def test_every_source_is_listed():
 
 
 def _read(cell: str):
-  """Return what a table's cell stands for."""
+  """Returns what a table's cell stands for."""
   if "," in cell:
     return tuple(int(number) for number in cell.split(","))
   value = yaml.safe_load(cell)

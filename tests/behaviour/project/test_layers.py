@@ -79,7 +79,7 @@ _ARROWS = {
 
 @functools.cache
 def _sources() -> dict[str, pathlib.Path]:
-  """Return the file of every module of the project."""
+  """Returns the file of every module of the project."""
   paths = [_ROOT / "train.py", _ROOT / "visualize.py",
            *_ROOT.glob("agents/**/*.py"), *_ROOT.glob("configs/**/*.py")]
   def name(path):
@@ -97,7 +97,7 @@ def _tree(module: str) -> ast.Module:
 
 @functools.cache
 def _imports(module: str, at_start: bool = False) -> frozenset[str]:
-  """Return what a module imports, anywhere or as soon as it is imported."""
+  """Returns what a module imports, anywhere or as soon as it is imported."""
   waiting: list[ast.AST] = [_tree(module)]
   found: set[str] = set()
   while waiting:
@@ -120,7 +120,7 @@ def _within(module: str, layer: str) -> bool:
 
 
 def _layer(module: str) -> str:
-  """Return the innermost layer of a module, or nothing if it has none."""
+  """Returns the innermost layer of a module, or nothing if it has none."""
   layer = max((layer for layer in _ARROWS if _within(module, layer)), key=len)
   return layer if layer != "agents" or module == "agents" else ""
 

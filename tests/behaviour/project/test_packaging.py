@@ -27,7 +27,7 @@ for module in (agents, configs, default, presets):
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
-  """Clone of this repository, which is not installed."""
+  """Clones of this repository, which is not installed."""
   path = tmp_path_factory.mktemp("clone") / "checkout"
   subprocess.run(["git", "clone", "-q", command.ROOT, path], check=True)
   return path
@@ -68,7 +68,7 @@ def installed(wheel, tmp_path_factory):
 
 
 def _python(path, cwd, *args):
-  """Run Python with a folder in front of its path."""
+  """Runs Python with a folder in front of its path."""
   return subprocess.run(
       [sys.executable, *map(str, args)], cwd=cwd, capture_output=True,
       text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(path)})
@@ -110,7 +110,7 @@ def test_sources_run_without_installation(source, tmp_path, request):
 
 
 def _run(installed, cwd, *args):
-  """Run the installed console command."""
+  """Runs the installed console command."""
   return _python(installed, cwd, installed / "bin" / "batch-ppo", *args)
 
 

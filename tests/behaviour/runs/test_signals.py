@@ -116,7 +116,7 @@ def _args(checkpoint_every=10_000):
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
-  """Run folder of an uninterrupted run with a checkpoint of each epoch."""
+  """Runs folder of an uninterrupted run with a checkpoint of each epoch."""
   logdir = tmp_path_factory.mktemp("uninterrupted")
   done = command.run(
       "train.py", *_args(checkpoint_every=_STEPS_PER_EPOCH), "--logdir", logdir,

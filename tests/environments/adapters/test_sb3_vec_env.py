@@ -14,7 +14,7 @@ if not importlib.util.find_spec("stable_baselines3"):
 
 @pytest.fixture(autouse=True)
 def long_deadline(deadline):
-  """Allow for workers that import Stable-Baselines3 with PyTorch."""
+  """Allows for workers that import Stable-Baselines3 with PyTorch."""
   deadline(300)
 
 

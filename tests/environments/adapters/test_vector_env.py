@@ -91,7 +91,7 @@ _ENVS = {
 
 
 def _assert_same(one, other, where="result"):
-  """Compare types, shapes and values, however nested."""
+  """Compares types, shapes and values, however nested."""
   assert type(one) is type(other), where
   if isinstance(one, dict):
     assert one.keys() == other.keys(), where
@@ -110,7 +110,7 @@ def _assert_same(one, other, where="result"):
 
 
 def _play(envs, steps=60):
-  """Return the results of resets and random steps."""
+  """Returns the results of resets and random steps."""
   results = [envs.reset(seed=5, options={"far": 3})]
   envs.action_space.seed(1)
   mode = envs.metadata["autoreset_mode"]
@@ -134,7 +134,7 @@ def workers(request, pool):
 
 @pytest.fixture(scope="module")
 def random_envs(pool):
-  """Return environments in two processes for tests that do not break them."""
+  """Returns environments in two processes for tests that do not break them."""
   envs = vector_env.VectorEnv([RandomInfos] * 3, pool)
   envs.reset(seed=0)
   yield envs

@@ -20,7 +20,7 @@ def _assert_same(pair, actions):
 
 
 def _is_vectorized(constructors):
-  """Return whether a block of these environments steps them together."""
+  """Returns whether a block of these environments steps them together."""
   env = constructors[0]()
   env.close()
   spaces, size = (env.observation_space, env.action_space), len(constructors)

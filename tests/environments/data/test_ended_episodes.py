@@ -26,7 +26,7 @@ def _seed(row, episode):
 
 
 def _update(log, reports=None, **fields):
-  """Record a step; `fields` change rows of an ordinary step."""
+  """Records a step; `fields` change rows of an ordinary step."""
   arrays = {
       "action": np.array([[1], [2], [3]], np.float32),
       "active": np.ones(_SIZE, bool), "valid": np.ones(_SIZE, bool),

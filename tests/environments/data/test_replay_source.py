@@ -17,7 +17,7 @@ _SEEDS = [episode_data.episode_seed(_RUN_SEED, _FIRST + row, 0)
 
 
 def _source(num_steps=2):
-  """Return a source and its arrays; the actions are 10 * row + time."""
+  """Returns a source and its arrays; the actions are 10 * row + time."""
   log = action_log.ActionLog(_RUN_SEED, _SIZE, _FIRST)
   arrays = {"action": np.zeros((_SIZE, 1), np.float32),
             "active": np.ones(_SIZE, bool),

@@ -27,7 +27,7 @@ _BOXES = [gymnasium.spaces.Box(
 
 
 def _naive(space, action):
-  """Convert each number separately, in double precision."""
+  """Converts each number separately, in double precision."""
   result = np.zeros(action.shape)
   for place in np.ndindex(action.shape):
     low = float(space.low[place[1:]])

@@ -11,7 +11,7 @@ from tests import toy
 
 @pytest.fixture
 def local_id():
-  """Register a class that workers can't import, and one that can't be pickled.
+  """Registers a class that workers can't import, and one that can't be pickled.
   """
   class Local(toy.Counter):
     pass

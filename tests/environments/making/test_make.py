@@ -19,7 +19,7 @@ def _make(env_id, render_mode=None, **options):
 
 
 def _play(env, action=None, seed=0):
-  """Return (rewards, terminated, truncated) of one episode."""
+  """Returns (rewards, terminated, truncated) of one episode."""
   env.reset(seed=seed)
   rewards, terminated, truncated = [], False, False
   while not (terminated or truncated):
@@ -277,7 +277,7 @@ def test_made_environment_has_the_spaces_of_the_task():
 
 
 def _first_lengths(constructors, seed):
-  """Return the steps of the first two episodes of each environment."""
+  """Returns the steps of the first two episodes of each environment."""
   lengths = []
   for index, constructor in enumerate(constructors):
     env = constructor()

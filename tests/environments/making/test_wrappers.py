@@ -138,7 +138,7 @@ def test_frame_delta_needs_floats(env_id):
 
 
 def _episode_end(env, seed):
-  """Return (length, terminated, truncated) of an episode."""
+  """Returns (length, terminated, truncated) of an episode."""
   observ, _ = env.reset(seed=seed)
   assert observ.tolist() == [seed, 0]
   for length in range(1, 100):

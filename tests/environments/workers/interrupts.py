@@ -21,13 +21,13 @@ HANGING = {
 
 
 def step(batch):
-  """Step all environments with actions of zero."""
+  """Steps all environments with actions of zero."""
   return batch.step(np.zeros((len(batch), 1)))
 
 
 @contextlib.contextmanager
 def pipe():
-  """Provide the read and the write end of a pipe."""
+  """Provides the read and the write end of a pipe."""
   read, write = os.pipe()
   try:
     yield read, write
@@ -38,7 +38,7 @@ def pipe():
 
 @contextlib.contextmanager
 def interrupted(constructors, num_workers=1, seconds=0.2):
-  """Provide workers and a batch that was interrupted in its second step."""
+  """Provides workers and a batch that was interrupted in its second step."""
   with pipe() as (read, write), contextlib.ExitStack() as stack:
     workers = stack.enter_context(pool_lib.WorkerPool(num_workers, read))
     batch = batch_env.BatchEnv(constructors, workers)

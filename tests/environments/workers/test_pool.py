@@ -268,7 +268,7 @@ def test_close_ends_the_workers_and_their_guards(patience, constructor):
 
 
 def _descendants(pid):
-  """Return a process and all its direct and indirect children."""
+  """Returns a process and all its direct and indirect children."""
   children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
   return [pid] + [descendant for child in children.split()
                   for descendant in _descendants(int(child))]

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def _begun(constructors, workers):
-  """Return a batch that has completed one step."""
+  """Returns a batch that has completed one step."""
   batch = batch_env.BatchEnv(constructors, workers)
   batch.reset()
   interrupts.step(batch)

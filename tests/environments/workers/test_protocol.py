@@ -20,7 +20,7 @@ def ends():
 
 
 def _send(connection, message):
-  """Send a request without its first byte, as `receive` expects it."""
+  """Sends a request without its first byte, as `receive` expects it."""
   connection.sendall(protocol.encode(protocol.REQUEST, message)[1:])
 
 

@@ -13,7 +13,7 @@ from agents.videos import video
 
 
 def steps(folder):
-  """Return the steps in `metrics.jsonl` and in TensorBoard's train events."""
+  """Returns the steps in `metrics.jsonl` and in TensorBoard's train events."""
   rows = [json.loads(line) for line in
           (folder / "metrics.jsonl").read_text().splitlines()]
   events = event_accumulator.EventAccumulator(str(folder / "train"))

@@ -19,7 +19,7 @@ from tests.videos import canvas, decoding
 
 
 def _start(tmp_path, length=30, score=15.0, **kwargs):
-  """Return a recorder that renders an episode, and the folder of its videos."""
+  """Returns a recorder that renders an episode, and its folder of videos."""
   config = config_lib.Config().override({
       "env.id": "tests.videos.canvas:Canvas", "env.kwargs": {
           "length": length, **kwargs}})
@@ -32,7 +32,7 @@ def _start(tmp_path, length=30, score=15.0, **kwargs):
 
 
 def _finish(recorder):
-  """Wait for the video and return it."""
+  """Waits for the video and returns it."""
   assert recorder.busy
   recorder.remove_throttle()
   while recorder.busy:
@@ -111,7 +111,7 @@ def test_nondeterministic_environment_is_reported(tmp_path, capfd):
 
 
 def _processes_of(session: int) -> list[int]:
-  """Return the ids of the running processes of a session."""
+  """Returns the ids of the running processes of a session."""
   pids = []
   for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
     try:

@@ -16,7 +16,7 @@ _CONFIG = config_lib.Config()
 
 
 def _examine(examined, num_reports, **metrics):
-  """Return the warnings of each report that has any, by its number."""
+  """Returns the warnings of each report that has any, by its number."""
   warnings = {number: examined.examine({**_HEALTHY, **metrics})
               for number in range(num_reports)}
   return {number: texts for number, texts in warnings.items() if texts}
