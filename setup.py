@@ -29,7 +29,7 @@ setuptools.setup(
     package_dir={"agents.configs": "configs"},
     package_data={
         "agents.training.monitoring": ["*.json", "*.yaml"],
-        "agents.export": ["*.csv", "templates/*.md"],
+        "agents.export": ["*.csv", "formats/*.md", "templates/*.md"],
         "agents.reports": ["*.csv", "*.html", "*.mplstyle"]},
     entry_points={"console_scripts": ["batch-ppo = agents.__main__:main"]},
     python_requires=">=3.10",

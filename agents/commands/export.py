@@ -14,10 +14,9 @@ from collections.abc import Sequence
 from agents import config as config_lib
 from agents.commands import parsing
 from agents.environments.making import make
+from agents.export import formats
 from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import checkpoint, run_folder
-
-_FORMATS = "savedmodel", "tflite", "onnx", "npz"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -34,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
   option("run RUN_DIR", "run folder; in a folder of runs, the "
          "newest run with a checkpoint is used")
   option("--format", "formats to write (default: savedmodel)",
-         nargs="+", choices=_FORMATS, default=["savedmodel"])
+         nargs="+", choices=formats.NAMES, default=["savedmodel"])
   option("--actions", "take the mean action, or sample with noise "
          "that is an input (default: mean)", choices=("mean", "sampled"))
   option("--checkpoint NAME", "file name or step of a checkpoint "
@@ -48,14 +47,14 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def export(folder: run_folder.RunFolder, out: pathlib.Path,
-           formats: Sequence[str], checkpoint_name: str | None = None,
+           names: Sequence[str], checkpoint_name: str | None = None,
            sampled: bool = False):
   """Exports a policy and compares each file with the policy in training.
 
   Args:
     folder: Run folder.
     out: New folder for the exported files.
-    formats: Names of formats, such as "npz".
+    names: Names of formats, such as "npz".
     checkpoint_name: File name or step; None selects the newest checkpoint.
     sampled: Exports sampled actions instead of mean actions.
 
@@ -74,4 +73,4 @@ def export(folder: run_folder.RunFolder, out: pathlib.Path,
     from agents import build
     from agents.export import write
     build.setup(folder.config.override({"device": "cpu"}))
-  write.write(folder, path, list(dict.fromkeys(formats)), sampled, out)
+  write.write(folder, path, list(dict.fromkeys(names)), sampled, out)

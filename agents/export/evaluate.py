@@ -10,7 +10,7 @@ import tensorflow as tf
 from agents import errors, spaces
 from agents.environments.data import episode_data
 from agents.environments.making import action_scaling, make
-from agents.export import formats, numpy_player
+from agents.export import numpy_player
 from agents.export import policy as policy_lib
 from agents.ops import random
 
@@ -18,7 +18,7 @@ NUM_EPISODES = 10
 
 
 def training_function(policy: policy_lib.ExportablePolicy
-                      ) -> formats.PolicyFunction:
+                      ) -> policy_lib.PolicyFunction:
   """Returns the policy as training runs it, with the exported signature.
 
   In contrast to the exported function, this function stores nested observations
@@ -51,7 +51,7 @@ def training_function(policy: policy_lib.ExportablePolicy
 
 
 def evaluate(policy: policy_lib.ExportablePolicy,
-             function: formats.PolicyFunction,
+             function: policy_lib.PolicyFunction,
              record: Callable[[policy_lib.Arrays], Any] = lambda call: None
              ) -> list[float]:
   """Plays the first episodes of the run's evaluations.

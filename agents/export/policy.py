@@ -7,6 +7,7 @@ to the ranges of the environment's action space.
 import dataclasses
 import functools
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -25,6 +26,8 @@ from agents.training import trainer
 from agents.training.run_folder import checkpoint, run_folder
 
 Arrays = dict[str, np.ndarray]
+# Maps inputs [N, ...] by name to outputs [N, ...] by name.
+PolicyFunction = Callable[[Arrays], Arrays]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +64,14 @@ class ExportablePolicy:
     act = tf.function(self._act, self.specs, autograph=False)
     return convert_to_constants.convert_variables_to_constants_v2(
         act.get_concrete_function())
+
+  def named_function(self) -> Any:
+    """Returns a `tf.function` with named inputs and outputs."""
+    frozen = self.frozen
+    @tf.function(autograph=False, input_signature=self.specs)
+    def act(*inputs):
+      return dict(zip(self.outputs, frozen(*inputs), strict=True))
+    return act
 
   def _act(self, *inputs: tf.Tensor) -> list[tf.Tensor]:
     """Returns the tensors of all outputs."""

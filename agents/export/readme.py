@@ -5,8 +5,8 @@ import string
 from typing import Any
 
 from agents import config as config_lib
+from agents.export import formats, signature
 from agents.export import policy as policy_lib
-from agents.export import signature
 from agents.training.run_folder import provenance
 
 
@@ -57,7 +57,8 @@ def environment_settings(env: config_lib.Env) -> dict[str, Any]:
 
 def _fill(name: str, **values: str) -> str:
   """Returns a template with its placeholders replaced by values."""
-  path = pathlib.Path(__file__).parent / "templates" / f"{name}.md"
+  folder = "formats" if name in formats.NAMES else "templates"
+  path = pathlib.Path(__file__).parent / folder / f"{name}.md"
   return string.Template(path.read_text()).substitute(values)
 
 

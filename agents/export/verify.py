@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.export import evaluate, formats
+from agents.export import evaluate
 from agents.export import policy as policy_lib
 
 TOLERANCE = 1e-5  # Largest difference of outputs, in units of their range.
@@ -60,7 +60,7 @@ class Comparison(NamedTuple):
 
 
 def compare(policy: policy_lib.ExportablePolicy,
-            function: formats.PolicyFunction,
+            function: policy_lib.PolicyFunction,
             calls: Sequence[policy_lib.Arrays]) -> Comparison:
   """Compares an exported policy with the policy in training, and time it.
 

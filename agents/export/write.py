@@ -12,6 +12,7 @@ from agents import config as config_lib
 from agents import errors
 from agents.export import evaluate, formats, readme, signature, verify
 from agents.export import policy as policy_lib
+from agents.export.formats import base
 from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import run_folder
 
@@ -34,7 +35,9 @@ def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
       is not kept.
   """
   policy = policy_lib.load(folder, checkpoint, sampled)
-  formats.check(names, policy)
+  file_formats = {name: formats.load(name) for name in names}
+  for file_format in file_formats.values():
+    file_format.check(policy)
   out.parent.mkdir(parents=True, exist_ok=True)
   recorder = verify.CallRecorder()
   returns = evaluate.evaluate(
@@ -44,7 +47,7 @@ def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
         f"{np.mean(returns):.1f}", flush=True)
   with tempfile.TemporaryDirectory() as scratch:
     same = [name for name in names if _write(
-        policy, formats.FORMATS[name], pathlib.Path(scratch, name),
+        policy, file_formats[name], pathlib.Path(scratch, name),
         recorder.calls, returns)]
     out.mkdir(parents=True, exist_ok=True)
     for name in same:
@@ -64,7 +67,7 @@ def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
         "returns differ.")
 
 
-def _write(policy: policy_lib.ExportablePolicy, file_format: formats.Format,
+def _write(policy: policy_lib.ExportablePolicy, file_format: base.ExportFormat,
            folder: pathlib.Path, calls: Sequence[policy_lib.Arrays],
            returns: Sequence[float]) -> bool:
   """Writes one format, prints the comparison, and returns whether it passed."""

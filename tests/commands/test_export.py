@@ -8,6 +8,7 @@ import pytest
 
 from agents.commands import export
 from agents.export import formats
+from agents.export.formats import npz
 from tests.export import test_formats, untrained_runs
 
 
@@ -31,7 +32,7 @@ def test_exported_files_and_example_run(finished, tmp_path, capsys):
   inputs = text.split("import numpy as np\n")[1].split("\n")[0]
   scope = {"np": np}
   exec(inputs, scope)  # Code of the example.
-  run = formats.FORMATS["npz"].load(out / "policy.npz")
+  run = formats.load("npz").load(out / "policy.npz")
   assert abs(run(scope["inputs"])["action"].item()) <= 2
 
 
@@ -58,11 +59,11 @@ def test_format_that_differs_from_training_is_reported_and_not_kept(
     tmp_path, capsys, monkeypatch):
   folder = untrained_runs.make_run(tmp_path, "choice")
   out = tmp_path / "policy"
-  one = formats.FORMATS["npz"]
-  def load(path):
-    run = one.load(path)
+  original = npz.Format.load
+  def load(self, path):
+    run = original(self, path)
     return lambda inputs: {"action": 1 - run(inputs)["action"]}
-  monkeypatch.setitem(formats.FORMATS, "npz", one._replace(load=load))
+  monkeypatch.setattr(npz.Format, "load", load)
   with pytest.raises(SystemExit) as caught:
     export.main([str(folder.path), "--format", "npz", "savedmodel", "--out",
                  str(out)])
@@ -81,7 +82,7 @@ def test_command_exports_policies_in_every_format(
     kind, actions, tmp_path, capsys):
   names = [param.values[0] for param in test_formats.FORMATS
            if all(map(importlib.util.find_spec,
-                      formats.FORMATS[param.values[0]].modules))]
+                      formats.load(param.values[0]).modules))]
   if kind == "nested":  # ONNX export rejects nested actions.
     names = [name for name in names if name != "onnx"]
   folder = untrained_runs.make_run(tmp_path, kind)

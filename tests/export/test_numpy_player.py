@@ -37,7 +37,7 @@ def test_player_has_less_than_100_lines():
 def test_player_equals_training_without_other_packages(
     kind, tmp_path, monkeypatch):
   policy = untrained_runs.load(tmp_path, kind)
-  formats.FORMATS["npz"].write(policy, tmp_path / "policy.npz")
+  formats.load("npz").write(policy, tmp_path / "policy.npz")
   calls: list = []
   monkeypatch.setattr(evaluate, "NUM_EPISODES", 1)
   evaluate.evaluate(policy, evaluate.training_function(policy), calls.append)
@@ -53,7 +53,7 @@ def test_player_equals_training_without_other_packages(
 
 def test_nested_action_is_returned_by_name(tmp_path):
   policy = untrained_runs.load(tmp_path, "nested")
-  formats.FORMATS["npz"].write(policy, tmp_path / "policy.npz")
+  formats.load("npz").write(policy, tmp_path / "policy.npz")
   player = numpy_player.Policy(tmp_path / "policy.npz")
   actions, state = player(policy.observation_space.sample(), player.begin())
   assert list(actions) == list(policy.outputs) and state == {}
@@ -61,7 +61,7 @@ def test_nested_action_is_returned_by_name(tmp_path):
 
 def test_samples_depend_on_the_seed_and_have_the_policys_std(tmp_path):
   policy = untrained_runs.load(tmp_path, "box", sampled=True)
-  formats.FORMATS["npz"].write(policy, tmp_path / "policy.npz")
+  formats.load("npz").write(policy, tmp_path / "policy.npz")
   observation, _ = gymnasium.make("Pendulum-v1").reset(seed=0)
   def actions(seed):
     player = numpy_player.Policy(tmp_path / "policy.npz", seed)

@@ -80,8 +80,8 @@ def test_wheel_contains_one_top_level_package(wheel):
   assert {top for top in tops if not top.endswith(".dist-info")} == {"agents"}
   assert {"agents/configs/cheetah.py", "agents/configs/presets/paper.py",
           "agents/export/same_arguments.csv",
-          "agents/export/templates/README.md", "agents/reports/page.html",
-          "agents/reports/figures.mplstyle",
+          "agents/export/formats/npz.md", "agents/export/templates/README.md",
+          "agents/reports/page.html", "agents/reports/figures.mplstyle",
           "agents/reports/published_scores.csv"} <= set(names)
 
 

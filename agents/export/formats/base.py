@@ -1,0 +1,51 @@
+"""Base class of the file formats of exported policies."""
+
+import importlib.util
+import pathlib
+
+from agents import config as config_lib
+from agents.export import policy as policy_lib
+
+
+class ExportFormat:
+  """A file format; subclasses implement `write` and `load`."""
+
+  file: str  # Main file or folder, relative to the exported folder.
+  modules: tuple[str, ...] = ()  # Required modules besides TensorFlow.
+  extra: str = ""  # Extra of this package that installs the modules.
+
+  def check(self, policy: policy_lib.ExportablePolicy):
+    """Checks that the format can represent a policy.
+
+    Args:
+      policy: Policy to export.
+
+    Raises:
+      ConfigError: If a package is missing, or the format does not support the
+        spaces of the environment.
+    """
+    for module in self.modules:
+      if not importlib.util.find_spec(module):
+        raise config_lib.ConfigError(
+            f"--format {self.extra} needs {module}: "
+            f"pip install 'batch-ppo[{self.extra}]'.")
+
+  def write(self, policy: policy_lib.ExportablePolicy, path: pathlib.Path):
+    """Writes a policy.
+
+    Args:
+      policy: Policy to export.
+      path: Path of the main file or folder.
+    """
+    raise NotImplementedError
+
+  def load(self, path: pathlib.Path) -> policy_lib.PolicyFunction:
+    """Loads a written policy.
+
+    Args:
+      path: Path of the main file or folder.
+
+    Returns:
+      Function that maps inputs [N, ...] by name to outputs [N, ...] by name.
+    """
+    raise NotImplementedError
