@@ -1,4 +1,4 @@
-"""Builds all components of a run; the only place that combines them."""
+"""Builds the components of a run from its configuration."""
 
 import contextlib
 import functools
@@ -11,8 +11,7 @@ import tensorflow as tf
 from agents import class_loader, spaces
 from agents import config as config_lib
 from agents.algorithms import feed_forward_model, gpu_learner, ppo
-from agents.environments import batch_env
-from agents.environments.blocks import custom_backend, envpool_block
+from agents.environments import backends, batch_env
 from agents.environments.data import failure_budget
 from agents.environments.making import make
 from agents.environments.workers import pool
@@ -24,8 +23,8 @@ from agents.training import cost_model
 from agents.training import trainer as trainer_lib
 
 _MAX_EVAL_ENVS = 10
-_SHORT_EPISODE = 16  # Steps; see `rollout_to_batch.segments`.
-# Methods of `trainer.Algorithm`.
+_SHORT_EPISODE = 16  # Steps; see `brief` of `rollout_to_batch.segments`.
+# Methods of `trainer.Algorithm`, which every custom algorithm must have.
 _METHODS = ("initial_state", "noise", "act", "learn", "variables", "assign")
 
 
@@ -39,16 +38,16 @@ def setup(config: config_lib.Config):
     ConfigError: If `device` is "gpu" and TensorFlow finds no GPU.
   """
   tf.config.run_functions_eagerly(config.eager)
-  # TensorFlow keeps its default of one thread per core. Its threads poll for
-  # work before they sleep; without polling, learning takes 50 % longer. They
-  # sleep while environments step. See docs/performance.md;
-  # TF_NUM_INTRAOP_THREADS changes the number.
+  # TensorFlow keeps its default of one thread per core, which the environment
+  # variable TF_NUM_INTRAOP_THREADS changes. Idle threads poll for work before
+  # they sleep. Without polling, learning takes 50 % longer, and stepping is not
+  # faster; see docs/performance.md.
   if config.device == "gpu" and not tf.config.list_physical_devices("GPU"):
     raise config_lib.ConfigError(
         "device=gpu, but TensorFlow finds no GPU. Install its libraries with "
         "`pip install 'tensorflow[and-cuda]'`, or use --device cpu.")
-  # Hides all GPUs; `trainer` makes one visible if it is used. In a notebook,
-  # an earlier run may have initialized them, which raises RuntimeError.
+  # Hides all GPUs; `trainer` makes one visible if updates run on it. In a
+  # notebook, this raises RuntimeError if an earlier run initialized the GPUs.
   with contextlib.suppress(RuntimeError):
     tf.config.set_visible_devices([], "GPU")
 
@@ -63,8 +62,6 @@ def check(config: config_lib.Config):
     ConfigError: If a class does not exist or lacks a method.
   """
   algorithm_class(config.algorithm)
-  if ":" in config.env.backend:
-    custom_backend.find(config.env.backend)
   if config.network.hidden != "dense":
     feed_forward.own_hidden(config.network)
 
@@ -73,10 +70,11 @@ def algorithm_class(config: config_lib.Algorithm) -> Callable[..., Any]:
   """Returns a constructor of the algorithm, with its `kwargs` applied.
 
   Args:
-    config: Section of the configuration.
+    config: Section `algorithm` of the configuration.
 
   Raises:
-    ConfigError: If the user's class does not exist or lacks a method.
+    ConfigError: If a custom class does not exist, or lacks a method or one of
+      the arguments `kwargs`.
   """
   if config.type == "ppo":
     return ppo.BatchPPO
@@ -92,7 +90,7 @@ def train_env(config: config_lib.Config, workers: pool.WorkerPool | None,
   Args:
     config: Configuration of the run.
     workers: Processes that step environments; None steps them in this process.
-    rows: Environments to build; all by default.
+    rows: Indices of the environments to build; all by default.
   """
   if config.stagger and config.algorithm.segment_length:
     constructors = make.staggered(config.env, config.num_envs, config.seed)
@@ -100,12 +98,7 @@ def train_env(config: config_lib.Config, workers: pool.WorkerPool | None,
     constructors = [make.MakeEnv(config.env)] * config.num_envs
   budget = (workers.failure_budget if workers
             else failure_budget.FailureBudget(config.max_failures))
-  block_class: Callable[..., Any] | None = None
-  if config.env.backend == "envpool":
-    block_class = functools.partial(
-        envpool_block.EnvPoolBlock, threads=config.workers(pool.num_cores()))
-  elif config.env.backend != "gymnasium":
-    block_class = custom_backend.find(config.env.backend)
+  block_class = backends.block_class(config)
   return batch_env.BatchEnv(
       constructors[rows], None if block_class else workers, config.seed,
       budget, block_class, rows.start or 0)
@@ -118,7 +111,7 @@ def eval_env(config: config_lib.Config, workers: pool.WorkerPool | None,
   Args:
     config: Configuration of the run.
     workers: Processes that step environments; None steps them in this process.
-    rows: Environments to build; all by default.
+    rows: Indices of the environments to build; all by default.
   """
   constructors = [make.MakeEnv(config.env)] * num_eval_envs(config)
   return batch_env.BatchEnv(
@@ -127,7 +120,7 @@ def eval_env(config: config_lib.Config, workers: pool.WorkerPool | None,
 
 
 def num_eval_envs(config: config_lib.Config) -> int:
-  """Returns the number of environments that play an evaluation.
+  """Returns the number of environments that an evaluation uses.
 
   Args:
     config: Configuration of the run.
@@ -145,8 +138,8 @@ def algorithm(config: config_lib.Config, observation_space: gymnasium.Space,
     config: Configuration of the run.
     observation_space: Space of the observations.
     action_space: Space of the actions.
-    algorithm_type: Class of the algorithm; that of the configuration by
-      default.
+    algorithm_type: Constructor of the algorithm; by default the class that
+      the configuration names.
   """
   policy = feed_forward.Policy(
       distribution_for_space.make(action_space, config.network), config.network,
@@ -168,10 +161,11 @@ def torso(config: config_lib.Config, observation_space: gymnasium.Space,
   Args:
     config: Configuration of the run.
     observation_space: Observation space.
-    name: Prefix of the variables' names.
+    name: Prefix of the names of variables.
 
   Returns:
-    The layers, or None if plain vectors need none.
+    The layers, or None if the observations contain no images and the
+    configuration has neither frame stacks nor a recurrent cell.
   """
   network = config.network
   convolutions = [convolutional.make(
@@ -190,27 +184,28 @@ def torso(config: config_lib.Config, observation_space: gymnasium.Space,
 
 def learning_device(config: config_lib.Config,
                     observation_space: gymnasium.Space) -> str:
-  """Returns "GPU:0" if that is configured or expected to be faster.
+  """Returns the device on which updates run.
 
   Args:
     config: Configuration of the run.
     observation_space: Space of the observations.
 
   Returns:
-    "CPU:0" or "GPU:0".
+    "GPU:0" if a GPU exists, and either `device` is "gpu", or `device` is "auto"
+    and `cost_model` expects faster updates on the GPU; "CPU:0" otherwise.
   """
   if config.device == "cpu" or not tf.config.list_physical_devices("GPU"):
     return "CPU:0"
-  pays = config.device == "gpu" or cost_model.gpu_pays(
+  use_gpu = config.device == "gpu" or cost_model.gpu_pays(
       config, observation_space, rollout_spec(config).rows)
-  return "GPU:0" if pays else "CPU:0"
+  return "GPU:0" if use_gpu else "CPU:0"
 
 
 def trainer(config: config_lib.Config, workers: pool.WorkerPool | None
             ) -> trainer_lib.Trainer:
   """Builds environments, networks and algorithm, ready for the first epoch.
 
-  The algorithm may learn on a GPU, and acts on the CPU.
+  Updates may run on a GPU. Actions are always computed on the CPU.
 
   Args:
     config: Configuration of the run.
@@ -234,7 +229,7 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None
 
 
 def rollout_spec(config: config_lib.Config) -> rollout_to_batch.RolloutSpec:
-  """Returns size and layout of the batch that one update learns from.
+  """Returns the size and layout of the batch of one update.
 
   Args:
     config: Configuration of the run.

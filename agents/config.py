@@ -21,7 +21,7 @@ from agents import config_parsing
 
 ConfigError = config_parsing.ConfigError
 
-# Types with a rule: its text in error messages, and its function.
+# Types with a rule: a text for error messages, and a function that checks values.
 _T = TypeVar("_T")
 _AtLeast0 = Annotated[_T, "be at least 0", lambda x: 0 <= x < math.inf]
 _AtLeast1 = Annotated[
@@ -29,7 +29,7 @@ _AtLeast1 = Annotated[
 _Positive = Annotated[float, "be positive", lambda x: 0 < x < math.inf]
 _PositiveOrNull = Annotated[float | None, "be positive or null",
                             lambda x: x is None or 0 < x < math.inf]
-_Layers = Annotated[tuple[int, ...], "hold positive unit counts",
+_Layers = Annotated[tuple[int, ...], "contain positive unit counts",
                     lambda layers: all(units > 0 for units in layers)]
 _Wrappers = Annotated[
     tuple[dict[str, dict[str, Any]], ...],
@@ -40,7 +40,7 @@ _Wrappers = Annotated[
 
 @dataclasses.dataclass(frozen=True)
 class Env:
-  """One environment, described completely enough to rebuild it anywhere."""
+  """Settings from which any process can build the same environment."""
 
   # Gymnasium id, `module:Id-v0`, `module:Class` or `module:function`.
   id: str = ""
@@ -50,13 +50,13 @@ class Env:
   max_length: _AtLeast1[int | None] = None
   # Simulator steps per agent step. The rewards of these steps are summed.
   action_repeat: _AtLeast1[int] = 1
-  # Maximum number of random actions after each reset. The agent acts after
-  # them.
+  # Maximum number of random actions between a reset and the agent's first
+  # action.
   random_start: _AtLeast0[int] = 0
   # Replaces each observation by its difference from the previous observation.
   frame_delta: bool = False
   # Gymnasium's wrappers or `module:Class`, as {NAME: {ARGUMENT: ...}}. The
-  # first one is the innermost.
+  # first wrapper is the innermost.
   wrappers: _Wrappers = ()
   # Library that steps the training environments: "gymnasium", "envpool" (C++
   # threads) or a custom `module:Class`.
@@ -68,7 +68,7 @@ class Env:
 
   @property
   def deterministic(self) -> bool:
-    """Whether seed and actions reproduce an episode of training."""
+    """Whether seed and actions reproduce an episode of the backend."""
     return self.backend == "gymnasium"
 
 
@@ -76,27 +76,27 @@ class Env:
 class Algorithm:
   """Proximal policy optimization (Schulman et al., 2017).
 
-  docs/algorithm.md gives the source and the reason of each default. Custom
-  algorithms read the settings that they need.
+  docs/algorithm.md gives the source and the reason of each default. A custom
+  algorithm reads only the settings that it needs.
   """
 
-  # "ppo", or a custom `module:Class`, see docs/extending.md.
+  # "ppo", or a custom `module:Class`; see docs/extending.md.
   type: str = "ppo"
   # Keyword arguments of the custom class; empty with "ppo".
   kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
 
-  # Batch of one update; exactly one of the two settings is null.
-  # Steps per environment, for updates from segments of fixed length.
+  # Exactly one of `segment_length` and `update_every` is null.
+  # Steps per environment in one update, for updates from fixed-length segments.
   segment_length: _AtLeast1[int | None] = 32
-  # Number of episodes, for updates from whole episodes.
+  # Episodes in one update, for updates from whole episodes.
   update_every: _AtLeast1[int | None] = None
   # Passes over the batch in one update.
   update_epochs: _AtLeast1[int] = 10
-  # Environment steps per gradient step; null takes the whole batch.
+  # Environment steps per gradient step; null uses the whole batch.
   minibatch_size: _AtLeast1[int | None] = 64
   # Step size of Adam at the start of the run.
   learning_rate: _Positive = 3e-4
-  # "constant", "linear" (decays to 0 over the budget) or "kl_adaptive" (holds
+  # "constant", "linear" (decays to 0 over the budget) or "kl_adaptive" (keeps
   # the KL divergence of an update near `kl_target`).
   lr_schedule: Literal["constant", "linear", "kl_adaptive"] = "linear"
   # Added to the denominator of Adam's update.
@@ -104,7 +104,7 @@ class Algorithm:
   # Limit of the global gradient norm; null disables gradient clipping.
   max_grad_norm: _PositiveOrNull = 0.5
 
-  # Reward weight per environment step, in (0, 1].
+  # Discount factor of rewards per agent step, in (0, 1].
   discount: Annotated[float, "lie in (0, 1]", lambda x: 0 < x <= 1] = 0.99
   # Lambda of generalized advantage estimation, in [0, 1]. 0 gives one-step TD
   # errors, 1 gives Monte Carlo returns.
@@ -113,25 +113,25 @@ class Algorithm:
   recompute_advantages: bool = True
   # Normalizes advantages to mean 0 and standard deviation 1 per minibatch.
   normalize_advantage: bool = True
-  # Bootstraps from the value at time limits. False treats time limits as
+  # Bootstraps from the value at time limits. False treats a time limit as a
   # termination, after which no reward exists.
   bootstrap_truncation: bool = True
 
   # PPO clip range epsilon (Schulman et al. 2017, equation 7); null disables
   # clipping.
   clip_ratio: _PositiveOrNull = 0.2
-  # Target KL divergence of one update, in nats. Only "kl_adaptive", the KL
-  # penalty and the KL cutoff read it.
+  # Target KL divergence of one update, in nats, for "kl_adaptive", the KL
+  # penalty and the KL cutoff.
   kl_target: _Positive = 0.01
   # Initial coefficient of the KL penalty; 0 disables the penalty.
   kl_penalty: _AtLeast0[float] = 0.0
-  # Factor by which the coefficient changes after an update with a KL divergence
-  # outside 0.7 to 1.3 times the target.
+  # Factor by which the KL penalty's coefficient changes after an update with a
+  # KL divergence outside 0.7 to 1.3 times the target.
   kl_penalty_factor: _AtLeast1[float] = 1.5
-  # KL divergence of a sequence, in units of the target, above which the cutoff
-  # applies.
+  # The KL cutoff applies to sequences with a mean KL divergence above this
+  # multiple of the target.
   kl_cutoff_factor: _Positive = 2.0
-  # Coefficient of the squared excess over the cutoff; 0 disables the cutoff.
+  # Coefficient of the squared excess over this limit; 0 disables the cutoff.
   kl_cutoff_coef: _AtLeast0[float] = 0.0
   # Coefficient of the squared value error in the loss.
   value_coef: _AtLeast0[float] = 0.5
@@ -156,7 +156,8 @@ class Algorithm:
     _check_values(self)
     _check_class("algorithm.type", self.type, ("ppo",))
     _require(self.type != "ppo" or not self.kwargs, "`algorithm.kwargs` needs "
-             f"a class of your own. Received: {self.kwargs!r}.")
+             "a class of your own in `algorithm.type`. Received: "
+             f"{self.kwargs!r}.")
     _require((self.segment_length is None) != (self.update_every is None),
              "Exactly one of `segment_length` and `update_every` must be null, "
              "as an update learns from segments or from whole episodes. "
@@ -167,7 +168,7 @@ class Algorithm:
 class Network:
   """Networks of policy and value, and the distribution over actions."""
 
-  # Hidden layers: "dense", or a custom `module:Class`, see docs/extending.md.
+  # Hidden layers: "dense", or a custom `module:Class`; see docs/extending.md.
   hidden: str = "dense"
   # Keyword arguments of the custom class; empty with "dense".
   hidden_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -179,8 +180,8 @@ class Network:
   # Convolutions that encode images: "nature" or "impala".
   conv: Literal["nature", "impala"] = "nature"
   # Distribution over continuous actions: "gaussian" (the environment receives
-  # clipped samples), or for bounded actions "squashed_gaussian" (tanh) or
-  # "beta".
+  # clipped samples), "squashed_gaussian" (tanh) or "beta". The last two need
+  # bounded actions.
   action_distribution: Literal[
       "gaussian", "squashed_gaussian", "beta"] = "gaussian"
   # Activation of the mean of "gaussian": "linear" or "tanh".
@@ -190,11 +191,11 @@ class Network:
   state_dependent_std: bool = False
   # Initializer of the weights: "orthogonal" or "glorot".
   initializer: Literal["orthogonal", "glorot"] = "orthogonal"
-  # Gain of the last policy layer. With "glorot", it scales the variance.
+  # Gain of the last policy layer; with "glorot", a factor of its variance.
   init_output_factor: _Positive = 0.01
   # Initial standard deviation of continuous actions in units of half their
-  # range. With "squashed_gaussian", it applies before squashing. With "beta",
-  # it is at most 0.48.
+  # range. "squashed_gaussian" applies this value before tanh. "beta" limits the
+  # value to 0.48.
   init_std: _Positive = 0.6
   # Number of recent observations that the networks receive at each step.
   frame_stack: _AtLeast1[int] = 1
@@ -202,15 +203,15 @@ class Network:
   recurrent: Literal["gru", "lstm", None] = None
   # Units of the recurrent cell.
   recurrent_units: _AtLeast1[int] = 64
-  # Shares convolutions and recurrent cell between policy and value.
+  # Lets policy and value share convolutions and recurrent cell.
   share_core: bool = True
 
   def __post_init__(self):
     _check_values(self)
     _check_class("network.hidden", self.hidden, ("dense",))
     _require(self.hidden != "dense" or not self.hidden_kwargs,
-             "`network.hidden_kwargs` needs a class of your own. Received: "
-             f"{self.hidden_kwargs!r}.")
+             "`network.hidden_kwargs` needs a class of your own in "
+             f"`network.hidden`. Received: {self.hidden_kwargs!r}.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,7 +224,7 @@ class Config:
   env: Env = dataclasses.field(default_factory=Env)
   algorithm: Algorithm = dataclasses.field(default_factory=Algorithm)
   network: Network = dataclasses.field(default_factory=Network)
-  # Budget in steps. Learning rate schedules end with it.
+  # Budget in steps. Learning rate schedules end when the budget is used up.
   steps: _AtLeast1[int] = 1_000_000
   # Earlier budgets, in steps, of a run that `--resume` has extended.
   extended_from: tuple[int, ...] = ()
@@ -231,13 +232,13 @@ class Config:
   seed: _AtLeast0[int] = 0
   # Number of environments that step together as one batch.
   num_envs: _AtLeast1[int] = 64
-  # Truncates the first episodes at different lengths, so that the episodes of
-  # different environments do not end at the same step.
+  # With segments, truncates the first episodes at different lengths, so that
+  # the episodes of different environments do not end at the same step.
   stagger: bool = True
   # Number of processes that step environments; null starts one per CPU core.
   num_workers: _AtLeast1[int | None] = None
-  # Reaction to a failed environment or worker process: "restart" replaces it,
-  # "raise" ends the run.
+  # Reaction to a failed environment or worker process: "restart" replaces the
+  # environment or process, "raise" ends the run.
   on_env_error: Literal["restart", "raise"] = "restart"
   # Seconds until a reset or a batched step counts as failed; 0 disables the
   # limit.
@@ -246,11 +247,11 @@ class Config:
   max_env_restarts: _AtLeast0[int] = 10
   # False steps the environments in the training process, for debugging.
   env_processes: bool = True
-  # Splits the gradient steps of PPO among the machines of a cluster. False
-  # computes all of them on every machine.
+  # Splits each gradient step of PPO among the machines of a cluster. With
+  # False, every machine computes all gradient steps completely.
   data_parallel: bool = False
-  # Device of the updates: "cpu", "gpu", or "auto" for the one that is
-  # estimated to be faster.
+  # Device of the updates: "cpu", "gpu" or "auto". "auto" selects the GPU if the
+  # estimated time of an update is less than half of the time on the CPU.
   device: Literal["auto", "cpu", "gpu"] = "auto"
   # Executes TensorFlow operations one by one, for debugging.
   eager: bool = False
@@ -258,7 +259,8 @@ class Config:
   report_every: _AtLeast1[int | None] = None
   # Steps between evaluations; null divides the budget into 20 intervals.
   eval_every: _AtLeast1[int | None] = None
-  # Episodes per evaluation. The policy takes the mean action.
+  # Episodes per evaluation. The policy takes the mean action, or the most
+  # probable one of discrete actions.
   eval_episodes: _AtLeast1[int] = 10
   # Writes TensorBoard histograms with each evaluation.
   histograms: bool = True
@@ -276,17 +278,18 @@ class Config:
     self._check_batch()
 
   def _check_batch(self):
-    """Raises ConfigError unless the settings of an update fit each other."""
+    """Raises ConfigError if settings of the update contradict each other."""
     algorithm, network, size = self.algorithm, self.network, self.num_envs
     length, minibatch_size = algorithm.segment_length, algorithm.minibatch_size
     _require(not algorithm.update_every or algorithm.update_every >= size,
              f"`algorithm.update_every` must be at least num_envs = {size}, "
-             "one episode per environment. Raise it or lower num_envs. "
-             f"Received: {algorithm.update_every}.")
+             "one episode per environment. Raise `algorithm.update_every` or "
+             f"lower `num_envs`. Received: {algorithm.update_every}.")
     name = "recurrent" if network.recurrent else "frame_stack"
     _require(length or not network.recurrent and network.frame_stack == 1,
              f"With `network.{name}`, updates learn from segments: set "
-             "algorithm.segment_length, and algorithm.update_every to null.")
+             "algorithm.segment_length to a number of steps, and "
+             "algorithm.update_every to null.")
     if length and minibatch_size:
       _require(not network.recurrent or minibatch_size % length == 0,
                "With `network.recurrent`, minibatches consist of whole "
@@ -304,20 +307,20 @@ class Config:
       name: Setting "report_every", "eval_every" or "checkpoint_every".
 
     Returns:
-      Value of the setting, or its default fraction of the budget, in steps.
+      Value of the setting, or a default fraction of the budget, in steps.
     """
     intervals = {"report_every": 100, "eval_every": 20, "checkpoint_every": 20}
     return getattr(self, name) or max(1, self.steps // intervals[name])
 
   @property
   def max_failures(self) -> int:
-    """Failures of environments and workers that do not end the run."""
+    """Maximum number of replacements before a failure ends the run."""
     return self.max_env_restarts if self.on_env_error == "restart" else 0
 
   @property
   def has_custom_classes(self) -> bool:
-    """Whether backend, algorithm or hidden layers are a user's own classes."""
-    return ":" in (self.env.backend + self.algorithm.type + self.network.hidden)
+    """Whether algorithm or hidden layers are custom classes."""
+    return ":" in self.algorithm.type + self.network.hidden
 
   def workers(self, cores: int) -> int:
     """Returns the number of processes that step environments.
@@ -343,33 +346,42 @@ class Config:
       for name in parents:
         section = section.setdefault(name, {})
         _require(isinstance(section, dict),
-                 f"{key}: '{name}' has no fields of its own.")
+                 f"{key}: the setting '{name}' has no fields.")
       section[leaf] = value
     return from_data(data)
 
 
 def without_removed(settings: Mapping[str, Any]) -> dict[str, Any]:
-  """Returns the settings without `double_buffering`, which was removed.
+  """Returns settings without `double_buffering`, which no longer exists.
 
-  Prints a note if it was enabled.
+  Prints a note if `double_buffering` was enabled.
 
   Args:
     settings: Values by dotted keys, possibly from an earlier version.
   """
   if settings.get("double_buffering", False) is not False:
-    _print_note("double_buffering was removed. All environments step together, "
-                "with the same results.")
+    _print_note("double_buffering was removed. All environments now step "
+                "together, which does not change results.")
   return {key: value for key, value in settings.items()
           if key != "double_buffering"}
 
 
-@functools.cache  # Several parts of a command load the same config.
+# A command may load the same config several times; the cache prevents repeated
+# notes.
+@functools.cache
 def _print_note(text: str):
   print(f"Note: {text}", file=sys.stderr)
 
 
 def flat(config: Config) -> dict[str, bool | int | float | str]:
-  """Returns all values by dotted key; lists, dicts and None become JSON."""
+  """Returns all settings of a config by dotted key.
+
+  Args:
+    config: Config.
+
+  Returns:
+    Scalars. Lists, empty dicts and None are JSON texts.
+  """
   values = {}
   def add(data, prefix):
     for key, value in data.items():
@@ -386,7 +398,7 @@ def from_data(data: Any) -> Config:
   """Builds a config from plain data.
 
   Args:
-    data: Nested dicts of settings. Missing settings have their defaults.
+    data: Nested dicts of settings. Missing settings get their default values.
 
   Raises:
     ConfigError: If a name, a type or a value is wrong.
@@ -398,6 +410,9 @@ def from_data(data: Any) -> Config:
 
 def dump(config: Config) -> str:
   """Returns the YAML text of a config, which `load` can read.
+
+  Args:
+    config: Config.
 
   Raises:
     ConfigError: If the config contains anything but plain data.
@@ -444,15 +459,21 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def setting(key: str, value: Any) -> str:
-  """Returns the `key=value` from which `parse_setting` reads a setting."""
-  # The value is YAML instead of JSON, because YAML reads JSON's 1e-05 as text.
+  """Returns a setting as `key=value`, the format of `parse_setting`.
+
+  Args:
+    key: Dotted key.
+    value: Plain data.
+  """
+  # Writes YAML instead of JSON: PyYAML would read the number 1e-05, as JSON
+  # writes it, as a text.
   text = yaml.safe_dump(value, default_flow_style=True, width=1e9)
   return f"{key}={text.partition(chr(10))[0]}"
 
 
 @functools.cache
 def _rules(section: type) -> list[tuple[str, str, Any]]:
-  """Returns the rules of a dataclass: name of the field, text and function."""
+  """Returns field name, error text and check function of each rule."""
   rules = []
   for name, hint in typing.get_type_hints(section, include_extras=True).items():
     origin, args = typing.get_origin(hint), typing.get_args(hint)
@@ -465,14 +486,14 @@ def _rules(section: type) -> list[tuple[str, str, Any]]:
 
 
 def _check_values(section: Any):
-  """Raises ConfigError unless all values follow the rules of their types."""
-  for name, text, holds in _rules(section.__class__):
+  """Raises ConfigError if a value violates the rule of its type."""
+  for name, text, is_valid in _rules(section.__class__):
     value = getattr(section, name)
-    _require(holds(value), f"`{name}` must {text}. Received: {value!r}.")
+    _require(is_valid(value), f"`{name}` must {text}. Received: {value!r}.")
 
 
 def _check_class(setting: str, value: str, choices: tuple[str, ...]):
-  """Raises ConfigError unless a value is a choice or names a custom class."""
+  """Raises ConfigError if a value is neither a choice nor `module:Class`."""
   _require(
       value in choices or all(value.partition(":")),
       f"`{setting}` must be one of {', '.join(choices)}, or name a class of "
@@ -481,6 +502,6 @@ def _check_class(setting: str, value: str, choices: tuple[str, ...]):
 
 
 def _require(condition: Any, text: str):
-  """Raises ConfigError with this text unless a condition is true."""
+  """Raises ConfigError with the given text if the condition is false."""
   if not condition:
     raise ConfigError(text)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from agents import config as config_lib
 from agents.commands import parsing
-from agents.environments.blocks import custom_backend, envpool_block
+from agents.environments import backends
 from agents.environments.making import make
 from agents.environments.workers import pool, start_workers
 from agents.training.faults import interrupts as interrupts_lib
@@ -95,12 +95,8 @@ def check(config: config_lib.Config):
     ConfigError: If the run cannot be trained with these settings.
   """
   notes = make.check(config.env, filmed=config.video_every is not None)
-  if config.env.backend == "envpool":
-    notes += envpool_block.check(config)
-  elif config.env.backend != "gymnasium":
-    with quiet_imports.quiet_imports():
-      backend_class = custom_backend.find(config.env.backend)
-    notes += custom_backend.check(config, backend_class)
+  with quiet_imports.quiet_imports():  # Custom classes may import TensorFlow.
+    notes += backends.check(config)
   if config.algorithm.update_every:
     make.max_length(config.env)  # Whole episodes need a known time limit.
   for note in notes:

@@ -1,6 +1,6 @@
-"""Base class of backends, which step all training environments as one object.
+"""Base class of custom backends; docs/extending.md contains an example.
 
-docs/extending.md contains an example.
+A backend steps all training environments as one object.
 """
 
 import dataclasses
@@ -21,8 +21,8 @@ class Backend:
   """A block of environments; subclasses implement `reset` and `step_wait`.
 
   Args:
-    constructors: Constructors of the equivalent Gymnasium environments, which
-      evaluations use. A backend reads their settings, such as
+    constructors: Constructors of the Gymnasium environments that evaluations
+      use. A backend reads their settings, such as
       `constructors[0].config.kwargs`, and does not call them.
     first: Index of the first environment within the batch.
     spaces: Observation and action space of the Gymnasium environments.
@@ -34,7 +34,7 @@ class Backend:
   # Whether `replay` can rebuild running episodes from seeds and actions.
   deterministic = False
   # Whether the backend truncates episodes as the constructors require: every
-  # episode after `config.max_length` steps, and the episode with the seed
+  # episode after `config.max_length` steps, and the episode whose seed is
   # `short[0]` after `short[1]` steps.
   limits = False
 
@@ -89,8 +89,8 @@ class Backend:
   def _unsupported(self, *_):
     """Raises an error; subclasses may implement methods of `GymnasiumBlock`."""
     raise NotImplementedError(
-        f"{type(self).__name__} steps all environments as one object: it can't "
-        "rebuild or abandon episodes, or access single environments.")
+        f"{type(self).__name__} steps all environments as one object, so it "
+        "cannot rebuild or end episodes, or access single environments.")
 
   replay = begin_next = call = get = set = _unsupported
 

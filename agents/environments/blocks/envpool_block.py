@@ -20,16 +20,16 @@ from agents.environments.making import make, third_party
 
 
 class EnvPoolBlock(custom_backend.Backend):
-  """Steps EnvPool environments with the same settings as the constructors.
+  """Steps the EnvPool versions of the configured Gymnasium environments.
 
   By default, EnvPool spends a separate step on each reset. This block requests
   the reset within the step that ends an episode, so learning can use every
   step.
 
-  The seeds of `reset` determine all following steps. EnvPool does not seed
-  later episodes, which continue the random numbers of their environment, so
-  single episodes can't be replayed. If an episode terminates in the step that
-  reaches the time limit, EnvPool reports only the truncation.
+  EnvPool seeds only the first episode of an environment. Later episodes
+  continue the environment's random number generator, so single episodes cannot
+  be replayed. If an episode terminates in the step that reaches the time limit,
+  EnvPool reports only the truncation.
 
   Args:
     args: See `Backend`.
@@ -176,11 +176,11 @@ def check(config: config_lib.Config) -> list[str]:
 
 @contextlib.contextmanager
 def _library() -> Iterator[Any]:
-  """Context with EnvPool that hides warnings about the precision of bounds."""
+  """Imports EnvPool and hides its warnings about the precision of bounds."""
   if not importlib.util.find_spec("envpool"):
     raise config_lib.ConfigError(
-        "env.backend=envpool needs envpool, on Linux with Python 3.11 or "
-        f"newer: {third_party.advice('envpool')}.")
+        "env.backend=envpool: the package envpool is not installed. It needs "
+        f"Linux and Python 3.11 or newer: {third_party.advice('envpool')}.")
   with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     yield importlib.import_module("envpool")

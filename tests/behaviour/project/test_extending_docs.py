@@ -9,7 +9,7 @@ import pytest
 
 from agents import build, configs
 from agents import config as config_lib
-from agents.environments.blocks import custom_backend
+from agents.environments import backends
 from tests import command
 
 _TEXT = (command.ROOT / "docs" / "extending.md").read_text()
@@ -101,23 +101,21 @@ def test_invalid_class_is_a_config_error(changes, message, folder, monkeypatch):
   (folder / "wrong.py").write_text(_WRONG)
   monkeypatch.syspath_prepend(folder)
   config = config_lib.Config().override(changes)
+  check = backends.check if "env.backend" in changes else build.check
   with pytest.raises(config_lib.ConfigError, match=message):
-    build.check(config)
+    check(config)
 
 
 def test_backend_without_time_limits_refuses_their_settings(
     folder, monkeypatch):
   monkeypatch.syspath_prepend(folder)
   config = config_lib.Config().override({"env.backend": "points:Points"})
-  kind = custom_backend.find(config.env.backend)
-  assert any("does not stagger" in note
-             for note in custom_backend.check(config, kind))
+  assert any("does not stagger" in note for note in backends.check(config))
   limited = config.override({"env.max_length": 5})
   with pytest.raises(config_lib.ConfigError, match="not declare by `limits"):
-    custom_backend.check(limited, kind)
-  monkeypatch.setattr(kind, "limits", True)
-  assert not any(
-      "stagger" in note for note in custom_backend.check(limited, kind))
+    backends.check(limited)
+  monkeypatch.setattr(backends.block_class(config), "limits", True)
+  assert not any("stagger" in note for note in backends.check(limited))
 
 
 @pytest.mark.slow
