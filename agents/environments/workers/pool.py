@@ -19,7 +19,13 @@ from agents.environments.blocks import base
 from agents.environments.data import failure_budget as failure_budget_lib
 from agents.environments.data import mujoco_warnings, replay_source
 from agents.environments.making import copied_registrations
-from agents.environments.workers import affinity, process, protocol, replacement
+from agents.environments.workers import (
+  affinity,
+  connection,
+  process,
+  protocol,
+  replacement,
+)
 
 _SECONDS_TO_CHECK = 1.0
 _FAILED = ("A worker has died or did not answer; close the workers and open "
@@ -79,14 +85,14 @@ class WorkerPool:
           "Use WSL, or --no-env-processes.")
     self.failure_budget = failure_budget or failure_budget_lib.FailureBudget()
     self._timeout = timeout
-    self._workers: list[process.WorkerProcess] = []
+    self._workers: list[connection.WorkerConnection] = []
     self._open: dict[RemoteBlock, replay_source.ReplaySource | None] = {}
     # Requests without all answers, or with answers that `wait` did not return.
     self._requests: list[replacement.Request] = []
     self.refusal = ""  # Reason why the workers accept no requests, or "".
     try:
       for number in range(num_workers):
-        self._workers.append(process.WorkerProcess(
+        self._workers.append(connection.WorkerConnection(
             number, variables or {}, interrupt_fd,
             self._limit(replacement.SECONDS_TO_OPEN),
             affinity.core_for(number, num_workers)))
@@ -154,7 +160,7 @@ class WorkerPool:
 
     Args:
       block: Block that sends the request.
-      messages: Arguments of `WorkerProcess.send` for each worker.
+      messages: Arguments of `WorkerConnection.send` for each worker.
       min_seconds: Minimum of the limit for an answer.
 
     Returns:
@@ -226,15 +232,15 @@ class WorkerPool:
     workers, self._workers = self._workers, []
     self.refusal = "The workers are closed."
     for worker in workers:
-      worker.connection.close()  # The process then closes its environments.
+      worker.socket.close()  # The process then closes its environments.
     deadline = time.monotonic() + patience
     for worker in workers:
       with contextlib.suppress(subprocess.TimeoutExpired):
         worker.process.wait(max(0.0, deadline - time.monotonic()))
     for worker in workers:
       if worker.process.poll() is None:
-        worker.end()
-      worker.release()
+        worker.process.kill()
+      worker.process.release()
 
   def __enter__(self) -> WorkerPool:
     return self
@@ -261,8 +267,9 @@ class WorkerPool:
             self.failure_budget, lambda worker, min_seconds: self._answer(
                 [worker], self._limit(min_seconds)).unwrap())
 
-  def _answer(self, workers: Sequence[process.WorkerProcess], seconds: float,
-              deadline: float | None = None) -> protocol.Answer:
+  def _answer(self, workers: Sequence[connection.WorkerConnection],
+              seconds: float, deadline: float | None = None
+              ) -> protocol.Answer:
     """Waits for the answer of the first of several workers.
 
     Args:
@@ -275,7 +282,7 @@ class WorkerPool:
     while True:
       before = time.monotonic()
       ready = dict(first.poll.poll(1000 * _SECONDS_TO_CHECK))
-      if ready.pop(first.connection.fileno(), None) and (
+      if ready.pop(first.socket.fileno(), None) and (
           answer := first.receive()):
         for warning in answer.warnings:
           mujoco_warnings.warn(warning)
@@ -289,7 +296,7 @@ class WorkerPool:
       if deadline is not None and time.monotonic() > deadline:
         raise TimeoutError("The workers did not answer in time.")
       if seconds and time.monotonic() > first.since + seconds:
-        raise first.kill(seconds)
+        raise first.process.kill_unresponsive(seconds)
       # A child of an environment may hold a dead worker's connection open.
       for worker in workers:
         worker.check_alive()
@@ -319,8 +326,8 @@ class RemoteBlock:
   deterministic = True
 
   def __init__(self, pool: WorkerPool, number: int,
-               shares: dict[process.WorkerProcess, slice], memory: int,
-               requests: dict[process.WorkerProcess, bytes]):
+               shares: dict[connection.WorkerConnection, slice], memory: int,
+               requests: dict[connection.WorkerConnection, bytes]):
     self._pool = pool
     self.number = number
     self.shares = shares
@@ -399,7 +406,7 @@ class RemoteBlock:
     return self._pool.ask(self, {
         worker: self.message(worker, name, *args) for worker in self.shares})
 
-  def message(self, worker: process.WorkerProcess, name: str, *args
+  def message(self, worker: connection.WorkerConnection, name: str, *args
               ) -> tuple[bytes]:
     """Encodes a request to one worker.
 
@@ -409,7 +416,7 @@ class RemoteBlock:
       args: Arguments; see `request`.
 
     Returns:
-      Arguments of `WorkerProcess.send`.
+      Arguments of `WorkerConnection.send`.
     """
     rows = self.shares[worker]
     return protocol.encode(protocol.REQUEST, (self.number, name, [

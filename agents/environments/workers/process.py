@@ -1,20 +1,15 @@
-"""Starts, observes and ends one worker process."""
+"""Starts and ends one worker process, and explains its death."""
 
 import contextlib
-import functools
 import os
-import select
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from typing import Any
 
 from agents import errors
-from agents.environments.workers import affinity, protocol
+from agents.environments.workers import affinity
 
 SECONDS_TO_CLOSE = 3.0  # Limit for closing the environments of a worker.
 _SECONDS_TO_DUMP = 1.0
@@ -29,7 +24,7 @@ class WorkerDied(errors.EnvironmentsError):
 
   Args:
     message: Text with the cause.
-    number: Number of the worker.
+    number: Index of the worker in its pool.
   """
 
   def __init__(self, message: str, number: int):
@@ -38,37 +33,21 @@ class WorkerDied(errors.EnvironmentsError):
 
 
 class WorkerProcess:
-  """A worker process, its socket, and a pipe that ends the process when closed.
+  """A worker process, and a pipe that ends the process when closed.
 
   Args:
-    number: Number of this worker in its pool.
+    number: Index of this worker in its pool.
+    connection_fd: Socket of the process, which it inherits.
     variables: Environment variables in addition to those of this process.
-    interrupt_fd: Descriptor that also wakes `poll`; None for none.
-    timeout: Limit in seconds for pauses within a message; 0 disables it.
     core: CPU core of the process; None for any core.
 
-  The attribute `since` is the time of the latest request or answer.
+  The methods `poll` and `wait` are those of `subprocess.Popen`.
   """
 
-  def __init__(self, number: int, variables: dict[str, str],
-               interrupt_fd: int | None, timeout: float,
-               core: int | None = None):
-    self.number = number
-    self._variables = variables
-    self._interrupt_fd = interrupt_fd
-    self._timeout = timeout
-    self._core = core
-    self.since = 0.0
-    self._start()
-
-  def _start(self):
-    self.connection, remote_end = socket.socketpair()
-    self.connection.setblocking(False)
-    self._reason = ""  # Reason why the pool has killed the process.
-    self.poll = select.poll()
-    self.poll.register(self.connection, select.POLLIN)
-    if self._interrupt_fd is not None:
-      self.poll.register(self._interrupt_fd, select.POLLIN)
+  def __init__(self, number: int, connection_fd: int,
+               variables: dict[str, str], core: int | None):
+    self._number = number
+    self.kill_reason = ""  # Set by `kill_unresponsive`.
     self._stacks = tempfile.TemporaryFile()  # Stack traces of the process.
     lifeline, own_end = os.pipe()
     self._lifeline = open(own_end, "wb", buffering=0)
@@ -76,88 +55,23 @@ class WorkerProcess:
     # start does not end it. In this process, the signal is only delayed.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-      remote_end.setblocking(True)  # Despite `socket.setdefaulttimeout`.
-      descriptors = remote_end.fileno(), lifeline, self._stacks.fileno()
-      self.process = launch(
-          "agents.environments.workers.worker_main", descriptors,
-          self._variables, stdin=subprocess.DEVNULL, pass_fds=descriptors,
+      descriptors = connection_fd, lifeline, self._stacks.fileno()
+      self._process = launch(
+          "agents.environments.workers.worker_main", descriptors, variables,
+          stdin=subprocess.DEVNULL, pass_fds=descriptors,
           start_new_session=True)
-      affinity.configure(self.process.pid, self._core)
+      affinity.configure(self.pid, core)
     finally:
       signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-      remote_end.close()
       os.close(lifeline)
+    self.poll, self.wait = self._process.poll, self._process.wait
 
-  def replace(self):
-    """Ends the process, whatever its state, and starts a new one.
+  @property
+  def pid(self) -> int:
+    """Process id."""
+    return self._process.pid
 
-    Raises:
-      WorkerDied: If no process can be started.
-    """
-    self.connection.close()
-    self.end()
-    self.release()
-    try:
-      self._start()
-    except OSError as error:
-      raise WorkerDied(
-          f"Worker {self.number} (process {self.process.pid}) cannot be "
-          f"replaced: {error}", self.number) from None
-
-  def send(self, data: bytes, descriptor: int | None = None):
-    """Sends a message. The next `receive` reports a failure.
-
-    Args:
-      data: Number of the block to step, or a request; see `protocol`.
-      descriptor: Shared memory of the block, for the request "open".
-    """
-    self.since = time.monotonic()
-    try:
-      if descriptor is not None:
-        self.connection.send(protocol.DESCRIPTOR)
-        socket.send_fds(self.connection, [b"\0"], [descriptor])
-      sent = self.connection.send(data)
-      while sent < len(data):
-        sent += self._retry(
-            select.POLLOUT, self.connection.send, memoryview(data)[sent:])
-    except BlockingIOError:  # The process has left thousands of bytes unread.
-      self.kill(self._timeout)
-    except (OSError, WorkerDied):
-      pass  # The next `receive` finds the connection closed.
-
-  def receive(self) -> protocol.Answer | None:
-    """Receives an answer after its first byte has arrived.
-
-    Returns:
-      The answer, or None if the process only reports that it is alive.
-
-    Raises:
-      WorkerDied: If the process has ended, stopped within a message, or could
-        not receive the request.
-    """
-    self.since = time.monotonic()
-    try:
-      kind = self.connection.recv(1)
-      if kind == protocol.ACK:
-        return protocol.DONE
-      if kind == protocol.RESULT:
-        return protocol.receive(functools.partial(
-            self._retry, select.POLLIN, self.connection.recv))
-      if kind == protocol.ALIVE:
-        return None
-    except (OSError, EOFError):
-      pass
-    raise self._death()
-
-  def check_alive(self):
-    """Raises WorkerDied if no answer has arrived and none will arrive."""
-    with contextlib.suppress(OSError):  # No answer has arrived.
-      if self.connection.recv(1, socket.MSG_PEEK):
-        return
-    if self._reason or self.process.poll() is not None:
-      raise self._death()
-
-  def kill(self, seconds: float) -> WorkerDied:
+  def kill_unresponsive(self, seconds: float) -> WorkerDied:
     """Kills a process that does not answer, after it has dumped its stacks.
 
     Args:
@@ -166,51 +80,37 @@ class WorkerProcess:
     Returns:
       The error to raise.
     """
-    self.process.send_signal(signal.SIGUSR2)
+    self._process.send_signal(signal.SIGUSR2)
     deadline, before = time.monotonic() + _SECONDS_TO_DUMP, None
     while (text := self._stack_traces()) != before or (
         not text and time.monotonic() < deadline):
       before = text
       time.sleep(0.05)
-    self.end()
-    self._reason = (f"gave no answer for {seconds:g} seconds (env_timeout) and "
-                    "was killed.")
-    return self._death()
+    self.kill()
+    self.kill_reason = (
+        f"gave no answer for {seconds:g} seconds (env_timeout) and was killed.")
+    return self.death()
 
   def release(self):
     """Closes the lifeline, so that the guard kills all remaining processes."""
     self._lifeline.close()
     self._stacks.close()
 
-  def end(self):
+  def kill(self):
     """Kills the process and all processes that its environments started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-      os.killpg(self.process.pid, signal.SIGKILL)
-    self.process.kill()
+      os.killpg(self.pid, signal.SIGKILL)
+    self._process.kill()
     # A process that waits for a driver cannot be killed at once.
     with contextlib.suppress(subprocess.TimeoutExpired):
-      self.process.wait(timeout=5)
+      self.wait(timeout=5)
 
-  def _retry(self, event: int, transfer: Callable[..., Any], *args) -> Any:
-    """Sends or receives as soon as the process is ready for it."""
-    start = time.monotonic()
-    while True:
-      try:
-        return transfer(*args)
-      except BlockingIOError:
-        ready = select.poll()
-        ready.register(self.connection, event)
-        if not ready.poll(1000) and self.process.poll() is not None:
-          raise self._death() from None
-        if self._timeout and time.monotonic() > start + self._timeout:
-          raise self.kill(self._timeout) from None
-
-  def _death(self) -> WorkerDied:
+  def death(self) -> WorkerDied:
     """Returns an error that explains why the process ended."""
-    reason = self._reason
+    reason = self.kill_reason
     if not reason:
       try:
-        code = self.process.wait(timeout=5)
+        code = self.wait(timeout=5)
         name = _SIGNAL_NAMES.get(code, f"signal {-code}")
         reason = (f"was killed by {name}{_HINTS.get(code, '')}" if code < 0 else
                   f"exited with code {code}; see its messages above.")
@@ -219,8 +119,8 @@ class WorkerProcess:
     text = self._stack_traces().decode(errors="replace")
     trace = f" It was here:\n{text}" if text else ""
     return WorkerDied(
-        f"Worker {self.number} (process {self.process.pid}) {reason}{trace}",
-        self.number)
+        f"Worker {self._number} (process {self.pid}) {reason}{trace}",
+        self._number)
 
   def _stack_traces(self) -> bytes:
     """Returns what the process has written, without moving its position."""

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from agents.environments.data import failure_budget as failure_budget_lib
 from agents.environments.data import replay_source
-from agents.environments.workers import process, protocol
+from agents.environments.workers import connection, process, protocol
 
 if TYPE_CHECKING:
   from agents.environments.workers import pool
 
 SECONDS_TO_OPEN = 60.0  # Minimum of the limit for starting a worker.
 
-# Arguments of `WorkerProcess.send` for each worker of a block.
-Messages = Mapping[process.WorkerProcess, tuple[bytes] | tuple[bytes, int]]
+# Arguments of `WorkerConnection.send` for each worker of a block.
+Messages = Mapping[
+    connection.WorkerConnection, tuple[bytes] | tuple[bytes, int]]
 
 
 @dataclasses.dataclass(eq=False)
@@ -26,16 +27,16 @@ class Request:
   block: pool.RemoteBlock
   messages: Messages
   seconds: float  # Limit for an answer; 0: none.
-  waiting: list[process.WorkerProcess]  # In the order of their rows.
+  waiting: list[connection.WorkerConnection]  # In the order of their rows.
   answers: list[protocol.Answer]
 
 
 def replace_worker(
-    worker: process.WorkerProcess, death: process.WorkerDied,
+    worker: connection.WorkerConnection, death: process.WorkerDied,
     blocks: Mapping[pool.RemoteBlock, replay_source.ReplaySource | None],
     requests: Iterable[Request],
     failure_budget: failure_budget_lib.FailureBudget,
-    receive: Callable[[process.WorkerProcess, float], Any]):
+    receive: Callable[[connection.WorkerConnection, float], Any]):
   """Starts a new process, rebuilds its environments and repeats requests.
 
   Args:
@@ -62,7 +63,7 @@ def replace_worker(
         failure_budget_lib.Failure(str(death), tuple(failed))):
       raise death
     try:
-      worker.replace()
+      worker.replace_process()
       for block, source in blocks.items():
         if rows := block.shares.get(worker):
           worker.send(*block.build[worker])

@@ -1,4 +1,4 @@
-"""A pool shares batches evenly and ends all its processes."""
+"""WorkerPool divides batches evenly among its workers and ends them all."""
 
 import collections
 import functools
@@ -25,9 +25,10 @@ pytestmark = pytest.mark.skipif(
 _HANG = interrupts.HANGING["hang"]
 
 
-def _diaries(path, names, fault="", seconds=0.0):
-  return [functools.partial(faulty_envs.Diary, path, name, fault, seconds)
-          for name in names]
+def _logged(path, names, fault="", seconds=0.0):
+  """Returns constructors of environments that log their lifetimes."""
+  return [functools.partial(
+      faulty_envs.LogsLifetime, path, name, fault, seconds) for name in names]
 
 
 # Batches.
@@ -36,7 +37,8 @@ def _diaries(path, names, fault="", seconds=0.0):
 def test_environments_are_divided_evenly_and_in_order(pool):
   with pool_lib.WorkerPool(3) as three:
     for workers, size in ((pool, 4), (pool, 5), (three, 8), (three, 2)):
-      with batch_env.BatchEnv([faulty_envs.Inside] * size, workers) as batch:
+      constructors = [faulty_envs.ProcessInfo] * size
+      with batch_env.BatchEnv(constructors, workers) as batch:
         pids = batch.call("pid")
       assert [pid for pid in workers.pids if pid in pids] == list(
           dict.fromkeys(pids))
@@ -80,16 +82,16 @@ def test_number_of_open_batches_is_limited():
       for _ in range(256):
         batches.append(batch_env.BatchEnv([toy.Counter], workers))
     assert len(batches) == protocol.MAX_BLOCKS == 254
-    for number, batch in enumerate(batches):
-      batch.reset([number])
-    # The byte of each batch steps this batch alone.
-    for number, batch in enumerate(batches):
-      assert interrupts.step(batch).next_observ.tolist() == [[number, 1]]
+    for index, batch in enumerate(batches):
+      batch.reset([index])
+    # One byte selects the batch to step; its value must be unique.
+    for index, batch in enumerate(batches):
+      assert interrupts.step(batch).next_observ.tolist() == [[index, 1]]
     assert batches[0].get("length") == batches[-1].get("length") == [3]
 
 
-def test_batches_have_separate_memory_although_others_cannot_be_built():
-  # The descriptor of a failed request must not be used by the next one.
+def test_batches_have_separate_memory_even_after_failed_constructors():
+  # The next request must not use the descriptor of a failed request.
   faulty = functools.partial(toy.Faulty, "constructor")
   with pool_lib.WorkerPool(2) as workers:
     batches = []
@@ -98,10 +100,10 @@ def test_batches_have_separate_memory_although_others_cannot_be_built():
           [functools.partial(toy.Counter, length)] * 3, workers))
       with pytest.raises(ValueError, match="faulty constructor"):
         batch_env.BatchEnv([toy.Counter, faulty], workers)
-      for number, batch in enumerate(batches):
-        batch.reset([number] * 3)
-      for number, batch in enumerate(batches):
-        assert interrupts.step(batch).next_observ.tolist() == [[number, 1]] * 3
+      for index, batch in enumerate(batches):
+        batch.reset([index] * 3)
+      for index, batch in enumerate(batches):
+        assert interrupts.step(batch).next_observ.tolist() == [[index, 1]] * 3
 
 
 @pytest.mark.slow
@@ -139,9 +141,10 @@ def test_closed_blocks_leave_no_descriptors_open_in_the_workers(monkeypatch):
     before = descriptors(workers)
     with batch_env.BatchEnv([toy.Counter] * 2, workers) as other:
       other.reset()
-      for _ in range(protocol.MAX_BLOCKS + 5):  # More than the open maximum.
+      for _ in range(protocol.MAX_BLOCKS + 5):  # More than can be open at once.
         after = descriptors(workers)
       assert interrupts.step(other).reward.tolist() == [1, 1]
+  # The only new descriptor of each worker is the shared memory of `other`.
   assert [now - then for now, then in zip(after, before)] == [1, 1]
 
 
@@ -154,26 +157,26 @@ def test_hanging_environment_delays_neither_interrupt_nor_close(fault):
   with interrupts.interrupted(
       [toy.Counter, interrupts.HANGING[fault]], 2) as (workers, _):
     pids = workers.pids
-    assert all(map(scripts.runs, pids))
+    assert all(map(scripts.is_running, pids))
     start = time.monotonic()
     workers.close(patience=0.3)
     assert time.monotonic() - start < 10
-    assert not any(map(scripts.runs, pids))
+    assert not any(map(scripts.is_running, pids))
     workers.close()
 
 
 @pytest.mark.slow
-def test_interrupt_ends_waiting_behind_a_dead_and_a_hanging_worker():
-  with interrupts.interrupted([faulty_envs.DiesBehind, _HANG], 2,
-                              seconds=1.0) as (workers, _):
-    assert not scripts.runs(workers.pids[0])
+def test_interrupt_ends_the_wait_for_a_dead_and_a_hanging_worker():
+  with interrupts.interrupted([faulty_envs.DiesAfterStep, _HANG], 2,
+                              delay=1.0) as (workers, _):
+    assert not scripts.is_running(workers.pids[0])
     workers.close(patience=0.1)
 
 
 def test_pool_refuses_requests_after_an_interrupt():
-  # Otherwise, the late answer would count as the answer to another step.
+  # The pool could take the late answer for the answer to the next step.
   with interrupts.interrupted([faulty_envs.Slow]) as (_, batch):
-    time.sleep(0.5)  # The interrupted step ends meanwhile.
+    time.sleep(0.5)  # The interrupted step ends during this time.
     with pytest.raises(RuntimeError):
       interrupts.step(batch)
 
@@ -186,12 +189,12 @@ def test_batch_with_a_hanging_environment_closes_after_an_interrupt(deadline):
     batch.close()
 
 
-def test_batch_closes_its_environments_although_an_interrupt_is_pending(
+def test_batch_closes_its_environments_even_if_an_interrupt_is_pending(
     tmp_path):
-  path = tmp_path / "diary"
+  path = tmp_path / "log"
   with interrupts.pipe() as (read, write), \
       pool_lib.WorkerPool(1, read) as workers:
-    batch = batch_env.BatchEnv(_diaries(path, "a", seconds=0.3), workers)
+    batch = batch_env.BatchEnv(_logged(path, "a", seconds=0.3), workers)
     os.write(write, b"\0")
     batch.close()
     assert rollouts.count_open(path) == {}
@@ -206,8 +209,8 @@ def test_idle_workers_end_with_code_zero_and_close_can_be_repeated():
   batch = batch_env.BatchEnv([toy.Counter] * 3, workers)
   processes = [worker.process for worker in workers._workers]
   workers.close()
-  assert [process.returncode for process in processes] == [0, 0]
-  assert not any(map(scripts.runs, pids))
+  assert [process.poll() for process in processes] == [0, 0]
+  assert not any(map(scripts.is_running, pids))
   workers.close()
   assert len(workers) == 0 and workers.pids == []
   batch.close()
@@ -219,21 +222,21 @@ def test_idle_workers_end_with_code_zero_and_close_can_be_repeated():
 def test_batch_ends_workers_whose_environment_hangs_in_close(tmp_path):
   with pool_lib.WorkerPool(1) as workers:
     batch = batch_env.BatchEnv([
-        *_diaries(tmp_path / "diary", "a"),
-        *_diaries(tmp_path / "diary", "a", "hang")], workers)
+        *_logged(tmp_path / "log", "a"),
+        *_logged(tmp_path / "log", "a", "hang")], workers)
     pids = workers.pids
     batch.close()
-    assert not any(map(scripts.runs, pids))
+    assert not any(map(scripts.is_running, pids))
 
 
 def test_pool_ends_workers_whose_environment_hangs_in_close(tmp_path):
   with pool_lib.WorkerPool(1) as workers:
     batch_env.BatchEnv([
-        *_diaries(tmp_path / "diary", "a"),
-        *_diaries(tmp_path / "diary", "a", "hang")], workers)
+        *_logged(tmp_path / "log", "a"),
+        *_logged(tmp_path / "log", "a", "hang")], workers)
     pids = workers.pids
     workers.close(patience=0.3)
-    assert not any(map(scripts.runs, pids))
+    assert not any(map(scripts.is_running, pids))
 
 
 @pytest.mark.slow
@@ -242,15 +245,15 @@ def test_leaving_the_context_ends_hanging_workers():
   with interrupts.interrupted([_HANG]) as (workers, _):
     pids = workers.pids
   assert time.monotonic() - start < 15
-  assert not any(map(scripts.runs, pids))
+  assert not any(map(scripts.is_running, pids))
 
 
 @pytest.mark.slow
 def test_close_waits_for_environments_until_its_patience_ends(tmp_path):
-  path = tmp_path / "diary"
+  path = tmp_path / "log"
   with pool_lib.WorkerPool(1) as workers:
     batch_env.BatchEnv([
-        *_diaries(path, "a"), *_diaries(path, "a", seconds=5)], workers)
+        *_logged(path, "a"), *_logged(path, "a", seconds=5)], workers)
     workers.close(patience=20)
   assert rollouts.count_open(path) == {}
 
@@ -261,42 +264,42 @@ def test_close_waits_for_environments_until_its_patience_ends(tmp_path):
 def test_close_ends_the_workers_and_their_guards(patience, constructor):
   with interrupts.interrupted(
       [toy.Counter, constructor, faulty_envs.Slow], 3) as (workers, _):
-    family = {pid for worker in workers.pids for pid in _descendants(worker)}
-    assert family > set(workers.pids)
+    pids = {pid for worker in workers.pids for pid in _with_descendants(worker)}
+    assert pids > set(workers.pids)
     workers.close(patience)
-    assert not scripts.wait_for_ends(family, 5)
+    assert not scripts.wait_for_exit(pids, 5)
 
 
-def _descendants(pid):
+def _with_descendants(pid):
   """Returns a process and all its direct and indirect children."""
   children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
   return [pid] + [descendant for child in children.split()
-                  for descendant in _descendants(int(child))]
+                  for descendant in _with_descendants(int(child))]
 
 
-def test_errors_in_the_context_close_the_pool():
+def test_exception_in_the_context_closes_the_pool():
   with pytest.raises(KeyboardInterrupt):
     with pool_lib.WorkerPool(2) as workers:
       pids = workers.pids
       raise KeyboardInterrupt
-  assert not any(map(scripts.runs, pids))
+  assert not any(map(scripts.is_running, pids))
 
 
 def test_pool_closes_every_environment_of_every_batch(tmp_path):
-  path = tmp_path / "diary"
+  path = tmp_path / "log"
   with pool_lib.WorkerPool(2) as workers:
     for names in ("abc", "defg"):
-      batch_env.BatchEnv(_diaries(path, names), workers)
+      batch_env.BatchEnv(_logged(path, names), workers)
     assert len(rollouts.count_open(path)) == 7
   assert rollouts.count_open(path) == {}
 
 
-def test_pool_closes_every_batch_although_one_raises(tmp_path):
-  path = tmp_path / "diary"
+def test_pool_closes_every_batch_even_if_one_raises(tmp_path):
+  path = tmp_path / "log"
   with pool_lib.WorkerPool(1) as workers:
     for names, fault in (("ab", "close"), ("cd", "")):
       batch_env.BatchEnv(
-          [toy.Counter, *_diaries(path, names, fault)], workers)
+          [toy.Counter, *_logged(path, names, fault)], workers)
   assert rollouts.count_open(path) == {}
 
 
@@ -306,7 +309,7 @@ def test_other_child_processes_of_the_trainer_do_not_delay_close():
   try:
     process = workers._workers[0].process
     workers.close()
-    assert process.returncode == 0
+    assert process.poll() == 0
   finally:
     child.kill()
     child.wait()
