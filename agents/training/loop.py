@@ -19,6 +19,7 @@ from agents.training import trainer as trainer_lib
 from agents.training.faults import crash_folder
 from agents.training.monitoring import (
   episode_recorder,
+  metrics_row,
   metrics_writer,
   progress,
   time_usage,
@@ -158,12 +159,17 @@ class Loop:
       self._progress.bar.close()
       self._metrics.close()
 
+  @property
+  def _seconds(self) -> float:
+    """Seconds since the start of the run, across resumes."""
+    return time.monotonic() - self._start_time
+
   def metadata(self) -> dict[str, Any]:
     """Returns the metadata of a checkpoint of the current state."""
     return dataclasses.asdict(checkpoint.Metadata(
         self.step, self._schedule.last, **dataclasses.asdict(self._statistics),
         health=self._warnings.state, files=self._metrics.lengths(),
-        seconds=time.monotonic() - self._start_time,
+        seconds=self._seconds,
         restarts=self._restarts, config=self._settings))
 
   def _train(self):
@@ -217,16 +223,9 @@ class Loop:
     time_shares = self._time_usage.row()
     self._time_usage = time_usage.TimeUsage()
     warnings = self._warnings.examine(epoch.metrics)
-    self._write(
-        "train", self._statistics,
-        {**time_shares, "warnings": warnings, "restarts": self._restarts},
-        {**{f"{metrics_writer.GROUPS.get(name, 'policy')}/{name}": value
-            for name, value in epoch.metrics.items()},
-         "reliability/restarts": self._restarts,
-         **{f"performance/{name}": value
-            for name, value in time_shares.items()},
-         **{f"reward_parts/{name}": value for name, value
-            in self._statistics.mean_reward_parts().items()}})
+    self._write(metrics_row.training_row(
+        self.step, self._seconds, self._statistics, epoch.metrics, time_shares,
+        warnings, self._restarts))
     for warning in warnings:
       progress.warn(f"step {self.step:,}: {warning}")
     if warnings:  # TensorBoard keeps one text per step.
@@ -242,7 +241,8 @@ class Loop:
     result = self._trainer.evaluate(self._config.eval_episodes, self._stop)
     self._record_failures()
     if result:
-      self._write("eval", epoch_result.Statistics(*result), {}, {})
+      self._write(metrics_row.evaluation_row(
+          self.step, self._seconds, epoch_result.Statistics(*result)))
       self._schedule.last["eval_every"] = self.step
       if self._config.histograms and epoch:
         histograms = self._trainer.histograms(epoch.samples)
@@ -251,16 +251,10 @@ class Loop:
             tf.summary.histogram(f"histograms/{name}", values)
     self._time_usage.seconds["evaluation"] += time.monotonic() - start
 
-  def _write(self, phase: str, statistics: epoch_result.Statistics,
-             fields: dict[str, Any], scalars: dict[str, float | None]):
+  def _write(self, row: metrics_row.MetricsRow):
     """Writes a row to `metrics.jsonl`, TensorBoard and the terminal."""
-    row = {"phase": phase, "step": self.step,
-           "seconds": round(time.monotonic() - self._start_time, 3),
-           **statistics.row(), **fields}
-    self._metrics.write(row, {
-        **scalars, "score/return": row["return_mean"],
-        "score/length": row["length_mean"]})
-    self._progress.report(row)
+    self._metrics.write(row)
+    self._progress.report(row.fields)
 
   def _advance_videos(self) -> bool:
     """Writes a finished video and starts one that is due.

@@ -11,11 +11,15 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 
 def start(code: str, folder: pathlib.Path) -> subprocess.Popen:
-  """Starts a script in its own process group, as a terminal does.
+  """Starts a script in a new process group, as a terminal does.
 
   Args:
     code: Text of the script.
-    folder: The script is written here; "cwd" below is its current folder.
+    folder: Folder of the script's file. Its subfolder "cwd" becomes the current
+      folder of the script.
+
+  Returns:
+    The process, with pipes for stdout and stderr.
   """
   path = folder / "script.py"
   path.write_text(code)
@@ -27,7 +31,7 @@ def start(code: str, folder: pathlib.Path) -> subprocess.Popen:
 
 
 def run(code: str, folder: pathlib.Path) -> tuple[str, str]:
-  """Runs a script to its end; return its stdout and stderr."""
+  """Runs a script, which must succeed; returns its stdout and stderr."""
   process = start(code, folder)
   try:
     stdout, stderr = process.communicate(timeout=50)
@@ -37,7 +41,7 @@ def run(code: str, folder: pathlib.Path) -> tuple[str, str]:
   return stdout, stderr
 
 
-def runs(pid: int) -> bool:
+def is_running(pid: int) -> bool:
   """Returns whether a process exists and has not ended."""
   try:
     with open(f"/proc/{pid}/stat") as file:
@@ -46,9 +50,19 @@ def runs(pid: int) -> bool:
     return False
 
 
-def wait_for_ends(pids: Iterable[int], seconds: float) -> set[int]:
-  """Returns the processes that still run after this time."""
-  deadline = time.monotonic() + seconds
-  while (left := set(filter(runs, pids))) and time.monotonic() < deadline:
+def wait_for_exit(pids: Iterable[int], timeout: float) -> set[int]:
+  """Waits until processes have ended.
+
+  Args:
+    pids: Process ids.
+    timeout: Limit in seconds.
+
+  Returns:
+    The processes that are still running after the timeout.
+  """
+  deadline = time.monotonic() + timeout
+  running = set(filter(is_running, pids))
+  while running and time.monotonic() < deadline:
     time.sleep(0.02)
-  return left
+    running = set(filter(is_running, running))
+  return running

@@ -3,16 +3,17 @@
 import numpy as np
 import tensorflow as tf
 
+from agents.environments.data import episode_data
 from agents.training import epoch_result
 
 
-def _epoch(*episode_data):
+def _epoch(*episodes):
   """Returns an epoch of episodes given by (length, score, info)."""
   samples = epoch_result.Samples(
       *[tf.zeros([0])] * len(epoch_result.Samples._fields))
   return epoch_result.Epoch({}, 0, 0, [
       episode_data.Episode(0, np.zeros((length, 1)), score, info)
-      for length, score, info in episode_data], 0, {}, 0.0, samples)
+      for length, score, info in episodes], 0, {}, 0.0, samples)
 
 
 def test_staggered_episodes_are_excluded():

@@ -10,7 +10,6 @@ import json
 import os
 import pathlib
 from collections.abc import Iterator
-from typing import Any
 
 import tensorflow as tf
 from google.protobuf import json_format
@@ -20,18 +19,12 @@ from tensorboard.plugins.hparams import api as hparams_api
 from tensorboard.plugins.image import metadata as image_metadata
 
 from agents import config as config_lib
+from agents.training.monitoring import metrics_row
 from agents.training.run_folder import atomic_write
 from agents.videos import video
 
 # Layout of TensorBoard's page "Custom Scalars": categories, charts, tags.
 CHARTS = pathlib.Path(__file__).with_name("charts.json")
-# Metrics of an update that TensorBoard shows in another group than "policy".
-GROUPS = {
-    "policy_loss": "losses", "value_loss": "losses", "grad_norm": "losses",
-    "explained_variance": "losses", "learning_rate": "losses",
-    "value_mean": "losses", "observ_mean": "normalization",
-    "observ_std": "normalization", "observ_clipped": "normalization",
-    "reward_scale": "normalization"}
 
 
 class MetricsWriter:
@@ -61,19 +54,18 @@ class MetricsWriter:
           phase: tf.summary.create_file_writer(str(folder / phase))
           for phase in ("train", "eval")}
 
-  def write(self, row: dict[str, Any], scalars: dict[str, float | None]):
-    """Writes a report.
+  def write(self, row: metrics_row.MetricsRow):
+    """Writes a row.
 
     Args:
-      row: Line of `metrics.jsonl`, with `phase` and `step`.
-      scalars: Values for TensorBoard, by tag; None is not written.
+      row: The row.
     """
     with self._write_errors():
-      self._rows.write(json.dumps(row) + "\n")
+      self._rows.write(json.dumps(row.fields) + "\n")
       self._rows.flush()
-      writer = self._writers[row["phase"]]
-      with writer.as_default(step=row["step"]):
-        for tag, value in scalars.items():
+      writer = self._writers[row.fields["phase"]]
+      with writer.as_default(step=row.fields["step"]):
+        for tag, value in row.scalars.items():
           if value is not None:
             tf.summary.scalar(tag, value)
       writer.flush()

@@ -8,7 +8,7 @@ from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.hparams import plugin_data_pb2
 
 from agents import config as config_lib
-from agents.training.monitoring import metrics_writer
+from agents.training.monitoring import metrics_row, metrics_writer
 from agents.videos import video
 
 
@@ -24,7 +24,8 @@ def steps(folder):
 
 
 def write(writer, step):
-  writer.write({"phase": "train", "step": step}, {"a": float(step)})
+  writer.write(metrics_row.MetricsRow(
+      {"phase": "train", "step": step}, {"a": float(step)}))
 
 
 def test_rows_are_readable_immediately(tmp_path):

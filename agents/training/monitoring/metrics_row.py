@@ -1,0 +1,72 @@
+"""Rows of metrics: fields of `metrics.jsonl` and scalars of TensorBoard."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from agents.training import epoch_result
+
+# Metrics of an update that TensorBoard shows in another group than "policy".
+_GROUPS = {
+    "policy_loss": "losses", "value_loss": "losses", "grad_norm": "losses",
+    "explained_variance": "losses", "learning_rate": "losses",
+    "value_mean": "losses", "observ_mean": "normalization",
+    "observ_std": "normalization", "observ_clipped": "normalization",
+    "reward_scale": "normalization"}
+
+
+class MetricsRow(NamedTuple):
+  """Metrics of training since the previous report, or of an evaluation."""
+
+  fields: dict[str, Any]  # Line of `metrics.jsonl`.
+  scalars: dict[str, float | None]  # By tag; TensorBoard does not show None.
+
+
+def training_row(step: int, seconds: float,
+                 statistics: epoch_result.Statistics,
+                 metrics: dict[str, float],
+                 time_shares: dict[str, float | None], warnings: Sequence[str],
+                 restarts: int) -> MetricsRow:
+  """Returns the row of a report on training.
+
+  Args:
+    step: Environment steps so far.
+    seconds: Seconds since the start of the run, across resumes.
+    statistics: Episodes since the previous report.
+    metrics: Metrics of the latest update, by name.
+    time_shares: Result of `TimeUsage.row`.
+    warnings: New warnings.
+    restarts: Replaced environments and workers, across resumes.
+  """
+  groups = {name: _GROUPS.get(name, "policy") for name in metrics}
+  return _row(
+      "train", step, seconds, statistics,
+      {**time_shares, "warnings": warnings, "restarts": restarts},
+      {**{f"{groups[name]}/{name}": value for name, value in metrics.items()},
+       "reliability/restarts": restarts,
+       **{f"performance/{name}": value for name, value in time_shares.items()},
+       **{f"reward_parts/{name}": value for name, value
+          in statistics.mean_reward_parts().items()}})
+
+
+def evaluation_row(step: int, seconds: float,
+                   statistics: epoch_result.Statistics) -> MetricsRow:
+  """Returns the row of an evaluation.
+
+  Args:
+    step: Environment steps so far.
+    seconds: Seconds since the start of the run, across resumes.
+    statistics: Episodes of the evaluation.
+  """
+  return _row("eval", step, seconds, statistics, {}, {})
+
+
+def _row(phase: str, step: int, seconds: float,
+         statistics: epoch_result.Statistics, fields: dict[str, Any],
+         scalars: dict[str, float | None]) -> MetricsRow:
+  """Returns a row with the metrics that training and evaluation share."""
+  episodes = statistics.row()
+  return MetricsRow(
+      {"phase": phase, "step": step, "seconds": round(seconds, 3), **episodes,
+       **fields},
+      {**scalars, "score/return": episodes["return_mean"],
+       "score/length": episodes["length_mean"]})
