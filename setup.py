@@ -1,4 +1,4 @@
-"""Packaging."""
+"""Package metadata and dependencies."""
 
 import pathlib
 
@@ -54,12 +54,13 @@ setuptools.setup(
                 "types-tqdm"],
         "atari": _ATARI,
         "box2d": _BOX2D,
-        # Of 1.0.50, dm-control does not load with MuJoCo 4.
+        # dm-control 1.0.50 cannot be imported with MuJoCo 4.
         "dm-control": ["dm-control>=1.0.20", "mujoco<4", "shimmy>=2.0"],
         "envpool": _ENVPOOL,
         "onnx": _ONNX,
         "pixels": ["opencv-python-headless>=4.8"],
-        # Of 1.4.2, Fetch, Hand and Kitchen fail with MuJoCo 3.12 and later.
+        # Fetch, Hand and Kitchen of gymnasium-robotics 1.4.2 fail with MuJoCo
+        # 3.12 and later.
         "robotics": ["gymnasium-robotics>=1.3", "mujoco<3.12"],
         "sweep": _SWEEP,
         "tflite": _TFLITE,

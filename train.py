@@ -1,4 +1,4 @@
-"""Trains a named config, or resumes a run; see --help."""
+"""Trains a named config or resumes a run; see `python train.py --help`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Renders videos of a learned policy; see --help."""
+"""Renders videos of a learned policy; see `python visualize.py --help`."""
 
 import sys
 

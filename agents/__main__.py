@@ -4,7 +4,7 @@ usage: {name} COMMAND ...
 
   train      train a named config, or resume a run
   visualize  render videos of a learned policy
-  report     write learning curves of runs, with all numbers, as HTML
+  report     write an HTML page with the learning curves of runs
   export     write a learned policy for other programs
   sweep      search for settings with many runs
   check      check whether an environment is ready for training
@@ -23,7 +23,7 @@ _COMMANDS = (
 
 
 def main() -> int:
-  """Runs the command that the first argument names; returns the exit code."""
+  """Runs the command named by the first argument; returns its exit code."""
   name, *arguments = sys.argv[1:] or [""]
   if name in _COMMANDS:
     command = importlib.import_module(f"agents.commands.{name}")

@@ -23,7 +23,7 @@ from agents.training import cost_model
 from agents.training import trainer as trainer_lib
 
 _MAX_EVAL_ENVS = 10
-_SHORT_EPISODE = 16  # Steps; see `brief` of `rollout_to_batch.segments`.
+_SHORT_EPISODE = 16  # Steps; see `rollout_to_batch.segments`.
 # Methods of `trainer.Algorithm`, which every custom algorithm must have.
 _METHODS = ("initial_state", "noise", "act", "learn", "variables", "assign")
 
@@ -53,7 +53,7 @@ def setup(config: config_lib.Config):
 
 
 def check(config: config_lib.Config):
-  """Checks all custom classes that the configuration names.
+  """Checks the custom classes of the algorithm and the hidden layers.
 
   Args:
     config: Configuration of the run.
@@ -63,7 +63,7 @@ def check(config: config_lib.Config):
   """
   algorithm_class(config.algorithm)
   if config.network.hidden != "dense":
-    feed_forward.own_hidden(config.network)
+    feed_forward.custom_hidden(config.network)
 
 
 def algorithm_class(config: config_lib.Algorithm) -> Callable[..., Any]:
@@ -196,7 +196,7 @@ def learning_device(config: config_lib.Config,
   """
   if config.device == "cpu" or not tf.config.list_physical_devices("GPU"):
     return "CPU:0"
-  use_gpu = config.device == "gpu" or cost_model.gpu_pays(
+  use_gpu = config.device == "gpu" or cost_model.is_gpu_faster(
       config, observation_space, rollout_spec(config).rows)
   return "GPU:0" if use_gpu else "CPU:0"
 
@@ -237,7 +237,7 @@ def rollout_spec(config: config_lib.Config) -> rollout_to_batch.RolloutSpec:
   if length := config.algorithm.segment_length:
     return rollout_to_batch.segments(
         config.num_envs, length, in_place=bool(config.network.recurrent),
-        brief=(make.stated_length(config.env) or _SHORT_EPISODE)
+        short_episodes=(make.stated_length(config.env) or _SHORT_EPISODE)
         < _SHORT_EPISODE)
   assert config.algorithm.update_every is not None
   return rollout_to_batch.episodes(

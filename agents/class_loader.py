@@ -1,8 +1,8 @@
-"""Loads users' own classes, which a config names as `module:Class`.
+"""Loads custom classes, which a config names as `module:Class`.
 
-Python looks for the modules on its path and in the current folder. A class is
-checked before any of its code is called. Otherwise the config of an untrusted
-run could call arbitrary functions.
+Python looks for the modules on its path and in the current folder. `find_class`
+checks a class before any caller creates an object, because the config of an
+untrusted run could otherwise call arbitrary functions.
 """
 
 import importlib
@@ -34,7 +34,7 @@ def hint(name: str) -> str:
   """Returns a hint with the most similar class name in an imported module.
 
   Args:
-    name: `module:Class`, without such a class in the module.
+    name: `module:Class`. The module is imported and lacks the class.
   """
   module_name, _, attribute = name.partition(":")
   return config_parsing.did_you_mean(attribute, (
@@ -48,14 +48,15 @@ def find_class(setting: str, name: str, base: type = object,
   """Returns the class that a setting names.
 
   Args:
-    setting: Key of the setting, such as "algorithm.type", for errors.
+    setting: Key of the setting for error messages, such as "algorithm.type".
     name: Value of the setting, `module:Class`.
     base: Required base class.
     methods: Names of required methods.
     arguments: Names of required constructor arguments.
 
   Raises:
-    ConfigError: If the class does not exist, or lacks something required.
+    ConfigError: If the class does not exist, or lacks the base class, a method
+      or a constructor argument.
   """
   def fail(reason: str) -> config_parsing.ConfigError:
     return config_parsing.ConfigError(f"{setting}={name}: {reason}")

@@ -21,7 +21,8 @@ from agents import config_parsing
 
 ConfigError = config_parsing.ConfigError
 
-# Types with a rule: a text for error messages, and a function that checks values.
+# Types with a rule: a text for error messages, and a function that checks a
+# value.
 _T = TypeVar("_T")
 _AtLeast0 = Annotated[_T, "be at least 0", lambda x: 0 <= x < math.inf]
 _AtLeast1 = Annotated[
@@ -68,7 +69,7 @@ class Env:
 
   @property
   def deterministic(self) -> bool:
-    """Whether seed and actions reproduce an episode of the backend."""
+    """Whether seed and actions reproduce a training episode exactly."""
     return self.backend == "gymnasium"
 
 
@@ -191,7 +192,8 @@ class Network:
   state_dependent_std: bool = False
   # Initializer of the weights: "orthogonal" or "glorot".
   initializer: Literal["orthogonal", "glorot"] = "orthogonal"
-  # Gain of the last policy layer; with "glorot", a factor of its variance.
+  # Gain of the last policy layer's weights. With "glorot", the value scales the
+  # variance of these weights.
   init_output_factor: _Positive = 0.01
   # Initial standard deviation of continuous actions in units of half their
   # range. "squashed_gaussian" applies this value before tanh. "beta" limits the
@@ -314,7 +316,7 @@ class Config:
 
   @property
   def max_failures(self) -> int:
-    """Maximum number of replacements before a failure ends the run."""
+    """Failures of environments and workers that a run tolerates."""
     return self.max_env_restarts if self.on_env_error == "restart" else 0
 
   @property

@@ -23,9 +23,9 @@ class ConfigError(ValueError):
 
 
 class _Loader(yaml.SafeLoader):
-  """Builds numbers, texts, lists and dicts, without aliases.
+  """Builds scalars, lists and dicts from YAML, and rejects aliases.
 
-  A short text with aliases can describe more data than fits into memory.
+  A short YAML text with aliases can describe more data than fits into memory.
   """
 
   _depth = 0
@@ -61,7 +61,7 @@ def parse(text: str) -> Any:
 
 
 def to_data(value: Any) -> Any:
-  """Returns dataclasses, dicts and lists as dicts, lists and scalars.
+  """Converts nested dataclasses, dicts and lists to dicts, lists and scalars.
 
   Raises:
     ConfigError: If the value contains any other type.
@@ -83,7 +83,7 @@ def convert(expected: Any, value: Any, key: str) -> Any:
   """Converts plain data to a type if the conversion loses no information.
 
   Args:
-    expected: Dataclass, or type hint of a field.
+    expected: Expected type: a dataclass, or the type hint of a field.
     value: Plain data.
     key: Dotted key of the value, for error messages; "" at the top.
 
@@ -99,7 +99,7 @@ def convert(expected: Any, value: Any, key: str) -> Any:
   if expected is Any:
     return value
   origin, args = typing.get_origin(expected), typing.get_args(expected)
-  if origin is typing.Literal:  # The dataclass checks its choices.
+  if origin is typing.Literal:  # The dataclass rejects unknown choices.
     return value if value in args else convert(type(args[0]), value, key)
   if origin in (types.UnionType, typing.Union):
     return None if value is None else convert(args[0], value, key)
@@ -110,7 +110,7 @@ def convert(expected: Any, value: Any, key: str) -> Any:
             for item_key, item in value.items()}
   if expected in (int, float):
     value = _convert_number(expected, value)
-  if type(value) is expected:  # A bool is no int.
+  if type(value) is expected:  # `isinstance` would accept a bool as int.
     return value
   type_name = getattr(origin or expected, "__name__", str(expected))
   raise ConfigError(
@@ -118,17 +118,17 @@ def convert(expected: Any, value: Any, key: str) -> Any:
 
 
 def _convert_fields(dataclass: type, data: Any, key: str) -> Any:
-  """Builds a dataclass from a dict of its fields."""
+  """Builds a dataclass from a dict of field values."""
   name = key or "config"
   if not isinstance(data, dict):
-    raise ConfigError(f"{name}: expected fields. Received: {data!r}.")
+    raise ConfigError(f"{name}: expected a dict of fields. Received: {data!r}.")
   hints = typing.get_type_hints(dataclass)
   values = {}
   for field, value in data.items():
     field_key = f"{key}.{field}" if key else str(field)
     if field not in hints:
       hint = (did_you_mean(str(field), hints)
-              or f" It has: {', '.join(hints)}.")
+              or f" Known fields: {', '.join(hints)}.")
       raise ConfigError(f"{field_key}: {dataclass.__name__} has no field "
                         f"'{field}'.{hint}")
     values[field] = convert(hints[field], value, field_key)
@@ -140,10 +140,13 @@ def _convert_fields(dataclass: type, data: Any, key: str) -> Any:
 
 
 def _convert_number(number_type: type, value: Any) -> Any:
-  """Converts a text or number exactly; returns it unchanged if impossible."""
+  """Converts a text or number to a number type if the conversion is exact.
+
+  Otherwise, the result is of another type, which the caller reports.
+  """
   if isinstance(value, str):
     with contextlib.suppress(ValueError):
-      # YAML reads 3e-4 as text and 3.0e-4 as a number.
+      # PyYAML reads 3e-4 as text and 3.0e-4 as a number.
       value = int(value) if value.isdecimal() else float(value)
   if isinstance(value, bool) or not isinstance(value, (int, float)):
     return value
@@ -153,7 +156,7 @@ def _convert_number(number_type: type, value: Any) -> Any:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-  """Returns a hint such as " Did you mean 'x'?", or "" without a similar name.
+  """Returns " Did you mean 'x'?", or "" if no known name is similar.
 
   Args:
     name: Unknown name.

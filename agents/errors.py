@@ -1,4 +1,4 @@
-"""Errors with complete messages, which need no traceback of this package."""
+"""Errors with complete messages; commands print them without a traceback."""
 
 
 class RunError(RuntimeError):
@@ -8,7 +8,7 @@ class RunError(RuntimeError):
 
 
 class EnvironmentsError(RunError):
-  """Environments failed, and the state of the trainer did not change."""
+  """Environments failed; the trainer keeps its state from before the epoch."""
 
 
 class MachineLost(EnvironmentsError):

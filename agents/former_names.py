@@ -1,6 +1,6 @@
 """Keeps former names of modules importable for one release.
 
-docs/extending.md has the present names.
+docs/extending.md uses the current names.
 """
 
 import importlib
@@ -8,8 +8,8 @@ import sys
 import types
 from typing import Any
 
-# Present place of each attribute of the former modules.
-_PLACES = {
+# Current name of each attribute as `module:attribute`, by former module.
+_CURRENT_NAMES = {
     "agents.environments.backend": {
         "Backend": "agents.environments.blocks.custom_backend:Backend"},
     "agents.environments.block": {
@@ -17,24 +17,25 @@ _PLACES = {
         "Report": "agents.environments.blocks.base:StepReport"},
     "agents.ops.returns": {
         "generalized_advantage": "agents.ops.gae:generalized_advantage"},
-    "agents.parts": {},
+    "agents.parts": {},  # Parent package of the next module.
     "agents.parts.chunks": {
-        name: f"agents.algorithms.gradient_accumulation:{present}"
-        for name, present in {
+        name: f"agents.algorithms.gradient_accumulation:{current}"
+        for name, current in {
             "filled": "num_filled", "split": "split", "take": "take",
             "total": "sum_chunks", "whole": "padded_rows"}.items()}}
 
 
 class _FormerModule(types.ModuleType):
-  """Imports the present module when an attribute is used."""
+  """Imports the current module when an attribute is accessed."""
 
   def __getattr__(self, name: str) -> Any:
-    if name not in _PLACES[self.__name__]:
+    if name not in _CURRENT_NAMES[self.__name__]:
       raise AttributeError(f"{self.__name__} has no attribute {name!r}.")
-    module, _, attribute = _PLACES[self.__name__][name].partition(":")
+    current = _CURRENT_NAMES[self.__name__][name]
+    module, _, attribute = current.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
 
 def install():
   """Makes the former modules importable."""
-  sys.modules.update({name: _FormerModule(name) for name in _PLACES})
+  sys.modules.update({name: _FormerModule(name) for name in _CURRENT_NAMES})

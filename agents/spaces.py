@@ -1,10 +1,10 @@
 """Gymnasium spaces as arrays.
 
-A value of a simple space (Box, Discrete, MultiDiscrete, MultiBinary) is an
-array of the space's type. A value of a Dict or Tuple, nested or not, is one
-element of a structured type with one field per part. TensorFlow has no
-structured types, so the graph receives such an element as a vector of bytes;
-`leaves` lists the offset of each part in this vector.
+A value of a simple space (Box, Discrete, MultiDiscrete, MultiBinary) becomes an
+array with the type and shape of `dtype`. A value of a composite space (Dict or
+Tuple, possibly nested) becomes one element of a structured NumPy type with one
+field per part. TensorFlow has no structured types, so the graph receives the
+bytes of the element as a vector. `leaves` lists the byte offset of each part.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,19 +14,20 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces as gym
 
-_MIN_IMAGE_SIDE = 36  # The usual convolutions need this many pixels.
+_MIN_IMAGE_SIDE = 36  # Pixels; minimum for the "nature" convolutions.
 
-RowWriter = Callable[[int, Any], None]  # Arguments: row and value.
+RowWriter = Callable[[int, Any], None]  # Arguments: index of a row, and value.
 
 
 class Leaf(NamedTuple):
   """A simple space, alone or as a part of a composite space."""
 
-  path: tuple[str, ...]  # Keys, and indices as text; () for a space alone.
+  # Dict keys, and Tuple indices as strings; () if the space has no parent.
+  path: tuple[str, ...]
   space: gymnasium.Space
   dtype: np.dtype
   shape: tuple[int, ...]
-  offset: int  # Position of its first byte within an element.
+  offset: int  # Bytes before this leaf in an element of the composite space.
 
   @property
   def num_bytes(self) -> int:
@@ -44,24 +45,24 @@ class Leaf(NamedTuple):
 
 
 def composite(space: gymnasium.Space) -> bool:
-  """Whether values of a space are vectors of bytes in the graph."""
+  """Returns whether values of a space are vectors of bytes in the graph."""
   return isinstance(space, (gym.Dict, gym.Tuple))
 
 
-def dtype(space: gymnasium.Space, acting: bool = False
+def dtype(space: gymnasium.Space, is_action: bool = False
           ) -> tuple[np.dtype, tuple[int, ...]]:
-  """Returns type and shape of the array that holds one value.
+  """Returns type and shape of the array that represents one value.
 
   Args:
     space: Observation or action space.
-    acting: Whether the values are actions of the agent: float32 in [-1, 1] or
-      int64 from 0.
+    is_action: Whether the values are actions of the agent: float32 in [-1, 1]
+      or int64 from 0.
 
   Raises:
-    TypeError: If no array can hold values of the space.
+    TypeError: If no array can represent values of the space.
   """
   if composite(space):
-    fields = [(key, *dtype(part, acting)) for key, part in _parts(space)]
+    fields = [(key, *dtype(part, is_action)) for key, part in _parts(space)]
     if not fields:
       raise TypeError(f"Space {space} is not supported: it has no parts.")
     return np.dtype(fields), ()
@@ -69,55 +70,55 @@ def dtype(space: gymnasium.Space, acting: bool = False
   if isinstance(space, gym.Box):
     assert space.dtype is not None
     is_float = np.issubdtype(space.dtype, np.floating)
-    if acting and 0 in shape:
+    if is_action and 0 in shape:
       raise TypeError(
           f"Action space {space} is not supported: it has no elements.")
-    if acting and not is_float:
+    if is_action and not is_float:
       raise TypeError(f"Action space {space} is not supported: a Box of "
                       "actions must have a floating-point type.")
     return np.dtype(np.float32 if is_float else space.dtype), shape
   if isinstance(space, gym.MultiBinary):
-    return np.dtype(np.int64 if acting else np.int8), shape
+    return np.dtype(np.int64 if is_action else np.int8), shape
   if isinstance(space, (gym.Discrete, gym.MultiDiscrete)):
     return np.dtype(np.int64), shape
   raise TypeError(
-      f"{'Action' if acting else 'Observation'} space {space} is not "
+      f"{'Action' if is_action else 'Observation'} space {space} is not "
       "supported. Supported are Box, Discrete, MultiDiscrete, MultiBinary, and "
       "Dict and Tuple of these.")
 
 
 def check(observation: gymnasium.Space, action: gymnasium.Space):
-  """Checks that arrays can hold observations and actions.
+  """Checks that arrays can represent observations and actions.
 
   Args:
     observation: Observation space.
     action: Action space.
 
   Raises:
-    TypeError: If no array can hold values of a space.
+    TypeError: If no array can represent values of one of the spaces.
   """
   dtype(observation)
-  dtype(action, acting=True)
+  dtype(action, is_action=True)
 
 
-def leaves(space: gymnasium.Space, acting: bool = False,
+def leaves(space: gymnasium.Space, is_action: bool = False,
            path: tuple[str, ...] = (), offset: int = 0) -> list[Leaf]:
-  """Returns all simple spaces of a space, in the order of their bytes.
+  """Returns the simple spaces that a space consists of, in order of offset.
 
   Args:
     space: Observation or action space.
-    acting: See `dtype`.
-    path: Path of the space within a composite space.
-    offset: Position of its first byte within an element.
+    is_action: See `dtype`.
+    path: Path of `space` within a composite space; see `Leaf`.
+    offset: Byte offset of `space` within a composite space.
 
   Raises:
-    TypeError: If no array can hold values of the space.
+    TypeError: If no array can represent values of the space.
   """
-  kind, shape = dtype(space, acting)
+  kind, shape = dtype(space, is_action)
   if kind.fields is None:
     return [Leaf(path, space, kind, shape, offset)]
   return [leaf for key, part in _parts(space) for leaf in leaves(
-      part, acting, (*path, key), offset + kind.fields[key][1])]
+      part, is_action, (*path, key), offset + kind.fields[key][1])]
 
 
 def as_bytes(array: np.ndarray) -> np.ndarray:
@@ -127,7 +128,8 @@ def as_bytes(array: np.ndarray) -> np.ndarray:
     array: Array of shape [...], of a simple or structured type.
 
   Returns:
-    The same array if its type is simple, else [..., itemsize] uint8.
+    `array` itself if its type is simple. Otherwise the bytes of each element,
+    as an array of shape [..., itemsize] uint8.
   """
   if array.dtype.names is None:
     return array
@@ -135,17 +137,18 @@ def as_bytes(array: np.ndarray) -> np.ndarray:
 
 
 def from_bytes(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-  """Undoes `as_bytes`.
+  """Returns the array from which `as_bytes` computed its result.
 
   Args:
-    array: Array of shape [...] of a simple type, or [..., itemsize] uint8.
+    array: Array of shape [...], or [..., itemsize] uint8 if `dtype` is a
+      structured type.
     dtype: Type of the returned array.
 
   Returns:
     Array of shape [...].
 
   Raises:
-    ValueError: If a conversion to integers would cut off fractions.
+    ValueError: If the conversion could lose fractions; see `converted`.
   """
   if dtype.names is None or array.dtype == dtype:
     return converted(array, dtype)
@@ -160,7 +163,7 @@ def converted(values: Any, dtype: np.dtype) -> np.ndarray:
     dtype: Type of the returned array.
 
   Raises:
-    ValueError: If the conversion would cut off fractions.
+    ValueError: If the values are floats and `dtype` is an integer type.
   """
   array = np.asarray(values)
   if not np.can_cast(array.dtype, dtype, "same_kind"):
@@ -173,7 +176,8 @@ def columns(array: np.ndarray) -> list[np.ndarray]:
   """Returns views of an array, one for each leaf of its space.
 
   Args:
-    array: Array of shape [N], of the type of a space.
+    array: N values of a space: an array of shape [N, ...] for a simple space,
+      or [N] of the structured type of a composite space.
 
   Returns:
     Arrays of shape [N, ...] that share memory with `array`.
@@ -191,10 +195,10 @@ def values(space: gymnasium.Space, value: Any, name: str = "observation"
   Args:
     space: Space of the value.
     value: Value as an environment returns it.
-    name: What the value is, for errors.
+    name: Noun for the value in error messages.
 
   Raises:
-    ValueError: If a part is missing or its shape differs from its space.
+    ValueError: If a part is missing or has another shape than its space.
   """
   parts = []
   for leaf in leaves(space):
@@ -209,11 +213,11 @@ def writer(space: gymnasium.Space, array: np.ndarray) -> RowWriter:
 
   Args:
     space: Space of the values.
-    array: Array of shape [N, ...], with type and shape of `dtype`.
+    array: Array of shape [N, ...], with the type and shape of `dtype`.
 
   Returns:
-    Function of row and value. It raises ValueError if a part is missing, if a
-    shape differs from its space, or if integers would change.
+    Function of row index and value. The function raises ValueError if a part is
+    missing, has another shape than its space, or does not fit an integer type.
   """
   space_leaves = leaves(space)
   writers = [_leaf_writer(leaf, column) for leaf, column in zip(
@@ -230,14 +234,14 @@ def _leaf_writer(leaf: Leaf, column: np.ndarray) -> RowWriter:
   """Returns the function that writes values of a leaf to a [N, ...] array."""
   is_float = leaf.dtype == np.float32
   def write(row: int, part: Any):
-    if np.shape(part) != leaf.shape:  # NumPy might broadcast it.
+    if np.shape(part) != leaf.shape:  # The assignment could broadcast `part`.
       raise _shape_error(leaf, part)
     column[row] = part = part if is_float else np.asarray(part)
     if not is_float and part.dtype != leaf.dtype and (
         column[row] != part).any():
       raise ValueError(
-          f"The observation{leaf} contains {part!r}, which the type of its "
-          f"space, {leaf.dtype}, can't represent.")
+          f"The observation{leaf} contains {part!r}, but the type of its "
+          f"space, {leaf.dtype}, can't represent this value.")
   return write
 
 
@@ -248,15 +252,15 @@ def _part(space: gymnasium.Space, leaf: Leaf, value: Any) -> Any:
     try:
       part = part[key if isinstance(part, dict) else int(key)]
     except (KeyError, IndexError, TypeError, ValueError):
-      raise ValueError(f"The value {value!r} has no {leaf}, which is a part "
-                       f"of its space {space}.") from None
+      raise ValueError(f"The value {value!r} has no {leaf}, but its space "
+                       f"{space} has this part.") from None
   return part
 
 
 def _shape_error(leaf: Leaf, value: Any, name: str = "observation"
                  ) -> ValueError:
-  return ValueError(f"The {name}{leaf} has shape {np.shape(value)}, its space "
-                    f"{leaf.shape}.")
+  return ValueError(f"The {name}{leaf} has shape {np.shape(value)}, but its "
+                    f"space has shape {leaf.shape}.")
 
 
 def _parts(space: gymnasium.Space) -> Iterator[tuple[str, gymnasium.Space]]:
@@ -266,5 +270,5 @@ def _parts(space: gymnasium.Space) -> Iterator[tuple[str, gymnasium.Space]]:
   for key, part in parts.items() if is_dict else enumerate(parts):
     if is_dict and not (isinstance(key, str) and key):
       raise TypeError(f"Space {space} is not supported: the keys of a Dict "
-                      f"must be names. Received: {key!r}.")
+                      f"must be non-empty strings. Received: {key!r}.")
     yield str(key), part

@@ -1,6 +1,6 @@
 """Trains one run on this machine.
 
-`train` is the function behind `python train.py`. Notebooks call it too:
+`python train.py` calls `train`. Notebooks can call it, too:
 
     from agents import configs
     from agents import training_run
@@ -35,25 +35,29 @@ MakeTrainer = Callable[[config_lib.Config, pool.WorkerPool | None], Any]
 class Options(NamedTuple):
   """Settings of a run, and of the process that trains it."""
 
-  # Settings of the run. Another machine provides them if this is None.
+  # Settings of the run; None if another machine of a cluster provides them.
   config: config_lib.Config | None
-  # Last part of the name of a new run folder.
+  # A new run folder is named <time>-<name>.
   name: str = "run"
   # Parent folder of a new run folder.
   logdir: str = "~/logdir"
   # Existing run to resume; None starts a new run.
   folder: run_folder.RunFolder | None = None
-  # False steps the environments in this process. Does not change the run.
+  # False steps the environments in this process; results do not change.
   env_processes: bool = True
 
   def for_this_process(self, config: config_lib.Config) -> config_lib.Config:
-    """Returns the settings of the run as this process uses them."""
+    """Returns the settings of the run, changed by the options of this process.
+
+    Args:
+      config: Settings of the run.
+    """
     return config if self.env_processes else config.override(
         {"env_processes": False})
 
 
 class TrainingOutcome(NamedTuple):
-  """State of a run when its training ends in this process."""
+  """State of a run after its training has ended in this process."""
 
   path: pathlib.Path  # Run folder.
   step: int  # Environment steps of the run.
@@ -86,7 +90,7 @@ def train(options: Options, interrupts: interrupts_lib.Interrupts | None = None
 
 
 def check(config: config_lib.Config):
-  """Checks that environments and custom classes exist; prints notes on them.
+  """Checks environments and custom classes; prints notes about them.
 
   Args:
     config: Settings of the run.
@@ -94,11 +98,11 @@ def check(config: config_lib.Config):
   Raises:
     ConfigError: If the run cannot be trained with these settings.
   """
-  notes = make.check(config.env, filmed=config.video_every is not None)
+  notes = make.check(config.env, needs_rendering=config.video_every is not None)
   with quiet_imports.quiet_imports():  # Custom classes may import TensorFlow.
     notes += backends.check(config)
   if config.algorithm.update_every:
-    make.max_length(config.env)  # Whole episodes need a known time limit.
+    make.max_length(config.env)  # Raises if whole episodes have no time limit.
   for note in notes:
     print(f"Note: {note}", file=sys.stderr)
   if config.has_custom_classes:
@@ -110,7 +114,7 @@ def check(config: config_lib.Config):
 def prepare(options: Options) -> tuple[config_lib.Config, dict[str, str]]:
   """Checks the settings of a run, and whether its videos can be rendered.
 
-  A resumed run continues without videos if this machine cannot render them.
+  A resumed run continues without videos if rendering fails on this machine.
 
   Args:
     options: Settings and folder of the run.
@@ -120,7 +124,7 @@ def prepare(options: Options) -> tuple[config_lib.Config, dict[str, str]]:
 
   Raises:
     ConfigError: If the run cannot be trained with these settings.
-    RenderingFailed: If the videos of a new run cannot be rendered.
+    RenderingFailed: If a new run records videos and rendering fails.
   """
   config = options.config
   assert config
@@ -144,8 +148,8 @@ def print_changes(folder: run_folder.RunFolder):
     folder: Run folder.
   """
   if changes := folder.changes():
-    print("Packages or code have changed since this run began, so its results "
-          "may change in the last bits:", file=sys.stderr)
+    print("These packages or files have changed since this run began. Results "
+          "may differ in the last bits:", file=sys.stderr)
     print(textwrap.fill(f"{', '.join(changes)}.", 100), file=sys.stderr)
 
 
@@ -153,10 +157,10 @@ def print_changes(folder: run_folder.RunFolder):
 def open_trainer(config: config_lib.Config,
                  interrupts: interrupts_lib.Interrupts,
                  make_trainer: MakeTrainer | None = None) -> Iterator[Any]:
-  """Context with a trainer and its worker processes.
+  """Context manager that provides a trainer with its worker processes.
 
   Args:
-    config: Settings of the run as this process uses them.
+    config: Settings of the run in this process.
     interrupts: Requests to stop this process.
     make_trainer: Builds the trainer; by default `build.trainer`.
 
@@ -185,11 +189,11 @@ def open_trainer(config: config_lib.Config,
 class TrainingRun:
   """Trains a run in its folder until its budget is used up.
 
-  Training resumes from the newest checkpoint in the folder, if one exists.
+  Training resumes from the newest checkpoint if the folder contains one.
 
   Args:
     folder: Run folder.
-    config: Settings of the run as this process uses them.
+    config: Settings of the run in this process.
     video_variables: Environment variables for the render processes.
     interrupts: Requests to stop this process.
   """
@@ -255,11 +259,11 @@ class TrainingRun:
     return TrainingOutcome(folder.path, loop.step, True, 0)
 
   def stop(self) -> bool:
-    """Returns whether training ends after this epoch."""
+    """Returns whether training must end after the current epoch."""
     return self._interrupts()
 
   def make_loop(self, trainer: Any) -> Any:
-    """Returns the `loop.Loop` of a trainer.
+    """Returns the `loop.Loop` that trains the run.
 
     Args:
       trainer: `trainer.Trainer` of the run.

@@ -1,4 +1,7 @@
-"""Tuples of tensors that modules exchange. T: steps, B: environments."""
+"""Tuples of tensors that modules exchange.
+
+In shapes, T is the number of batched steps and B the number of environments.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -7,7 +10,7 @@ import tensorflow as tf
 
 
 class Transition(NamedTuple):
-  """One environment step for all B environments, or T of them: [T, B, ...]."""
+  """One step of all environments. A rollout stacks T steps to [T, B, ...]."""
 
   observ: tf.Tensor  # [B, ...], before the action.
   action: tf.Tensor  # [B, ...] float32 or int64, as sampled (not clipped).
@@ -16,43 +19,47 @@ class Transition(NamedTuple):
   truncated: tf.Tensor  # [B] bool, time limit: future reward exists.
   next_observ: tf.Tensor  # [B, ...], true successor, never a reset.
   valid: tf.Tensor  # [B] bool, false if the environment waited or failed.
-  final_observ: Any = ()  # [E, ...], rows of `next_observ` that end episodes.
+  final_observ: Any = ()  # [E, ...], last observations of E ended episodes.
 
 
 class FrameIndices(tf.experimental.ExtensionType):
-  """Observations that consist of several frames, each of them stored once.
+  """N stacks of frames that share the memory of F distinct frames.
 
-  `tf.nest` treats it as one tensor of shape [N, stack, ...].
+  `tf.nest` does not expand this type: functions receive the whole object, as if
+  it were one tensor of shape [N, stack, ...].
   """
 
   frames: tf.Tensor  # [F, ...]
-  index: tf.Tensor  # [N, stack] int32, positions in `frames`, the latest last.
+  index: tf.Tensor  # [N, stack] int32, rows of `frames`, the latest one last.
 
   @property
   def shape(self) -> tf.TensorShape:
-    """Shape of the observations, [N, stack, ...]."""
+    """Shape of the stacks, [N, stack, ...]."""
     return self.index.shape + self.frames.shape[1:]
 
   def gather_frames(self) -> tf.Tensor:
-    """Returns the observations as one tensor of shape [N, stack, ...]."""
+    """Returns the stacks as one tensor of shape [N, stack, ...]."""
     return tf.gather(self.frames, self.index)
 
 
 @tf.experimental.dispatch_for_api(tf.gather, {"params": FrameIndices})
 def _gather_rows(params, indices, validate_indices=None,
                  axis=None, batch_dims=0, name=None) -> FrameIndices:
-  """Selects rows of observations; they share the frames."""
+  """Implements `tf.gather`: selects stacks, and keeps all frames."""
   return FrameIndices(params.frames, tf.gather(
       params.index, indices, validate_indices, axis, batch_dims, name))
 
 
 def map_tensors(function: Callable[[tf.Tensor], tf.Tensor], data: Any) -> Any:
-  """Selects or reshapes the rows of all tensors of a structure.
+  """Applies a function that selects or reshapes rows to all tensors.
 
   Args:
-    function: Maps a tensor of shape [N, ...] to another one.
-    data: Structure of tensors and `FrameIndices`; the frames of the latter stay
-      the same.
+    function: Maps a tensor of shape [N, ...] to another tensor.
+    data: Structure of tensors and `FrameIndices`. The function is applied to
+      the field `index` of `FrameIndices`; `frames` stays unchanged.
+
+  Returns:
+    Structure like `data`.
   """
   return tf.nest.map_structure(
       lambda leaf: (FrameIndices(leaf.frames, function(leaf.index))
@@ -61,19 +68,19 @@ def map_tensors(function: Callable[[tf.Tensor], tf.Tensor], data: Any) -> Any:
 
 
 class Segments(NamedTuple):
-  """S sequences of T steps, which recurrent policies learn from as a whole."""
+  """S segments of T steps, from which recurrent policies learn."""
 
-  # [S, T] bool. An episode begins with this step. False in the first step, for
-  # which `state` is the recurrent state.
+  # [S, T] bool, whether an episode begins with the step. Always false for the
+  # first step of a segment, which continues from `state`.
   first: tf.Tensor
-  state: tf.Tensor  # [S, size], of the cells before the first step.
+  state: tf.Tensor  # [S, size], recurrent state before the first step.
 
 
 class Experience(NamedTuple):
   """The batch of one update: sequences of steps, and padding up to N rows.
 
-  Sequences follow one another. A sequence is an episode, or the part of one
-  that the batch contains.
+  A sequence is an episode, or the part of an episode that the batch contains.
+  The rows of a sequence are consecutive. S is the maximum number of sequences.
   """
 
   observ: Any  # [N, ...] tensor or `FrameIndices`, before the action.
@@ -83,18 +90,18 @@ class Experience(NamedTuple):
   truncated: tf.Tensor  # [N] bool, time limit.
   valid: tf.Tensor  # [N] bool, false in the padding.
   last: tf.Tensor  # [N] bool, the last step of its sequence.
-  sequence: tf.Tensor  # [N] int32, number of the sequence, from 0.
-  final_observ: Any  # [S, ...], true successor of each sequence's last step.
-  # `Segments` if every step kept its place: row T * s + t is step t of segment
-  # s, and invalid steps can be anywhere. Otherwise ().
+  sequence: tf.Tensor  # [N] int32, index of the sequence, from 0.
+  final_observ: Any  # [S, ...], true successor of the last step of sequence s.
+  # `Segments` for recurrent policies, otherwise (). With `Segments`, row
+  # T * s + t is step t of segment s, also if the step is invalid.
   segments: Any = ()
 
 
 class PolicyState(NamedTuple):
-  """State of a policy between the steps of B running episodes."""
+  """State of a policy between two steps of B running episodes."""
 
-  recent: Any = ()  # `frame_stack.Recent`, the last observations.
-  cell: Any = ()  # [B, size], state of recurrent cells; zeros at the beginning.
+  recent: Any = ()  # `frame_stack.Recent`, the latest observations.
+  cell: Any = ()  # [B, size], recurrent state; zeros where an episode begins.
 
 
 NOTHING = PolicyState()
@@ -103,6 +110,6 @@ NOTHING = PolicyState()
 class Carry(NamedTuple):
   """State of the simulation between two rollouts."""
 
-  observ: tf.Tensor  # [B, ...], for the next actions.
+  observ: tf.Tensor  # [B, ...], input of the policy for the next actions.
   step_counter: tf.Tensor  # [] int64, batched steps so far; seeds the noise.
   state: Any = NOTHING  # State of the policy in the running episodes.

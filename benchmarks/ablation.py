@@ -2,9 +2,10 @@
 
     python -m benchmarks.ablation --configs cheetah,hopper --seeds 0-2
 
-Trains the configs unchanged, each with one part replaced by its version of 2017
-or by the usual one, and with `--preset paper`. Appends to
-docs/results/ablation.csv, like `benchmarks.learning`.
+Trains each config unchanged, with `--preset paper`, and with each of VARIANTS.
+A variant replaces one part of the algorithm by its version of 2017 or by a
+common alternative. Each run adds a row to docs/results/ablation.csv, as in
+`benchmarks.learning`.
 """
 
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from benchmarks import learning
 from benchmarks.common import scored_runs, tables
 
-# Changes of the config by name of the variant.
+# Changes of the config by name of the variant; "" is the unchanged config.
 VARIANTS: dict[str, dict[str, Any]] = {
     "": {},
     "Monte-Carlo advantages instead of GAE": {"algorithm.gae_lambda": 1.0},
@@ -35,7 +36,7 @@ PAPER = "--preset paper"
 
 
 def make_jobs(base: list[scored_runs.Job]) -> list[scored_runs.Job]:
-  """Returns the jobs of all variants that change something.
+  """Returns jobs for the unchanged configs and all variants that change them.
 
   Args:
     base: Jobs of the unchanged configs.
@@ -52,6 +53,8 @@ def make_jobs(base: list[scored_runs.Job]) -> list[scored_runs.Job]:
 
 def table(rows: list[dict[str, str]]) -> str:
   """Returns a table with a line for each variant and a column for each config.
+
+  A cell contains "as is" if the variant does not change the config.
 
   Args:
     rows: Rows of the CSV file.

@@ -5,9 +5,9 @@
 
 `train.py` trains each task. The untrained and the final policy then play the
 same episodes with sampled actions. Every task adds a row to
-docs/results/breadth.csv, and breadth.md beside it is rewritten. Finished tasks
-are not repeated, and interrupted runs resume. Tasks of packages that are not
-installed are printed and left out.
+docs/results/breadth.csv and updates the table in docs/results/breadth.md.
+Finished tasks are not repeated, and interrupted runs resume. A task is printed
+and left out if its package is not installed.
 """
 
 import json
@@ -34,13 +34,13 @@ _FIELDS = ["family", "task", "config", "steps", "untrained", "untrained_std",
 _INTRODUCTION = """# Breadth
 
 Returns with sampled actions, mean ± std over the episodes, after short budgets
-and with few environments, see `benchmarks/breadth.py`. "Better" means by more
-than three standard errors. Steps/s are of training.
+and with few environments, see `benchmarks/breadth.py`. "Better" means a gain of
+more than three standard errors. "Steps/s" is the speed of training.
 """
 
 
 class Task(NamedTuple):
-  """Environment to train in, with its budget."""
+  """Environment to train in, with the budget of the run."""
 
   family: str
   env_id: str
@@ -52,7 +52,7 @@ class Task(NamedTuple):
 
   @property
   def job(self) -> scored_runs.Job:
-    """Runs to train, with few environments because budgets are short."""
+    """Run to train, with few environments because the budget is short."""
     quick = {"num_envs": 16, "algorithm.segment_length": 64,
              "algorithm.learning_rate": 1e-3} if self.config in (
                  "default", "dm_control") else {}
@@ -123,7 +123,7 @@ def measure(task: Task, logdir: pathlib.Path) -> dict[str, Any]:
 
   Args:
     task: Task to train.
-    logdir: Folder of the run folders of all tasks.
+    logdir: Folder for the run folders of all tasks.
 
   Returns:
     Fields of the row that are only known after the run.
@@ -131,7 +131,7 @@ def measure(task: Task, logdir: pathlib.Path) -> dict[str, Any]:
   Raises:
     ProcessFailed: If training or evaluation fails.
   """
-  commit = scored_runs.commit()  # The run loads the code of this commit.
+  commit = scored_runs.commit()  # Read before the run loads the code.
   folder = scored_runs.train(
       task.job, logdir / task.name.replace("/", "_").replace(" ", "_"))
   scores = evaluation.evaluate_in_child(

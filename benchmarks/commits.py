@@ -1,13 +1,14 @@
-"""Compares the training speed and the numbers of this checkout and a commit.
+"""Compares speed and results of training between this checkout and a commit.
 
     python -m benchmarks.commits HEAD~1 --configs cheetah,hopper,ant
     python -m benchmarks.commits 9d4bf19 --configs hopper --preset paper
 
-Both train whole epochs alternately, so that other programs slow down both
-alike. The table has medians over the pairs of epochs: milliseconds of a whole
-epoch, and ratios of the times of the epoch and of its parts, above 1 where this
-checkout is faster. Its last column states whether all metrics and variables
-were identical, bit for bit, after every epoch.
+Both versions train whole epochs alternately, so that other programs slow down
+both versions alike. The table has medians over the pairs of epochs. The first
+columns are the milliseconds of an epoch. The next columns are ratios of times
+(commit ÷ checkout), of the whole epoch and of its parts; above 1, the checkout
+is faster. The last column states whether metrics and variables of the versions
+were bit-equal after every epoch.
 """
 
 import contextlib
@@ -25,7 +26,7 @@ _SERVERS = pathlib.Path("benchmarks", "common")
 
 
 class Pair(NamedTuple):
-  """The same epoch by both versions, as `serve_updates` answers."""
+  """Answers of `serve_updates` for the same epoch of both versions."""
 
   commit: dict[str, Any]
   checkout: dict[str, Any]
@@ -35,15 +36,16 @@ def start_training(folder: pathlib.Path, config: str, preset: str | None
                    ) -> measuring_process.MeasuringProcess:
   """Starts the update server of a version.
 
-  Each version serves its updates by its own `serve_updates`. Versions without
-  this module are served by an adapter of this checkout.
+  A version uses its own module `serve_updates`. A version without this module
+  receives a copy of the folder `benchmarks/common` of this checkout, and uses
+  `serve_updates_of_old_layout`.
 
   Args:
     folder: Folder with the packages `agents` and `benchmarks`.
     config: Name of a config.
     preset: Name of a preset, or None.
   """
-  adapted = folder / "served_by_adapter"  # Exists after the first config.
+  adapted = folder / "served_by_adapter"  # Marks a folder with the copy.
   if not (folder / _SERVERS / "serve_updates.py").exists():
     shutil.copytree(machine.REPOSITORY / _SERVERS, folder / _SERVERS)
     adapted.touch()
@@ -62,7 +64,10 @@ def measure(folders: list[pathlib.Path], config: str, preset: str | None,
     folders: Folders of the commit and of the checkout.
     config: Name of a config.
     preset: Name of a preset, or None.
-    num_updates: Number of epochs, after one that compiles.
+    num_updates: Number of measured epochs, after a first one that compiles.
+
+  Returns:
+    Answers of both versions for each measured epoch.
 
   Raises:
     ProcessFailed: If a version cannot train the config.
@@ -72,21 +77,21 @@ def measure(folders: list[pathlib.Path], config: str, preset: str | None,
     processes = [start_training(folder, config, preset) for folder in folders]
     for process in processes:
       stack.callback(process.close)
-    for number in range(num_updates + 1):
+    for index in range(num_updates + 1):
       answers = {}
-      for process in processes if number % 2 else reversed(processes):
+      for process in processes if index % 2 else reversed(processes):
         process.request()
         answers[process] = process.receive()
-      if number:
+      if index:
         pairs.append(Pair(*(answers[process] for process in processes)))
   return pairs
 
 
 def cells(pairs: list[Pair]) -> list[str]:
-  """Returns milliseconds of an epoch, ratios, and "yes" for identical numbers.
+  """Returns the cells of a row: milliseconds, ratios, and "yes" if identical.
 
   Args:
-    pairs: Measured epochs.
+    pairs: Answers for each measured epoch.
   """
   seconds = [(pair.commit["seconds"], pair.checkout["seconds"])
              for pair in pairs]
@@ -101,7 +106,7 @@ def cells(pairs: list[Pair]) -> list[str]:
 
 
 def identical(pair: Pair) -> bool:
-  """Returns whether both versions computed the same bits in an epoch.
+  """Returns whether the results of both versions are bit-equal in an epoch.
 
   Metrics that only one version reports are not compared.
   """
@@ -114,8 +119,12 @@ def identical(pair: Pair) -> bool:
 def extract(commit: str, folder: pathlib.Path):
   """Writes the files of a commit into a folder.
 
+  Args:
+    commit: Name of the commit for git.
+    folder: Existing folder.
+
   Raises:
-    SystemExit: If git does not know the commit.
+    SystemExit: If the commit does not exist.
   """
   archive = subprocess.run(["git", "archive", commit], cwd=machine.REPOSITORY,
                            capture_output=True)

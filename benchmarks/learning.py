@@ -2,10 +2,10 @@
 
     python -m benchmarks.learning --configs cheetah,ant --steps 1e6 --seeds 0-4
 
-Trains each config with each seed. Every final policy plays 100 episodes in
-fresh environments, with the mean action and with sampled actions, and adds a
-row to docs/results/learning.csv. No checkpoints are selected. Finished runs are
-not repeated, interrupted runs resume.
+Trains each config with each seed. The final policy of every run plays 100
+episodes with the mean action and 100 with sampled actions, in new environments,
+and adds a row to docs/results/learning.csv. Earlier checkpoints are not
+evaluated. Finished runs are not repeated, and interrupted runs resume.
 """
 
 import argparse
@@ -31,8 +31,8 @@ def make_parser(doc: str | None, configs: str, results: str,
   parser.add_argument("--steps", type=float,
                       help="environment steps of a run; None: the config's")
   parser.add_argument("--at_once", type=int, default=pool.num_cores(),
-                      help="number of simultaneous runs, with a core each; a "
-                      "single run has all cores")
+                      help="number of simultaneous runs, with one core each; "
+                      "a single run has all cores")
   parser.add_argument("--episodes", type=int, default=100,
                       help="number of episodes of an evaluation")
   parser.add_argument("--logdir", type=pathlib.Path,

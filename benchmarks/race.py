@@ -3,11 +3,12 @@
     pip install -e '.[benchmarks]'
     python -m benchmarks.race --config hopper --steps 300000 --out race.png
 
-This project trains by `train.py`, Stable-Baselines3 with the settings of the
-config and with its own defaults; one after the other, each in a process of its
-own. Points are means over whole training episodes. (The 512 environments of
-`cheetah` end their first episodes after 513,000 steps.) Seconds count from the
-start of training; they include compilation, but no imports.
+Three systems train one after the other, each in its own process: this project
+with `train.py`, Stable-Baselines3 with the settings of the config, and
+Stable-Baselines3 with its default settings. Each point of a curve is a mean
+over whole training episodes. (The 512 environments of `cheetah` end their first
+episodes after 513,000 steps.) Seconds count from the start of training. They
+include compilation, but not imports.
 """
 
 import pathlib
@@ -24,11 +25,11 @@ class Curve(NamedTuple):
   """Learning curve of one system."""
 
   seconds: float  # Duration of training until the last point.
-  points: list[dict[str, float]]  # With "seconds" and "return".
+  points: list[dict[str, float]]  # The keys are "seconds" and "return".
 
 
 def train(*args: str) -> Curve:
-  """Trains by this project.
+  """Trains with this project.
 
   Args:
     args: Arguments of `train.py`.
@@ -44,7 +45,7 @@ def train(*args: str) -> Curve:
 
 
 def train_sb3(*args: str) -> Curve:
-  """Trains by Stable-Baselines3.
+  """Trains with Stable-Baselines3.
 
   Args:
     args: Arguments of `benchmarks.peers.sb3`.

@@ -2,11 +2,11 @@
 
     python -m benchmarks.scaling --config cheetah --out scaling.md
 
-Writes a Markdown file, and recommends numbers of workers and of TensorFlow
-threads for this machine. All points are measured alternately, each
-in a process of its own. Imports and compilation do not count. Where the number
-of environments changes, the segment length changes too, so that an update
-learns from about as many steps.
+Writes a Markdown file, and recommends a number of workers and of TensorFlow
+threads for this machine. A point is a combination of settings. All points are
+measured alternately, each in its own process. Imports and compilation do not
+count. Points with other numbers of environments have other segment lengths, so
+that every update learns from about as many steps as with the config.
 """
 
 import pathlib
@@ -23,7 +23,7 @@ def measure_alternately(
     points: Iterable[scaling_points.Point],
     measure: Callable[[scaling_points.Point], speed.Speed], repeats: int
 ) -> scaling_report.Results:
-  """Measures all points once, then all again, so that noise affects all alike.
+  """Measures all points once per round, so that noise affects all points.
 
   Args:
     points: Points to measure; equal points are measured once.
@@ -31,8 +31,8 @@ def measure_alternately(
     repeats: Number of rounds.
 
   Returns:
-    Measurements of all points. A point that fails, such as for lack of memory,
-    is printed and left out.
+    Measurements of all points. A point that fails, for example because of
+    missing memory, is printed and left out.
   """
   results: scaling_report.Results = {point: [] for point in points}
   with tqdm.tqdm(total=repeats * len(results), unit="point") as progress:
@@ -54,7 +54,7 @@ def main(argv: list[str] | None = None):
   parser.add_argument("--repeats", type=int, default=3,
                       help="number of rounds through all points")
   parser.add_argument("--only", choices=("envs", "advice"),
-                      help="measure one part; both by default")
+                      help="measure only one part; both by default")
   parser.add_argument("--out", metavar="PATH", default="scaling.md",
                       help="Markdown file to write")
   args = parser.parse_args(argv)

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 from agents import config as config_lib
 from benchmarks.common import training
 
-_SHORTEST_SEGMENT = 8  # Steps, unless the config has shorter ones.
+_MIN_SEGMENT = 8  # Steps, unless the segments of the config are shorter.
 
 
 class Point(NamedTuple):
-  """Changes of a config; without any, the config itself."""
+  """Changes of a config; `Point()` is the config itself."""
 
   settings: tuple[str, ...] = ()  # Each as KEY=VALUE.
-  threads: int | None = None  # TensorFlow threads per operation; None: cores.
+  threads: int | None = None  # TensorFlow threads per operation; None: all.
 
   @property
   def args(self) -> list[str]:
@@ -31,9 +31,9 @@ class Point(NamedTuple):
 
 def point(config: config_lib.Config, cores: int, changes: Mapping[str, Any],
           threads: int | None = None) -> Point:
-  """Returns a point without changes that equal the config.
+  """Returns a point; omits changes to values that the config already has.
 
-  Equal points therefore do equal work, and are measured once.
+  Points with equal effects are therefore equal, and are measured once.
 
   Args:
     config: Configuration to change.
@@ -54,8 +54,8 @@ def point(config: config_lib.Config, cores: int, changes: Mapping[str, Any],
 def with_envs(config: config_lib.Config, num_envs: int) -> dict[str, Any]:
   """Returns changes for another number of environments.
 
-  An update learns from about as many steps as before, or from the same number
-  of whole episodes.
+  An update learns from about as many steps as before. An update from whole
+  episodes learns from as many episodes as before, but from at least `num_envs`.
 
   Args:
     config: Configuration to change.
@@ -65,11 +65,12 @@ def with_envs(config: config_lib.Config, num_envs: int) -> dict[str, Any]:
   if not algorithm.segment_length:
     return {"num_envs": num_envs, "algorithm.update_every": max(
         algorithm.update_every or 1, num_envs)}
-  # The segments of all environments together must divide into minibatches.
+  # The steps of an update must be a multiple of the minibatch size, so segment
+  # lengths are multiples of `unit`.
   minibatch = algorithm.minibatch_size or 1
   unit = minibatch // math.gcd(minibatch, num_envs)
   length = config.num_envs * algorithm.segment_length / num_envs
-  shortest = min(_SHORTEST_SEGMENT, algorithm.segment_length)
+  shortest = min(_MIN_SEGMENT, algorithm.segment_length)
   units = max(round(length / unit), math.ceil(shortest / unit))
   return {"num_envs": num_envs, "algorithm.segment_length": unit * units}
 
@@ -82,14 +83,14 @@ def environments(config: config_lib.Config, cores: int) -> dict[int, Point]:
     cores: Number of cores of the machine.
 
   Returns:
-    Points by number of environments; the config's own is `Point()`.
+    Points by number of environments. The number of the config has `Point()`.
   """
   return {num_envs: point(config, cores, with_envs(config, num_envs))
           for num_envs in sorted({*(2**k for k in range(10)), config.num_envs})}
 
 
 def combinations(config: config_lib.Config, cores: int) -> list[Point]:
-  """Returns all combinations of workers and threads to choose from.
+  """Returns combinations of numbers of workers and of threads to choose from.
 
   Args:
     config: Configuration to change.

@@ -8,18 +8,18 @@ from typing import NamedTuple
 from benchmarks import scaling_points, speed
 from benchmarks.common import tables
 
-# All rounds of every point that could be measured.
+# Measurements in all rounds; points that failed are missing.
 Results = dict[scaling_points.Point, list[speed.Speed]]
 _COLUMNS = "steps/s", "minimum", "maximum", "memory"
-_OWN = scaling_points.Point()
-_NOISY = 0.2  # Relative spread of equal measurements above which to warn.
+_OWN = scaling_points.Point()  # The unchanged config.
+_NOISY = 0.2  # Relative spread of equal measurements that causes a warning.
 
 
 class Advice(NamedTuple):
-  """Fastest settings of those measured."""
+  """Fastest settings that were measured."""
 
   best: scaling_points.Point
-  share: float  # Speed of the config's own settings divided by the best.
+  share: float  # Speed of the config's own settings, divided by that of `best`.
   certain: bool  # Whether the best settings were faster in every round.
 
 
@@ -28,7 +28,7 @@ def advise(choices: Sequence[scaling_points.Point], results: Results
   """Returns the choice with the highest median speed.
 
   Args:
-    choices: Points to choose from, `Point()` among them.
+    choices: Points to choose from, including `Point()`.
     results: All measurements.
 
   Returns:
@@ -47,7 +47,7 @@ def advise(choices: Sequence[scaling_points.Point], results: Results
 
 
 def describe(advice: Advice, config: str) -> str:
-  """Returns the advice as text, with the command that follows it.
+  """Returns the advice as text, with the command that trains accordingly.
 
   Args:
     advice: Fastest settings.
@@ -55,11 +55,11 @@ def describe(advice: Advice, config: str) -> str:
   """
   if advice.share == 1:
     return "The config's own settings are the fastest."
-  share = f"The config's own settings reach {advice.share:.0%} of the fastest"
+  text = ("The config's own settings reach "
+          f"{advice.share:.0%} of the fastest speed")
   if not advice.certain:
-    share += (", which were not ahead in every round. Keep your settings, or "
-              "try")
-  return f"{share}:\n\n    {command(advice.best, config)}"
+    text += ", but were not slower in every round. Keep your settings, or try"
+  return f"{text}:\n\n    {command(advice.best, config)}"
 
 
 def command(point: scaling_points.Point, config: str) -> str:
@@ -78,21 +78,22 @@ def report(config: str, cores: int,
     config: Name of the config.
     cores: Number of cores of the machine.
     environments: Points by number of environments.
-    choices: Points to choose the fastest from.
+    choices: Points from which to recommend the fastest.
     results: All measurements.
   """
   parts = [f"# Speed of `{config}` on {cores} cores",
-           "Training steps per second, learning included: median, minimum and "
-           "maximum of the rounds. Memory of all processes in MiB, median. A "
-           "star marks the config's own value."]
+           "Steps per second of training, including learning: median, minimum "
+           "and maximum over the rounds. Memory is the median of all processes "
+           "together, in MiB. A star marks the config's own value."]
   if (spread := _spread(results)) > _NOISY:
-    parts.append(f"The machine was noisy: equal settings differed by "
-                 f"{spread:.0%} (median). Repeat this on an idle machine.")
+    parts.append(
+        "The machine was noisy: speeds of equal settings differed by "
+        f"{spread:.0%} (median). Repeat the benchmark on an idle machine.")
   if environments:
     parts.append(tables.markdown(["environments", *_COLUMNS], [
-        [f"{number} *" if point == _OWN else str(number),
+        [f"{num_envs} *" if point == _OWN else str(num_envs),
          *_figures(results[point])]
-        for number, point in environments.items() if point in results]))
+        for num_envs, point in environments.items() if point in results]))
   if advice := advise(choices, results):
     parts.append(tables.markdown(["settings", "threads", *_COLUMNS], [
         [" ".join(choice.settings) or "the config's own",

@@ -2,17 +2,19 @@
 
     python -m benchmarks.soak --minutes 30
 
-For half of the time, workers are killed, stopped or hang, and the trainer is
-terminated or killed and resumed. This run must have the bits of a reference run
-without faults, which is trained afterwards. For the other half, environments
-also raise errors and return NaN; this run must reach a score like that of its
-reference. In both, no report may be repeated, and no memory, descriptors or
-processes may leak. Needs Linux.
+Two runs train, each for half of the time. In the first run, workers are killed,
+stopped or made to hang, and the trainer is terminated or killed, and then
+resumed. The reports and checkpoints of this run must be bit-equal to those of a
+reference run without faults, which is trained afterwards. In the second run,
+environments also raise errors and return NaN. The return of this run must grow
+at least half as much as in a reference run. In both runs, no report may be
+repeated, and no memory, descriptors or processes may leak. The benchmark needs
+Linux.
+
+This command injects only two kinds of faults, 20 times in total:
 
     python -m benchmarks.soak --config humanoid --only "kill,kill the trainer"
         --times 20
-
-injects only some of the faults, a fixed number of times.
 """
 
 import argparse
@@ -32,24 +34,26 @@ from agents.training.run_folder import checkpoint
 from benchmarks import soaked_run
 from benchmarks.common import command_line, faulty, machine, tables
 
-# Faults after which the run has the same bits as without them.
+# A run with these faults must be bit-equal to a run without faults.
 _REPEATABLE = ("kill", "stop", "hang", "terminate the trainer",
                "kill the trainer")
 _ALL = *_REPEATABLE, "raise", "nan"
-_RESTARTS = "kill", "stop", "hang", "raise", "nan"  # Restart an environment.
+# Faults that restart an environment.
+_RESTARTS = "kill", "stop", "hang", "raise", "nan"
 _WARM_UP_SECONDS = 25.0
-_MOST_GROWTH = {"MB": 50, "descriptors": 4, "processes": 0}
-_LOWEST_GAIN = 0.5  # Share of the gain of the reference run.
-_TIMES = "seconds", "steps_per_second", "step_limit", "restarts"
+_MAX_GROWTH = {"MB": 50, "descriptors": 4, "processes": 0}
+_MIN_GAIN = 0.5  # Relative to the gain of the reference run.
+# Fields that can differ between a run with faults and a run without faults.
+_VARYING = "seconds", "steps_per_second", "step_limit", "restarts"
 
-Rows = list[dict[str, Any]]  # Of `metrics.jsonl`.
+Rows = list[dict[str, Any]]  # Rows of `metrics.jsonl`.
 
 
 class Report(NamedTuple):
   """Results of a run."""
 
-  figures: dict[str, Any]
-  problems: list[str]
+  figures: dict[str, Any]  # Rows of the table.
+  problems: list[str]  # Messages about violated requirements.
 
 
 def inject(run: soaked_run.SoakedRun, faults: Sequence[str], seconds: float,
@@ -57,17 +61,17 @@ def inject(run: soaked_run.SoakedRun, faults: Sequence[str], seconds: float,
   """Injects faults into a run, then ends it.
 
   Args:
-    run: Run that has started.
+    run: Run that trains.
     faults: Faults to choose from.
     seconds: Duration of the injections.
     args: Options of the command line.
 
   Returns:
-    Numbers of faults, and the growth of resources.
+    Report with the number of each fault and the growth of resources.
   """
   rng, end = random.Random(args.seed), time.monotonic() + seconds
   counts = collections.Counter(dict.fromkeys(faults, 0))
-  growth: dict[str, int] = {}  # Maximum growth during the life of one trainer.
+  growth: dict[str, int] = {}  # Maximum growth within one trainer process.
   before: dict[str, int] = {}
   while time.monotonic() < end and counts.total() < args.times:
     time.sleep(rng.uniform(0.5, 1.5) * args.every)
@@ -90,7 +94,7 @@ def inject(run: soaked_run.SoakedRun, faults: Sequence[str], seconds: float,
   return Report(
       {**counts, **{f"growth of {name}": growth[name] for name in growth}},
       [f"The trainer's {name} have grown by {value}"
-       for name, value in growth.items() if value > _MOST_GROWTH[name]])
+       for name, value in growth.items() if value > _MAX_GROWTH[name]])
 
 
 def _inject_one(run: soaked_run.SoakedRun, fault: str, rng: random.Random):
@@ -110,12 +114,12 @@ def _inject_one(run: soaked_run.SoakedRun, fault: str, rng: random.Random):
 
 def compare(run: soaked_run.SoakedRun, injected: Report, identical: bool
             ) -> Report:
-  """Trains a reference run without faults, and compares.
+  """Trains a reference run without faults, and compares both runs.
 
   Args:
     run: Run that has ended.
     injected: Report of `inject`.
-    identical: Whether the run must have the bits of the reference.
+    identical: Whether the runs must be bit-equal.
 
   Returns:
     The complete report of the run.
@@ -124,13 +128,14 @@ def compare(run: soaked_run.SoakedRun, injected: Report, identical: bool
   run.start_new("reference")
   run.wait_until(lambda: run.rows()[-1]["step"] >= max(saved), 1e6)
   run.end(signal.SIGTERM)
-  # A run also saves when it ends; the reference may lack this checkpoint.
+  # A run also saves a checkpoint at its end. This checkpoint can be newer than
+  # the last report, and can be missing in the reference run.
   newest = max(step for step in saved if step <= rows[-1]["step"])
   common = saved.keys() & run.checkpoints().keys() - {0} if identical else set()
   problems = [*injected.problems, *repeated_reports(rows)]
   if identical:
     problems += differing_reports(rows, run.rows())
-    problems += [] if common else ["No checkpoint in common."]
+    problems += [] if common else ["The runs have no checkpoint in common."]
   for step in sorted(common):
     problems += differing_arrays(step, saved[step], run.checkpoints()[step])
   reference = [row for row in run.rows() if row["step"] <= newest]
@@ -148,7 +153,7 @@ def compare(run: soaked_run.SoakedRun, injected: Report, identical: bool
 
 
 def repeated_reports(rows: Rows) -> list[str]:
-  """Returns a problem if steps are reported twice or in wrong order."""
+  """Returns a problem if steps are reported twice or in the wrong order."""
   problems = []
   for phase in ("train", "eval"):
     steps = [row["step"] for row in rows if row["phase"] == phase]
@@ -158,13 +163,13 @@ def repeated_reports(rows: Rows) -> list[str]:
 
 
 def differing_reports(rows: Rows, reference: Rows) -> list[str]:
-  """Returns a problem if reports differ, except in times."""
+  """Returns a problem if reports differ in fields that must be equal."""
   def content(row):
     return {name: value for name, value in row.items()
-            if name not in _TIMES and not name.endswith("_share")}
+            if name not in _VARYING and not name.endswith("_share")}
   steps = [row["step"] for row, expected in zip(rows, reference)
            if content(row) != content(expected)]
-  return [f"These reports differ: {steps}"] if steps else []
+  return [f"The reports at these steps differ: {steps}"] if steps else []
 
 
 def differing_arrays(step: int, path: pathlib.Path, reference: pathlib.Path
@@ -173,7 +178,7 @@ def differing_arrays(step: int, path: pathlib.Path, reference: pathlib.Path
   arrays, expected = (checkpoint.load(each)[0] for each in (path, reference))
   names = [name for name in {**arrays, **expected}
            if arrays[name].tobytes() != expected[name].tobytes()]
-  return [f"At step {step}, these differ: {names}"] if names else []
+  return [f"These arrays differ at step {step}: {names}"] if names else []
 
 
 def low_score(rows: Rows, reference: Rows) -> list[str]:
@@ -184,8 +189,8 @@ def low_score(rows: Rows, reference: Rows) -> list[str]:
     print("Note: the run is too short to compare scores.")
     return []
   gain = max(abs(expected - first), 0.1 * abs(expected))
-  if last < expected - (1 - _LOWEST_GAIN) * gain:
-    return [f"The score is too low: {last}, not {expected}"]
+  if last < expected - (1 - _MIN_GAIN) * gain:
+    return [f"The score is too low: {last}; the reference has {expected}"]
   return []
 
 
@@ -218,9 +223,9 @@ def main(argv: list[str] | None = None):
   shared_memory = set(os.listdir("/dev/shm"))
   reports = []
   with tempfile.TemporaryDirectory() as folder:
-    for number, faults in enumerate(plans.values()):
+    for index, faults in enumerate(plans.values()):
       run = soaked_run.SoakedRun(
-          args.config, args.preset, pathlib.Path(folder) / str(number))
+          args.config, args.preset, pathlib.Path(folder) / str(index))
       try:
         injected = inject(run, faults, 60 * args.minutes / len(plans), args)
         reports.append(compare(

@@ -15,7 +15,7 @@ from agents.training.run_folder import checkpoint
 from benchmarks.common import machine, training
 
 _MARK = "AGENTS_SOAK"  # Environment variable of all processes of a run.
-_STEPS = 1_000_000_000  # More steps than any soak takes.
+_STEPS = 1_000_000_000  # Enough that no run reaches the end.
 
 
 class SoakedRun:
@@ -41,16 +41,16 @@ class SoakedRun:
             "checkpoint_every=20000", "report_every=20000",
             "eval_every=100000", "eval_episodes=4", "env_timeout=5",
             "max_env_restarts=1000"])]
-    self.started = 0.0  # Time when the trainer's process started.
+    self.started = 0.0  # Value of `time.monotonic` at the trainer's start.
     self.start_new("faulted")
 
   def start_new(self, name: str):
     """Starts another run of the same config.
 
     Args:
-      name: Name of its folder.
+      name: Name of the new folder for the run.
     """
-    self.path: pathlib.Path | None = None  # The run folder.
+    self.path: pathlib.Path | None = None  # Run folder; None until it exists.
     self._logdir = self._folder / name
     self._logdir.mkdir()
     self._start(*self._args, "--logdir", str(self._logdir))
@@ -76,7 +76,7 @@ class SoakedRun:
     """Waits for a condition.
 
     Args:
-      condition: Function that returns a true value in the end.
+      condition: Function that returns a true value when the wait is over.
       seconds: Timeout.
 
     Raises:
@@ -90,13 +90,16 @@ class SoakedRun:
       time.sleep(0.1)
 
   def end(self, signum: signal.Signals) -> int:
-    """Sends a signal to the trainer and wait for its end.
+    """Sends a signal to the trainer and waits until the run has ended.
+
+    Args:
+      signum: Signal to send.
 
     Returns:
-      The exit code.
+      Exit code of the trainer.
 
     Raises:
-      ProcessFailed: If other processes of the run outlive it.
+      ProcessFailed: If other processes of the run do not end.
     """
     self.process.send_signal(signum)
     code = self.process.wait(timeout=10)
@@ -108,7 +111,7 @@ class SoakedRun:
     return code
 
   def rows(self) -> list[dict[str, Any]]:
-    """Returns the complete rows of `metrics.jsonl`; finds the folder first."""
+    """Returns the complete rows of `metrics.jsonl`; none before it exists."""
     self.path = self.path or next(self._logdir.iterdir(), None)
     path = self.path and self.path / "metrics.jsonl"
     if not path or not path.exists():
@@ -139,19 +142,19 @@ class SoakedRun:
             if b"environments.worker" in _command(pid)]
 
   def usage(self) -> dict[str, int]:
-    """Returns the resources of the trainer and its processes."""
+    """Returns memory, number of processes, and descriptors of the trainer."""
     descriptors = os.listdir(f"/proc/{self.process.pid}/fd")
     pids = self.processes()
     return {"MB": (machine.memory(pids) or 0) // 2**20,
             "descriptors": len(descriptors), "processes": len(pids)}
 
   def log(self) -> str:
-    """Returns the end of the output of all processes."""
+    """Returns the last 3,000 characters of the output of all processes."""
     return (self._folder / "log.txt").read_text(errors="replace")[-3000:]
 
 
 def _command(pid: int) -> bytes:
-  """Returns the command line of a process; empty after its end."""
+  """Returns the command line of a process; empty if the process has ended."""
   try:
     return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
   except OSError:

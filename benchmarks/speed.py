@@ -2,8 +2,8 @@
 
     python -m benchmarks.speed --config hopper --set num_envs=32
 
-Prints one line of JSON. Training includes learning, but neither evaluation nor
-reports. Imports and compilation do not count.
+Prints one line of JSON. The measured time includes learning, but not imports,
+compilation, evaluations and reports.
 """
 
 import json
@@ -18,21 +18,21 @@ from benchmarks.common import command_line, machine, training
 class Speed(NamedTuple):
   """Result of one measurement."""
 
-  steps_per_second: float  # All environments together.
+  steps_per_second: float  # Of all environments together.
   memory: int | None  # Bytes of all processes, see `machine.memory`.
 
 
 def measure(config: config_lib.Config, seconds: float) -> Speed:
-  """Measures training, after an epoch that compiles.
+  """Measures training after a first epoch, which includes compilation.
 
   Args:
     config: Configuration of the run.
-    seconds: Minimum duration.
+    seconds: Minimum duration of the measurement.
   """
   with (training.open_workers(config) as workers,
         training.open_trainer(config, workers) as trainer):
     trainer.start()
-    trainer.epoch(0.0)  # Compiles.
+    trainer.epoch(0.0)
     steps, start = 0, time.perf_counter()
     while (elapsed := time.perf_counter() - start) < seconds or not steps:
       steps += trainer.epoch(0.0).steps

@@ -2,10 +2,10 @@
 
     python -m benchmarks.startup --configs cheetah,humanoid
 
-Every measurement has a process of its own, which does the work of `train.py`.
-The table has medians in seconds. `imports` are those of TensorFlow and
-TensorFlow Probability; other times count from the end of the imports, except
-for the duration of a second update.
+Every measurement starts a new process, which does the work of `train.py`. The
+table has medians in seconds. "imports" is the duration of importing TensorFlow
+and TensorFlow Probability, and "another update" the duration of a second
+update. All other times count from the end of the imports.
 """
 
 import argparse
@@ -23,7 +23,7 @@ COLUMNS = {
 
 
 def measure(name: str) -> dict[str, float]:
-  """Starts a run and returns the seconds until each of COLUMNS.
+  """Starts a run and returns the seconds for each of COLUMNS.
 
   Args:
     name: Name of a config.
@@ -40,7 +40,8 @@ def measure(name: str) -> dict[str, float]:
       first_update = time.perf_counter()
       trainer.epoch(0.0)
       second_update = time.perf_counter()
-  # The graph is traced before the first step. Its run includes compilation.
+  # An epoch traces the graph and then runs it. `epoch.seconds` covers the run,
+  # including compilation; so the first step is at the start of the run.
   first_step = first_update - sum(epoch.seconds.values())
   return {"imports": imported - start, "built": built - imported,
           "first_step": first_step - imported,

@@ -2,11 +2,12 @@
 
     python -m benchmarks.threshold --config cheetah --seeds 20-24
 
-Each run is the users' command with all cores, one after the other. Seconds
-count from its start, so they include imports and compilation. A run ends when
-both of these have reached the goal, by default the task's `reward_threshold` in
-Gymnasium: the mean of its training episodes (sampled actions) between two
-reports, and an evaluation of the policy (mean action).
+Runs `train.py` once per seed, one run after the other, each with all cores.
+Seconds count from the start of the command, so they include imports and
+compilation. The goal is a return; by default, it is the `reward_threshold` of
+the environment in Gymnasium. A run ends when both of these means have reached
+the goal: the mean return of the training episodes between two reports (sampled
+actions), and the mean return of an evaluation (mean action).
 """
 
 import json
@@ -42,8 +43,8 @@ def seconds_to(goal: float, *args: str) -> dict[str, float | None]:
     args: Arguments of `train.py`.
 
   Returns:
-    Seconds from the start of the command to the first report of each of PHASES
-    that reaches the goal, or None.
+    For each of PHASES, seconds from the start of the command to the first
+    report that reaches the goal; None if no report reaches it.
 
   Raises:
     ProcessFailed: If the run fails.
@@ -80,7 +81,8 @@ def _follow(process: subprocess.Popen, logdir: pathlib.Path
   """Yields the rows of `metrics.jsonl` until the process has ended."""
   ended, position = False, 0
   while not ended:
-    ended = process.poll() is not None  # Then its last rows are complete.
+    # Polls before reading, so that the last rows are read as well.
+    ended = process.poll() is not None
     time.sleep(0.05)
     for path in logdir.glob("*/metrics.jsonl"):
       complete, newline, _ = path.read_text()[position:].rpartition("\n")
@@ -89,7 +91,11 @@ def _follow(process: subprocess.Popen, logdir: pathlib.Path
 
 
 def table(runs: Sequence[dict[str, float | None]]) -> str:
-  """Returns a table of the results of `seconds_to`, one for each seed."""
+  """Returns a table of the median, fastest and slowest run for each of PHASES.
+
+  Args:
+    runs: Results of `seconds_to`, one for each seed.
+  """
   rows = []
   for phase, title in PHASES.items():
     seconds = [math.inf if run[phase] is None else run[phase] for run in runs]

@@ -3,19 +3,19 @@
     pip install -e '.[benchmarks]'
     python -m benchmarks.throughput --configs cheetah,walker --peers sb3
 
-A policy trains for a while. Its next 500 steps from seeded resets are then
-repeated alternately, several times:
+A policy trains for a while, and then acts for 500 steps from seeded resets.
+Each of several rounds repeats these steps in different ways:
 
     raw         the same environments in plain loops, one process per worker
     stepping    `BatchEnv.step` alone
     inference   the compiled loop: the policy acts, all environments step
     learning    the compiled update alone
-    training    both, as `train.py` does between two reports
-    new         training of an untrained policy, as peers train it; its episodes
-                differ from the recorded ones
+    training    inference and learning, as `train.py` does between two reports
+    new         training of an untrained policy, for comparison with other
+                libraries; its episodes differ from the recorded ones
 
-Figures are steps per second of all environments together, medians over the
-rounds; ratios are medians of the ratio in each round.
+The table has steps per second of all environments together, as medians over the
+rounds. A ratio is the median over the ratios of each round.
 """
 
 import argparse
@@ -51,8 +51,8 @@ class OwnTraining:
   """Trains one policy, and repeats its next updates on request.
 
   Args:
-    trainer: Trainer with a segment length.
-    steps: Environment steps to train for.
+    trainer: Trainer of a config with a segment length.
+    steps: Environment steps of the training before the measurements.
   """
 
   def __init__(self, trainer: Any, steps: float):
@@ -63,7 +63,7 @@ class OwnTraining:
     while trained_steps < steps:
       trained_steps += trainer.epoch(0.0).steps
     self._trained = self._variables()
-    self.action = self._record()  # [T, B, ...]
+    self.action = self._record()  # Actions of shape [T, B, ...].
 
   def measure(self) -> dict[str, float]:
     """Returns steps per second for each of ROWS except "stepping"."""
@@ -71,7 +71,7 @@ class OwnTraining:
             "new": self._train(self._untrained)["training"]}
 
   def _record(self) -> np.ndarray:
-    """Returns the actions of the updates that `_train` repeats."""
+    """Performs the updates that `_train` repeats, and returns their actions."""
     actions: list[np.ndarray] = []
     self._trainer.start()
     while sum(map(len, actions)) < STEPS:
@@ -80,7 +80,7 @@ class OwnTraining:
     return np.concatenate(actions)
 
   def _train(self, variables: dict[str, np.ndarray]) -> dict[str, float]:
-    """Trains from these variables and from the first resets."""
+    """Measures training from given variables and from the first resets."""
     self._trainer.algorithm.assign(variables)
     self._trainer.start()
     start = time.perf_counter()
@@ -101,7 +101,7 @@ def step(env: batch_env.BatchEnv, actions: np.ndarray) -> float:
   """Steps a batch of environments from the first resets.
 
   Args:
-    env: B environments.
+    env: Batch of B environments.
     actions: Array of shape [T, B, ...].
 
   Returns:
@@ -141,19 +141,21 @@ def measure(name: str, settings: Sequence[str], peers: Sequence[str],
     def start(row):
       return measuring_process.MeasuringProcess(
           "-m", "benchmarks.peers.libraries", row, path, name, *settings)
-    processes = {"raw": [start(f"{rows.start}-{rows.stop}") for rows in
-                         pool.split_evenly(config.num_envs, len(workers))]}
+    shares = pool.split_evenly(
+        config.num_envs, len(workers) if workers else 1)
+    processes = {
+        "raw": [start(f"{rows.start}-{rows.stop}") for rows in shares]}
     for peer in peers:
       _, measurements = libraries.PEERS[peer]
       processes |= {row: [start(row)] for row in measurements}
-    for number in range(rounds + 1):
+    for index in range(rounds + 1):
       result = {}
       for row, members in processes.items():
         for process in members:
           process.request()
         result[row] = sum(process.receive() for process in members)
       result |= {"stepping": step(env, own.action), **own.measure()}
-      if number:  # The first round warms up.
+      if index:  # The first round warms up.
         results.append(result)
     for process in sum(processes.values(), []):
       process.close()

@@ -1,7 +1,7 @@
 """Named configs: one experiment per module, as a constant `CONFIG`.
 
-A module states the differences from another config, and their reasons. Most
-modules have a constant `EXPECTED` with the results in README.md, see
+A module lists the differences from another config, and gives the reasons. Most
+modules have a constant `EXPECTED` with the results from README.md; see
 `Expected`."""
 
 import importlib
@@ -31,7 +31,7 @@ def names() -> list[str]:
 
 
 def about(name: str) -> tuple[str, Expected | None]:
-  """Returns the description of a named config, and its results if known.
+  """Returns the description and, if known, the results of a named config.
 
   Args:
     name: Name of the config, such as "cheetah".
@@ -49,10 +49,11 @@ def load(name: str) -> tuple[str, config_lib.Config]:
     name: Name such as "cheetah", or path of a Python file with a `CONFIG`.
 
   Returns:
-    Last part of the run folder's name, and the config.
+    Name of the config, with which the names of its run folders end, and the
+    config.
 
   Raises:
-    ConfigError: If the config does not exist, or its file fails.
+    ConfigError: If the config does not exist, or its file raises an error.
   """
   if name.endswith(".py") or os.sep in name:
     path = os.path.expanduser(name)
@@ -64,7 +65,7 @@ def load(name: str) -> tuple[str, config_lib.Config]:
     except Exception as error:
       trace = "".join(traceback.format_exception(error, limit=-1))
       raise config_lib.ConfigError(
-          f"--config {name}: the file fails:\n{trace}") from error
+          f"--config {name}: the file raises an error:\n{trace}") from error
     name = os.path.splitext(os.path.basename(path))[0]
   elif name in names():
     return name, importlib.import_module(f"{__name__}.{name}").CONFIG

@@ -1,10 +1,10 @@
 """Atari from pixels: select a game with `--set env.id=ALE/...`.
 
-The settings follow Schulman et al. (2017), in the version of most
-implementations. Rewards are clipped to their sign, because games score
-differently. An agent step lasts four frames, and the clip range is small.
-Actions are not sticky, and losing a life does not end an episode, because
-Gymnasium's wrapper would then start a new game.
+The settings follow Schulman et al. (2017), with the changes that most
+implementations make. Rewards are clipped to [-1, 1], because the size of scores
+differs between games. An agent step lasts four frames, and the clip range of
+PPO is small. Actions are not sticky. The loss of a life does not end an
+episode, because Gymnasium's wrapper would then start a new game.
 Needs `pip install 'batch-ppo[atari]'`."""
 
 from agents.configs import default
@@ -13,7 +13,7 @@ CONFIG = default.CONFIG.override({
     "env.kwargs": {"frameskip": 1, "repeat_action_probability": 0.0},
     "env.wrappers": [{"AtariPreprocessing": {
         "noop_max": 30, "frame_skip": 4, "screen_size": 84}}],
-    "env.max_length": 27_000,  # 108,000 frames, half an hour.
+    "env.max_length": 27_000,  # 108,000 frames, or half an hour of play.
     "steps": 10_000_000,
     "num_envs": 8,
     "network.frame_stack": 4,

@@ -1,4 +1,4 @@
-"""ALE/Breakout-v5: from pixels, within 40 million frames."""
+"""ALE/Breakout-v5: from pixels, trained for 40 million frames."""
 
 from agents.configs import atari
 

@@ -1,4 +1,4 @@
-"""CartPole-v1: discrete actions; the classic without MuJoCo.
+"""CartPole-v1: balance a pole on a cart; discrete actions, without MuJoCo.
 
 With few environments, a small budget contains many updates. The task is easy,
 so the learning rate can be high."""

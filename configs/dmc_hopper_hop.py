@@ -1,4 +1,4 @@
-"""dm_control/hopper-hop-v0: hop; early attempts earn no reward."""
+"""dm_control/hopper-hop-v0: hop; early episodes earn no reward."""
 
 from agents.configs import dm_control
 

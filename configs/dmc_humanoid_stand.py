@@ -1,4 +1,4 @@
-"""dm_control/humanoid-stand-v0: stand up with 21 joints; slow at the start."""
+"""dm_control/humanoid-stand-v0: stand up with 21 joints; slow start."""
 
 from agents.configs import dm_control
 

@@ -1,4 +1,4 @@
-"""HumanoidStandup-v5: like humanoid, but starts lying on the ground."""
+"""HumanoidStandup-v5: like Humanoid, but starts lying on the ground."""
 
 from agents.configs import short_segments
 

@@ -1,9 +1,9 @@
 """InvertedDoublePendulum-v5: balance two poles on a cart.
 
-The policy learns to balance early. With the default settings, some seeds later
+Policies learn to balance early. With the default settings, some policies later
 lose the ability to recover from the most inclined tenth of the initial states.
-This hardly happens with unnormalized observations, large updates, a learning
-rate that follows the KL divergence, and an entropy bonus."""
+Such losses are rare with unnormalized observations, large updates, a learning
+rate that keeps the KL divergence constant, and an entropy bonus."""
 
 from agents.configs import default
 

@@ -1,6 +1,6 @@
-"""Pendulum-v1: swing up; the classic without MuJoCo.
+"""Pendulum-v1: swing a pendulum up; without MuJoCo.
 
-Rewards follow within a second, so the discount is lower. Few steps are
+Actions affect rewards within a second, so the discount is lower. Few steps are
 sufficient, so the learning rate is higher."""
 
 from agents.configs import default

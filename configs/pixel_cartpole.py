@@ -1,9 +1,9 @@
 """CartPole-v1: observed as rendered images only.
 
-Stacked frames make speeds visible. Rendering takes most of the time, and
-convolutions most of the rest. So this config uses fewer environments, fewer
-epochs and larger minibatches, as for Atari. The networks divide pixels by 255
-instead of normalizing them.
+Stacked frames make speeds visible. Rendering and convolutions take most of the
+time. Therefore this config uses fewer environments, fewer epochs and larger
+minibatches than the default settings, like the config of Atari. The networks
+divide pixels by 255 instead of normalizing observations.
 Needs `pip install 'batch-ppo[pixels]'`."""
 
 from agents.configs import default

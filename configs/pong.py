@@ -1,4 +1,4 @@
-"""ALE/Pong-v5: from pixels, within 10 million frames."""
+"""ALE/Pong-v5: from pixels, trained for 10 million frames."""
 
 from agents.configs import atari
 

@@ -1,4 +1,4 @@
-"""Pusher-v5: a seven-joint arm; episodes of 100 steps."""
+"""Pusher-v5: an arm with seven joints; episodes of 100 steps."""
 
 from agents.configs import default
 

@@ -1,4 +1,4 @@
-"""Runs commands in processes of their own, and compares run folders."""
+"""Runs commands in separate processes, and compares run folders."""
 
 import json
 import os
@@ -15,14 +15,16 @@ from tests.commands import forked
 
 ROOT = pathlib.Path(__file__).parent.parent
 
-# Four pendulum environments. Episodes end after every fourth update.
+# Arguments of a run with four pendulum environments. Episodes of 200 steps end
+# after every fourth update of 50 steps per environment.
 SMALL = ("--config", "pendulum", "--set", "num_envs=4", "--set",
          "algorithm.segment_length=50", "--set", "algorithm.minibatch_size=50",
          "--set", "algorithm.update_epochs=2", "--set", "eval_episodes=3",
          "--set", "stagger=false")
 SMALL_STEPS = 2_000
-# The same with the algorithm of 2017, with six episodes of 20 steps per update.
-# Eager, because compilation takes longer than these updates.
+# Arguments of a run with the algorithm of 2017. Each update learns from six
+# episodes of 20 steps. The run is eager, because compilation would take longer
+# than the updates.
 PAPER = ("--config", "pendulum", "--preset", "paper", "--seed", "1", "--eager",
          "--set", "num_envs=4", "--set", "algorithm.update_every=6", "--set",
          "algorithm.update_epochs=2", "--set", "env.max_length=20", "--set",
@@ -32,7 +34,7 @@ PAPER_STEPS = 500
 
 def run(script: str, *args: str, cwd: pathlib.Path) -> (
     subprocess.CompletedProcess):
-  """Runs `train.py` or `visualize.py` to its end."""
+  """Runs `train.py` or `visualize.py` in a fork, and waits for its end."""
   process = start(script, *args, cwd=cwd)
   output, _ = process.communicate(timeout=600)
   return subprocess.CompletedProcess(args, process.returncode, output)
@@ -46,7 +48,7 @@ def start(script: str, *args: str, cwd: pathlib.Path,
 
 
 def run_agents(*args: str, cwd: pathlib.Path) -> subprocess.CompletedProcess:
-  """Runs `python -m agents` in a fork to its end."""
+  """Runs `python -m agents` in a fork, and waits for its end."""
   process = forked.Process("agents", list(map(str, args)), cwd, {})
   output, _ = process.communicate(timeout=300)
   return subprocess.CompletedProcess(args, process.returncode, output)
@@ -57,7 +59,7 @@ def start_interpreter(script: str, *args: str, cwd: pathlib.Path,
                       ) -> subprocess.Popen:
   """Starts a script in a new interpreter, as users do.
 
-  Tests of the start, the end and the output of commands need this.
+  Tests of start-up, exit and output of commands need a new interpreter.
   """
   return subprocess.Popen(
       [sys.executable, str(ROOT / script), *map(str, args)], cwd=cwd,
@@ -73,15 +75,15 @@ def run_folder(logdir: pathlib.Path) -> pathlib.Path:
 
 def rows(folder: pathlib.Path) -> list[dict]:
   """Returns the rows of `metrics.jsonl` without fields that depend on time."""
-  times = "seconds", "steps_per_second", "step_limit"
+  time_fields = "seconds", "steps_per_second", "step_limit"
   return [{name: value for name, value in json.loads(line).items()
-           if name not in times and not name.endswith("_share")}
+           if name not in time_fields and not name.endswith("_share")}
           for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
 def interrupt(process: subprocess.Popen, signum: signal.Signals,
               folder_ready, patience: float = 60.0) -> tuple[int, str]:
-  """Sends a signal once `folder_ready()` is true; returns code and output."""
+  """Sends a signal once `folder_ready()`; returns exit code and output."""
   deadline = time.monotonic() + patience
   while not folder_ready() and process.poll() is None:
     assert time.monotonic() < deadline, "The run did not start."
@@ -92,7 +94,10 @@ def interrupt(process: subprocess.Popen, signum: signal.Signals,
 
 
 def assert_same_checkpoints(first: pathlib.Path, second: pathlib.Path):
-  """Compares the newest checkpoints bit for bit, except for times."""
+  """Asserts that the newest checkpoints of two run folders are bit-equal.
+
+  Only metadata that depends on time may differ.
+  """
   first, second = (checkpoint.newest(folder / "checkpoints")
                    for folder in (first, second))
   assert first.name == second.name

@@ -1,4 +1,4 @@
-"""Named configs with environments that are installed."""
+"""Loads named configs for tests, if their environments are installed."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from agents.environments.making import third_party
 
 
 def config(name: str) -> config_lib.Config:
-  """Returns a named config; skips the test if its packages are missing."""
+  """Returns a named config; skips the test if a package is missing."""
   _, loaded = configs.load(name)
   family = third_party.find(loaded.env.id)
   for module in family.modules if family else ():

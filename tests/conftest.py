@@ -1,4 +1,4 @@
-"""Fixtures for all tests: quiet TensorFlow, no processes left, shared runs."""
+"""Fixtures for all tests, such as finished runs that tests share."""
 
 import collections
 import json
@@ -11,23 +11,24 @@ import pytest
 from tests import command
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # Hides GPUs from runs, too.
+# Hides GPUs from this process and from the processes that it starts.
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-  """Marks all variants of a test as slow but the first `fast_variants(n)`."""
-  numbers = collections.Counter()
+  """Marks the variants of a test after the first `fast_variants(n)` as slow."""
+  num_variants = collections.Counter()
   for item in items:
     if mark := item.get_closest_marker("fast_variants"):
       test = item.path, item.originalname
-      numbers[test] += 1
-      if numbers[test] > mark.args[0]:
+      num_variants[test] += 1
+      if num_variants[test] > mark.args[0]:
         item.add_marker(pytest.mark.slow)
 
 
 def _children() -> set[int]:
-  """Returns the child processes but the standard library's fork server."""
+  """Returns the ids of child processes, except `multiprocessing`'s own ones."""
   with open(f"/proc/{os.getpid()}/task/{os.getpid()}/children") as file:
     pids = [int(pid) for pid in file.read().split()]
   return {pid for pid in pids if b"from multiprocessing." not in pathlib.Path(
@@ -36,7 +37,7 @@ def _children() -> set[int]:
 
 @pytest.fixture(autouse=True)
 def nothing_left_running():
-  """Checks that child processes end before their test."""
+  """Checks that a test leaves no child processes behind."""
   if not os.path.exists("/proc"):
     yield
     return
@@ -48,8 +49,9 @@ def nothing_left_running():
 
 @pytest.fixture
 def eagerly():
-  """Runs functions eagerly, where compilation would take most of the time."""
-  from tests import modes  # Imports TensorFlow after the variables are set.
+  """Runs functions eagerly, because compilation would take most of the time."""
+  # TensorFlow must be imported after this module has set the variables above.
+  from tests import modes
   with modes.functions_run_eagerly():
     yield
 
@@ -63,10 +65,12 @@ def _shared_folder(tmp_path_factory) -> pathlib.Path:
 def _finish(tmp_path_factory, name, args, steps):
   """Returns the run folder, the output and the current folder of a run.
 
-  The first process that needs the run trains it for all processes.
+  The first test process that needs the run trains it. Other test processes wait
+  until the run has finished.
   """
-  place = _shared_folder(tmp_path_factory) / name
-  logdir, cwd, result = place / "logdir", place / "cwd", place / "result.json"
+  folder = _shared_folder(tmp_path_factory) / name
+  logdir, cwd = folder / "logdir", folder / "cwd"
+  result = folder / "result.json"
   try:
     cwd.mkdir(parents=True)
   except FileExistsError:
@@ -88,13 +92,13 @@ def _finish(tmp_path_factory, name, args, steps):
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
-  """Runs folder, output and current folder of a short run."""
+  """Returns run folder, output and current folder of a short run."""
   return _finish(
       tmp_path_factory, "finished", command.SMALL, command.SMALL_STEPS)
 
 
 @pytest.fixture(scope="session")
 def finished_paper(tmp_path_factory):
-  """Runs folder, output and current folder of a run with `--preset paper`."""
+  """Returns run folder, output and current folder of a `--preset paper` run."""
   return _finish(
       tmp_path_factory, "paper", command.PAPER, command.PAPER_STEPS)

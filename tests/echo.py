@@ -1,4 +1,4 @@
-"""Environment for every type of space: repeat the observed value."""
+"""Environment in which the agent must repeat observations of any space."""
 
 import copy
 from typing import Any
@@ -23,16 +23,17 @@ SPACES: dict[str, gymnasium.Space] = {
 
 
 class Echo(gymnasium.Env):
-  """Observes a random value; the reward is the similarity of the action, in
-  [0, 1] except for distant floats.
+  """Observes a random value; rewards actions that are similar to this value.
+
+  The reward is 1 if the action equals the observation, and smaller otherwise.
 
   Args:
-    space: Name in SPACES, for observations and actions.
+    space: Key in SPACES of the space of observations and actions.
     length: Number of steps of an episode.
   """
 
   def __init__(self, space: str, length: int = 20):
-    # Copies, because a space has its own random number generator.
+    # Copies the spaces, because every space has a random number generator.
     self.observation_space = copy.deepcopy(SPACES[space])
     self.action_space = copy.deepcopy(SPACES[space])
     self._length = length

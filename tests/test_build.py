@@ -1,4 +1,4 @@
-"""`build` makes the parts of a run from its config."""
+"""`build` builds the components of a run from its config."""
 
 import contextlib
 import subprocess
@@ -14,8 +14,8 @@ from agents.environments.workers import pool
 from tests import command, config_fixtures
 from tests.training import scored
 
-# Prints the memory of this process in MB after each epoch.
-EPOCHS = """
+# Script that prints the memory of its process in MB after each epoch.
+_EPOCHS = """
 from agents import configs
 from agents import build
 from agents import config as config_lib
@@ -52,7 +52,7 @@ def test_trainer_of_every_config_can_be_built(name):
   assert "variable/value/output/kernel" in state
 
 
-@pytest.mark.parametrize("changes, pays", [
+@pytest.mark.parametrize("changes, gpu_is_faster", [
     ({}, False), ({"network.policy_layers": [512, 256, 128]}, False),
     ({"algorithm.minibatch_size": 2048,
       "algorithm.recompute_advantages": False,
@@ -60,29 +60,30 @@ def test_trainer_of_every_config_can_be_built(name):
       "network.value_layers": [1024, 1024]}, True)])
 @pytest.mark.parametrize("device", ["auto", "cpu", "gpu"])
 def test_learning_device_depends_on_setting_and_update_size(
-    device, changes, pays, monkeypatch):
+    device, changes, gpu_is_faster, monkeypatch):
   space = gymnasium.spaces.Box(-1, 1, [17])
   _, config = configs.load("cheetah")
   config = config.override({**changes, "device": device})
-  assert build.learning_device(config, space) == "CPU:0"  # No GPU.
+  assert build.learning_device(config, space) == "CPU:0"  # There is no GPU.
   monkeypatch.setattr(
       build.tf.config, "list_physical_devices", lambda kind: [kind])
-  gpu = device == "gpu" or (device == "auto" and pays)
-  assert build.learning_device(config, space) == ("GPU:0" if gpu else "CPU:0")
+  use_gpu = device == "gpu" or (device == "auto" and gpu_is_faster)
+  expected = "GPU:0" if use_gpu else "CPU:0"
+  assert build.learning_device(config, space) == expected
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_process_memory_grows_at_most_two_percent_over_200_epochs():
   done = subprocess.run(
-      [sys.executable, "-c", EPOCHS], cwd=command.ROOT, check=True,
+      [sys.executable, "-c", _EPOCHS], cwd=command.ROOT, check=True,
       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
   used = [float(line) for line in done.stdout.split()]
   assert max(used[30:]) <= 1.02 * used[29]
 
 
 def _pendulums(workers=None, **changes):
-  """Returns a trainer with batches of 4 pendulums x 50 steps."""
+  """Returns a trainer with batches of 50 steps of 4 pendulums."""
   config = configs.load("pendulum")[1].override({
       "num_envs": 4, "algorithm.segment_length": 50,
       "algorithm.minibatch_size": 200, "algorithm.update_epochs": 1,
@@ -171,7 +172,7 @@ def _trainer(**changes):
 
 
 def _train(trainer, config):
-  """Trains for the complete budget; returns the evaluation's mean return."""
+  """Trains for the complete budget; returns the mean return of 20 episodes."""
   done = 0
   while done < config.steps:
     done += trainer.epoch(done / config.steps).steps
@@ -180,7 +181,7 @@ def _train(trainer, config):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
-def test_composite_spaces_train_the_same_from_a_checkpoint():
+def test_training_with_composite_spaces_continues_from_a_checkpoint():
   with _trainer(**{
       "env.id": "tests.echo:Echo", "env.kwargs": {"space": "nested"},
       "num_envs": 4, "algorithm.minibatch_size": 32,
@@ -201,7 +202,7 @@ def test_training_solves_a_task_with_composite_actions():
       "env.id": "tests.echo:Echo", "env.kwargs": {"space": "nested"},
       "num_envs": 16, "algorithm.segment_length": 64, "steps": 30_000,
       "algorithm.learning_rate": 1e-3}) as (trainer, config):
-    # The maximum is 20.
+    # The maximum return is 20.
     assert np.mean(trainer.evaluate(20, lambda: False)[0]) < 12
     assert _train(trainer, config) > 18
 
@@ -213,17 +214,18 @@ _IMAGES = {
 
 
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize("shared, stack", [
+@pytest.mark.parametrize("share_core, stack", [
     (True, 1), (False, 2)])
 @pytest.mark.slow
-def test_an_update_changes_the_convolutions_of_policy_and_value(shared, stack):
-  with _trainer(**{**_IMAGES, "network.share_core": shared,
+def test_an_update_changes_the_convolutions_of_policy_and_value(
+    share_core, stack):
+  with _trainer(**{**_IMAGES, "network.share_core": share_core,
                    "network.frame_stack": stack}) as (trainer, _):
     before = trainer.state()
     trainer.epoch(0.0)
     kernels = [name for name in before if name.endswith("conv_0/kernel")
                and "adam" not in name]
-    assert len(kernels) == 1 if shared else 2
+    assert len(kernels) == (1 if share_core else 2)
     for name in kernels:
       assert (before[name] != trainer.state()[name]).any()
 
@@ -231,5 +233,5 @@ def test_an_update_changes_the_convolutions_of_policy_and_value(shared, stack):
 @pytest.mark.slow
 def test_training_solves_a_task_with_image_observations():
   with _trainer(**_IMAGES, **{"steps": 8000}) as (trainer, config):
-    # The maximum is 7; random actions reach 3.5.
+    # The maximum return is 7; random actions reach 3.5.
     assert _train(trainer, config) > 6.5

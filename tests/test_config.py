@@ -1,4 +1,4 @@
-"""Configs are plain data, and invalid settings are errors at once."""
+"""Configs are plain data, and their constructors reject invalid settings."""
 
 import dataclasses
 import math
@@ -11,7 +11,7 @@ import yaml
 from agents import config as config_lib
 from agents import config_parsing
 
-# Public keys, which commands and documentation name.
+# Keys that appear in commands and documentation, and therefore must not change.
 _KEYS = """
     env.id env.kwargs env.max_length num_envs num_workers steps seed eval_every
     eval_episodes checkpoint_every algorithm.segment_length
@@ -29,7 +29,7 @@ def _look_up(data, key):
 
 
 def _leaves(data, prefix=""):
-  """Yields dotted key and value of all leaves."""
+  """Yields dotted key and value of every setting without subsettings."""
   for key, value in data.items():
     if isinstance(value, dict) and value:
       yield from _leaves(value, f"{prefix}{key}.")
@@ -39,7 +39,7 @@ def _leaves(data, prefix=""):
 
 @pytest.fixture
 def config():
-  """Config with another value than the default for each setting."""
+  """Returns a config in which almost all settings differ from the default."""
   return config_lib.Config().override({
       "env.id": "Ant-v5", "env.kwargs": {"a": 1, "b": [1.5, None], "c": {}},
       "env.max_length": 7, "env.action_repeat": 2, "env.random_start": 3,
@@ -81,11 +81,11 @@ def test_public_keys_exist(key):
   _look_up(config_parsing.to_data(config_lib.Config()), key)
 
 
-def test_fixture_differs_from_the_default_in_all_settings(config):
+def test_fixture_differs_from_the_default_in_all_but_three_settings(config):
   default = config_parsing.to_data(config_lib.Config())
   same = [key for key, value in _leaves(default)
           if _look_up(config_parsing.to_data(config), key) == value]
-  # These need segments or PPO, which the fixture does not have.
+  # These three settings need segments or PPO, which the fixture does not have.
   assert same == ["network.frame_stack", "network.recurrent", "data_parallel"]
 
 
@@ -112,7 +112,7 @@ def test_minibatches_of_recurrent_policies_consist_of_whole_segments():
         "network.recurrent": "gru", "algorithm.minibatch_size": 16})
 
 
-# Conversion to text and back.
+# Conversion to data or text, and back.
 
 
 def test_configs_round_trip_through_data_and_yaml(config):
@@ -122,26 +122,27 @@ def test_configs_round_trip_through_data_and_yaml(config):
     text = config_lib.dump(original)
     assert config_lib.load(text, "here") == original
     assert config_lib.dump(config_lib.load(text, "here")) == text
-    # Standard YAML types, which any program can read.
+    # The text has only standard YAML types, so that any program can read it.
     assert yaml.safe_load(text) == data
     assert "!" not in text
 
 
-def test_data_is_complete_and_plain(config):
+def test_data_contains_all_fields_as_plain_copies(config):
   data = config_parsing.to_data(config)
-  def check(kind, part):
-    assert list(part) == [field.name for field in dataclasses.fields(kind)]
-  check(config_lib.Config, data)
-  check(config_lib.Env, data["env"])
-  check(config_lib.Algorithm, data["algorithm"])
-  check(config_lib.Network, data["network"])
+  def check_fields(dataclass, section):
+    assert list(section) == [
+        field.name for field in dataclasses.fields(dataclass)]
+  check_fields(config_lib.Config, data)
+  check_fields(config_lib.Env, data["env"])
+  check_fields(config_lib.Algorithm, data["algorithm"])
+  check_fields(config_lib.Network, data["network"])
   assert data["network"]["policy_layers"] == [3, 4, 5]
   assert isinstance(data["network"]["policy_layers"], list)
   data["env"]["kwargs"]["a"] = 2
   assert config.env.kwargs["a"] == 1
 
 
-def test_missing_fields_have_default_values():
+def test_missing_fields_get_default_values():
   config = config_lib.from_data({"env": {"id": "Ant-v5"}})
   assert config == config_lib.Config(env=config_lib.Env("Ant-v5"))
 
@@ -157,7 +158,7 @@ def test_configs_are_frozen(config):
     len, object(), np.float64(1.5), np.arange(3), {1, 2}, b"bytes", 1j,
     {(1, 2): 3}, threading.Lock()],
                          ids=lambda value: type(value).__name__)
-def test_values_that_are_no_plain_data_are_rejected(value):
+def test_values_that_are_not_plain_data_are_rejected(value):
   config = config_lib.Config(env=config_lib.Env("Ant-v5", {"value": value}))
   with pytest.raises(config_lib.ConfigError, match="plain data"):
     config_lib.dump(config)
@@ -211,10 +212,11 @@ def test_settings_that_depend_on_each_other_change_together():
      "field 'learning_rat'. Did you mean 'learning_rate'?"),
     ("env.max_lenght", "Env has no field 'max_lenght'. Did you mean "
      "'max_length'?"),
-    ("network.x", "Network has no field 'x'. It has: hidden, hidden_kwargs, "
-     "policy_layers, value_layers, activation, conv, action_distribution, "
-     "mean_activation, state_dependent_std, initializer, init_output_factor, "
-     "init_std, frame_stack, recurrent, recurrent_units, share_core."),
+    ("network.x", "Network has no field 'x'. Known fields: hidden, "
+     "hidden_kwargs, policy_layers, value_layers, activation, conv, "
+     "action_distribution, mean_activation, state_dependent_std, initializer, "
+     "init_output_factor, init_std, frame_stack, recurrent, recurrent_units, "
+     "share_core."),
     ("algorithm.normalize_return", "Algorithm has no field"),
     ("", "Config has no field ''"),
     ("steps.", "no fields"),
@@ -237,9 +239,9 @@ def test_unknown_keys_in_data_are_errors_with_suggestions():
 # Settings of earlier versions.
 
 
-@pytest.mark.parametrize("value, notes", [(False, 0), (True, 1)])
-def test_double_buffering_is_ignored_with_a_note_if_it_was_enabled(
-    value, notes, capsys):
+@pytest.mark.parametrize("value, num_notes", [(False, 0), (True, 1)])
+def test_double_buffering_has_no_effect_and_causes_a_note_if_enabled(
+    value, num_notes, capsys):
   config_lib._print_note.cache_clear()
   old = {"double_buffering": value}
   default = config_lib.Config()
@@ -248,8 +250,8 @@ def test_double_buffering_is_ignored_with_a_note_if_it_was_enabled(
   assert default.override({**old, "seed": 3}) == config_lib.Config(seed=3)
   assert config_lib.without_removed({**old, "seed": 3}) == {"seed": 3}
   printed = capsys.readouterr()
-  assert printed.err.count("Note: double_buffering was removed.") == notes
-  assert printed.err.count("\n") == notes and not printed.out
+  assert printed.err.count("Note: double_buffering was removed.") == num_notes
+  assert printed.err.count("\n") == num_notes and not printed.out
   assert "double_buffering" not in config_lib.dump(default)
 
 
@@ -265,7 +267,7 @@ def test_double_buffering_is_ignored_with_a_note_if_it_was_enabled(
     ("network.policy_layers", [64.0, "32"], (64, 32)),
     ("network.policy_layers", (5,), (5,)), ("network.value_layers", [], ()),
     ("env.kwargs", {"x": "3"}, {"x": "3"}), ("eager", True, True)])
-def test_lossless_conversions_of_types(key, value, expected):
+def test_values_are_converted_if_no_information_is_lost(key, value, expected):
   config = config_lib.Config().override({key: value})
   converted = config
   for part in key.split("."):
@@ -305,8 +307,8 @@ def test_wrong_types_are_errors(key, value, type_name):
 
 @pytest.mark.parametrize("key", ["env", "algorithm", "network"])
 @pytest.mark.parametrize("value", [3, None, "Ant-v5", [1]])
-def test_sections_must_have_fields(key, value):
-  with pytest.raises(config_lib.ConfigError, match=f"{key}: expected fields"):
+def test_sections_must_be_dicts_of_fields(key, value):
+  with pytest.raises(config_lib.ConfigError, match=f"{key}: expected a dict"):
     config_lib.Config().override({key: value})
 
 
@@ -394,7 +396,7 @@ def test_invalid_values_are_errors(key, value, rule):
     ("algorithm.kl_penalty", 0), ("algorithm.kl_cutoff_coef", 0),
     ("algorithm.kl_penalty_factor", 1), ("algorithm.reward_scale", "return"),
     ("algorithm.reward_scale", "reward"), ("network.activation", "relu")])
-def test_limits_of_valid_ranges_are_allowed(key, value):
+def test_bounds_of_valid_ranges_are_allowed(key, value):
   config_lib.Config().override({key: value})
 
 
@@ -404,7 +406,7 @@ def test_minibatch_size_must_divide_the_batch():
     config_lib.Config().override({"algorithm.minibatch_size": 100})
   with pytest.raises(config_lib.ConfigError, match="divide"):
     config_lib.Config().override({"algorithm.minibatch_size": 4096})
-  # null takes the complete batch.
+  # Without a minibatch size, a minibatch is the complete batch.
   config_lib.Config().override(
       {"num_envs": 7, "algorithm.minibatch_size": None})
 
@@ -428,7 +430,7 @@ def test_whole_episodes_allow_any_minibatch_size():
   assert config_lib.load(config_lib.dump(config), "here") == config
 
 
-def test_updates_need_an_episode_of_each_environment():
+def test_updates_need_at_least_one_episode_of_each_environment():
   changes = {"algorithm.segment_length": None, "num_envs": 31}
   with pytest.raises(
       config_lib.ConfigError,
@@ -478,7 +480,7 @@ def test_written_settings_are_parsed_to_the_same_value(value):
 @pytest.mark.parametrize("text", [
     "algorithm.learning_rate=3e-4", "algorithm.learning_rate=3.0e-4",
     "algorithm.learning_rate=0.0003"])
-def test_numbers_in_settings_may_have_any_notation(text):
+def test_learning_rate_can_be_written_in_any_notation(text):
   config = config_lib.Config().override(dict([config_lib.parse_setting(text)]))
   assert config.algorithm.learning_rate == 3e-4
 

@@ -1,4 +1,4 @@
-"""Named configs and users' own files load and fit their environments."""
+"""Named configs and users' config files load, and fit their environments."""
 
 import ast
 import os
@@ -30,16 +30,16 @@ _ENVS = {
     "pusher": "Pusher-v5", "reacher": "Reacher-v5", "swimmer": "Swimmer-v5",
     "walker": "Walker2d-v5"}
 
-# Configs that others derive from; they have no environment.
+# Configs without an environment, from which other configs are derived.
 _BASES = "atari", "default", "dm_control", "short_segments"
 
-_OWN = """
+_USER_CONFIG = """
 from agents.configs import default
 CONFIG = default.CONFIG.override({"env.id": "CartPole-v1", "seed": 7})
 """
 
 
-def test_names_are_complete():
+def test_names_lists_all_configs():
   assert configs.names() == sorted([*_ENVS, *_BASES])
 
 
@@ -48,7 +48,7 @@ def test_environment_of_a_config_can_be_built(name):
   assert configs.load(name)[0] == name
   assert configs.load(name)[1].env.id == _ENVS[name]
   config = config_fixtures.config(name)
-  # A note would mean that episodes have no time limit.
+  # Notes would report an unknown time limit or images that are not supported.
   assert make.check(config.env) == []
 
 
@@ -94,14 +94,14 @@ def test_config_file_lists_only_differences_from_its_base(name):
 
 
 @pytest.mark.parametrize("name", _ENVS)
-def test_budget_of_a_config(name):
+def test_config_has_the_expected_budget(name):
   budgets = {
       "breakout": 10_000_000, "cartpole": 100_000, "debug": 8_192,
       "dmc_humanoid_stand": 10_000_000, "pendulum": 300_000,
       "pixel_cartpole": 300_000, "pong": 2_500_000}
   _, config = configs.load(name)
-  usual = 3_000_000 if name.startswith("dmc_") else 1_000_000
-  assert config.steps == budgets.get(name, usual)
+  usual_budget = 3_000_000 if name.startswith("dmc_") else 1_000_000
+  assert config.steps == budgets.get(name, usual_budget)
 
 
 def test_default_config_equals_the_default_values():
@@ -141,10 +141,10 @@ def test_unknown_names_are_errors_with_suggestions(name, message):
   assert message in str(caught.value)
 
 
-def test_own_file_is_loaded_by_its_path(tmp_path, monkeypatch):
+def test_user_file_is_loaded_by_its_path(tmp_path, monkeypatch):
   (tmp_path / "folder").mkdir()
   path = tmp_path / "folder" / "mine.py"
-  path.write_text(_OWN)
+  path.write_text(_USER_CONFIG)
   monkeypatch.chdir(tmp_path)
   monkeypatch.setenv("HOME", str(tmp_path))
   for name in (str(path), os.path.join("folder", "mine.py"),
@@ -157,28 +157,28 @@ def test_own_file_is_loaded_by_its_path(tmp_path, monkeypatch):
   assert configs.load("mine.py")[0] == "mine"
 
 
-def test_own_file_may_have_the_name_of_a_shipped_config(tmp_path):
+def test_user_file_may_have_the_name_of_a_shipped_config(tmp_path):
   path = tmp_path / "cheetah.py"
-  path.write_text(_OWN)
+  path.write_text(_USER_CONFIG)
   assert configs.load(str(path))[1].env.id == "CartPole-v1"
   assert configs.load("cheetah")[1].env.id == "HalfCheetah-v5"
 
 
-def test_own_file_may_hold_dataclasses(tmp_path):
+def test_user_file_may_define_dataclasses(tmp_path):
   path = tmp_path / "mine.py"
   path.write_text(
       "from __future__ import annotations\n"
       "import dataclasses\n"
       "@dataclasses.dataclass\n"
       "class Task:\n"
-      "  weight: int = 3\n" + _OWN)
+      "  weight: int = 3\n" + _USER_CONFIG)
   assert configs.load(str(path))[1].seed == 7
 
 
 @pytest.mark.parametrize("code", [
     "", "config = 3", "CONFIG = 3", "CONFIG = {'steps': 3}",
     "from agents.config import Config as CONFIG"])
-def test_own_file_without_config_is_an_error(code, tmp_path):
+def test_user_file_without_config_is_an_error(code, tmp_path):
   path = tmp_path / "mine.py"
   path.write_text(code)
   with pytest.raises(
@@ -186,7 +186,7 @@ def test_own_file_without_config_is_an_error(code, tmp_path):
     configs.load(str(path))
 
 
-def test_errors_in_an_own_file_name_its_line(tmp_path):
+def test_error_in_a_user_file_names_the_line(tmp_path):
   path = tmp_path / "mine.py"
   path.write_text("raise KeyError('mine')")
   with pytest.raises(config_lib.ConfigError) as caught:

@@ -1,3 +1,5 @@
+"""The environment `echo.Echo` rewards actions that repeat the observation."""
+
 import numpy as np
 import pytest
 
@@ -5,7 +7,7 @@ from tests import echo
 
 
 @pytest.mark.parametrize("name", echo.SPACES)
-def test_repeated_observation_has_the_largest_reward(name):
+def test_action_that_repeats_the_observation_has_the_largest_reward(name):
   env = echo.Echo(name)
   observ, _ = env.reset(seed=3)
   rewards, random_rewards = [], []

@@ -1,4 +1,4 @@
-"""`python -m agents`, the entry point of the installed `batch-ppo`."""
+"""`python -m agents` runs the commands, like the installed `batch-ppo`."""
 
 import subprocess
 import sys

@@ -12,7 +12,7 @@ from agents.environments.making import third_party
 from tests import config_fixtures, modes
 from tests.training import scored
 
-# Settings in the source code of 2017, with the names of `agents/config.py`.
+# Settings of the source code of 2017, under the names of `agents/config.py`.
 _ALGORITHM = {
     "type": "ppo",
     "kwargs": {},
@@ -84,14 +84,14 @@ def _paper(name):
   return presets.apply("paper", configs.load(name)[1])
 
 
-def test_tasks_of_this_test_are_complete():
+def test_tasks_contain_all_configs_without_third_party_environments():
   assert {*_TASKS, "atari", "default", "dm_control", "short_segments"} == {
       name for name in configs.names() if not third_party.find(
           configs.load(name)[1].env.id)}
   assert presets.names() == ["paper", "recurrent"]
 
 
-def test_settings_of_this_test_are_complete():
+def test_expected_settings_contain_all_fields():
   for settings, dataclass in (
       (_ALGORITHM, config_lib.Algorithm), (_NETWORK, config_lib.Network)):
     assert set(settings) == {
@@ -107,11 +107,12 @@ def test_paper_preset_has_the_settings_of_2017(name):
 
 
 @pytest.mark.parametrize("name", configs.names())
-def test_presets_keep_all_other_settings(name):
-  own = {"seed": 7, "steps": 12_345, "eval_every": 5, "num_workers": 3,
-         "env.max_length": 77, "env.kwargs.width": 4, "env.frame_delta": True}
+def test_paper_preset_keeps_all_other_settings(name):
+  changes = {"seed": 7, "steps": 12_345, "eval_every": 5, "num_workers": 3,
+             "env.max_length": 77, "env.kwargs.width": 4,
+             "env.frame_delta": True}
   _, config = configs.load(name)
-  for before in (config, config.override(own)):
+  for before in (config, config.override(changes)):
     after = config_parsing.to_data(presets.apply("paper", before))
     expected = config_parsing.to_data(before)
     for key in ("algorithm", "network", "num_envs"):
@@ -125,20 +126,21 @@ def test_config_with_preset_round_trips_through_text(name):
   assert config_lib.load(config_lib.dump(config), name) == config
 
 
-@pytest.mark.parametrize("env_id, special", [
+@pytest.mark.parametrize("env_id, task_settings", [
     ("HalfCheetah-v4", {"discount": 0.99}),
     ("Reacher-v5", {"discount": 0.985, "update_every": 60}),
     ("Hopper-v2", {"update_every": 60}), ("Humanoid-v4", {"update_every": 60}),
     ("HumanoidStandup-v5", {}), ("my_package:Hopper", {}),
     ("my_package.hopper:Walker-v3", {}), ("Hopper", {}), ("", {})])
-def test_task_settings_apply_to_any_version_of_an_environment(env_id, special):
+def test_task_settings_apply_to_any_version_of_an_environment(
+    env_id, task_settings):
   config = presets.apply(
       "paper", config_lib.Config(env=config_lib.Env(env_id)))
   assert config_parsing.to_data(config)["algorithm"] == {
-      **_ALGORITHM, **special}
+      **_ALGORITHM, **task_settings}
 
 
-def test_paper_preset_replaces_all_settings_of_the_config():
+def test_paper_preset_replaces_algorithm_and_networks_of_the_config():
   for name in _TASKS:
     config = configs.load(name)[1].override({
         "num_envs": 2, "algorithm.entropy_coef": 0.5, "algorithm.discount": 0.5,
@@ -173,8 +175,8 @@ def test_unknown_names_are_errors_with_suggestions(name, message):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _TASKS)
 def test_one_update_with_the_paper_preset_changes_the_networks(name):
-  config_fixtures.config(name)  # Skips tasks that are not installed.
-  # Two environments and short episodes keep this test short.
+  config_fixtures.config(name)  # Skips the test if a package is missing.
+  # Two environments and short episodes make this test faster.
   config = _paper(name).override({
       "num_envs": 2, "eval_episodes": 1, "algorithm.update_every": 3,
       "algorithm.update_epochs": 2, "env.max_length": 3})

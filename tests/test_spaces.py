@@ -1,4 +1,4 @@
-"""Arrays hold values of every space, in Python and in the graph."""
+"""Arrays represent values of every space, in Python and in the graph."""
 
 import gymnasium
 import numpy as np
@@ -21,12 +21,17 @@ _NESTED = gym.Dict({
         gym.Dict({"large": gym.Box(0, 2 ** 62, (1,), np.uint64)})])})
 
 
-def _filled(size=6):
-  """Returns values, and the array that `writer` wrote them to."""
+def _write_samples(size=6):
+  """Writes samples of `_NESTED` to an array.
+
+  Returns:
+    The samples, and the array of shape [size].
+  """
   _NESTED.seed(0)
   values = [_NESTED.sample() for _ in range(size)]
   if size:
-    values[0]["rest"][5]["large"][0] = 2 ** 63 - 1  # No float holds it.
+    # This integer has more digits than a float64 can represent.
+    values[0]["rest"][5]["large"][0] = 2 ** 63 - 1
   dtype, shape = spaces.dtype(_NESTED)
   array = np.zeros((size, *shape), dtype)
   write = spaces.writer(_NESTED, array)
@@ -43,11 +48,12 @@ def _filled(size=6):
     (gym.Discrete(4), 1.5),
     (gym.MultiBinary(2), np.array([1, 400]))])
 def test_integers_that_do_not_fit_their_type_are_refused(space, value):
-  for outer, written in (space, value), (gym.Dict(a=space), {"a": value}):
-    dtype, shape = spaces.dtype(outer)
-    write = spaces.writer(outer, np.zeros((1, *shape), dtype))
+  for outer_space, outer_value in (
+      (space, value), (gym.Dict(a=space), {"a": value})):
+    dtype, shape = spaces.dtype(outer_space)
+    write = spaces.writer(outer_space, np.zeros((1, *shape), dtype))
     with pytest.raises(ValueError, match="can't represent"):
-      write(0, written)
+      write(0, outer_value)
 
 
 def test_exact_integers_of_another_type_are_accepted():
@@ -65,7 +71,7 @@ def _part(value, leaf):
 
 
 def test_structured_type_has_a_field_for_each_part():
-  values, array = _filled()
+  values, array = _write_samples()
   for row, value in enumerate(values):
     np.testing.assert_array_equal(array["camera"][row], value["camera"])
     np.testing.assert_array_equal(
@@ -74,8 +80,8 @@ def test_structured_type_has_a_field_for_each_part():
     assert array["rest"]["5"]["large"][row] == value["rest"][5]["large"]
 
 
-def test_leaves_state_the_offset_of_each_part():
-  values, array = _filled()
+def test_leaves_contain_the_byte_offset_of_each_part():
+  values, array = _write_samples()
   packed = spaces.as_bytes(array)
   assert packed.shape == (6, array.dtype.itemsize)
   for leaf in spaces.leaves(_NESTED):
@@ -87,8 +93,8 @@ def test_leaves_state_the_offset_of_each_part():
 
 
 @modes.eager_and_compiled
-def test_graph_unpacks_the_same_parts(prepare):
-  _, array = _filled()
+def test_graph_unpacks_the_columns_of_the_array(prepare):
+  _, array = _write_samples()
   leaves = spaces.leaves(_NESTED)
   parts = prepare(lambda packed: tensor_bytes.unpack(packed, leaves))(
       tf.constant(spaces.as_bytes(array)))
@@ -100,11 +106,11 @@ def test_graph_unpacks_the_same_parts(prepare):
 @modes.eager_and_compiled
 def test_pack_inverts_unpack(prepare):
   space = gym.Dict({"a": _BOX, "b": gym.Discrete(3), "c": gym.MultiBinary(2)})
-  dtype, _ = spaces.dtype(space, acting=True)
+  dtype, _ = spaces.dtype(space, is_action=True)
   array = np.zeros(5, dtype)
   array["a"], array["b"] = np.arange(10).reshape(5, 2), np.arange(5)
   packed = spaces.as_bytes(array)
-  leaves = spaces.leaves(space, acting=True)
+  leaves = spaces.leaves(space, is_action=True)
   def repack(packed):
     return tensor_bytes.pack(tensor_bytes.unpack(packed, leaves))
   np.testing.assert_array_equal(
@@ -112,8 +118,8 @@ def test_pack_inverts_unpack(prepare):
   np.testing.assert_array_equal(spaces.from_bytes(packed, dtype), array)
 
 
-def test_array_without_elements_has_bytes():
-  _, array = _filled(0)
+def test_bytes_of_an_empty_array_are_an_empty_array():
+  _, array = _write_samples(0)
   assert spaces.as_bytes(array).shape == (0, array.dtype.itemsize)
 
 
@@ -125,11 +131,11 @@ def test_values_of_simple_spaces_are_plain_arrays():
   assert spaces.columns(array)[0] is array
 
 
-@pytest.mark.parametrize("use", ["values", "writer"])
-def test_missing_and_misshapen_parts_are_named(use):
-  (value,), array = _filled(1)
+@pytest.mark.parametrize("function", ["values", "writer"])
+def test_errors_name_parts_that_are_missing_or_have_a_wrong_shape(function):
+  (value,), array = _write_samples(1)
   def read(value):
-    if use == "values":
+    if function == "values":
       return spaces.values(_NESTED, value)
     return spaces.writer(_NESTED, array)(0, value)
   wrong = {**value, "camera": value["camera"][0]}
@@ -148,7 +154,7 @@ def test_missing_and_misshapen_parts_are_named(use):
     (gym.Discrete(3), np.zeros(1, np.int64))])
 def test_values_that_would_broadcast_are_refused(space, value):
   array = np.zeros((3, *space.shape), space.dtype)
-  with pytest.raises(ValueError, match="observation has shape .*, its space"):
+  with pytest.raises(ValueError, match="observation has shape .*, but its"):
     spaces.writer(space, array)(1, value)
   assert not array.any()
 
@@ -167,7 +173,7 @@ def test_conversion_that_loses_fractions_is_refused():
 @pytest.mark.parametrize("space", [
     gym.Text(4), gym.Sequence(_BOX), gym.Graph(_BOX, None),
     gym.OneOf([_BOX, _BOX])], ids=lambda space: type(space).__name__)
-def test_unsupported_spaces_are_refused_by_name(space):
+def test_errors_name_the_space_that_is_not_supported(space):
   name = type(space).__name__
   for outer in (space, gym.Dict({"part": space})):
     with pytest.raises(TypeError, match=f"Observation space {name}"):

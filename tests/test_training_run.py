@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("eagerly")
 
 @pytest.fixture
 def config():
-  """Pendulum with updates of 80 steps, which end four episodes."""
+  """Returns a config in which each update learns from four whole episodes."""
   return configs.load("pendulum")[1].override({
       "num_envs": 4, "env.max_length": 20, "eval_episodes": 1, "eager": True,
       "stagger": False, "steps": 160, "algorithm.segment_length": 20,
@@ -33,7 +33,7 @@ def test_outcome_of_a_complete_run_and_of_its_extension(
   assert (outcome.step, outcome.complete, outcome.exit_code) == (160, True, 0)
   assert outcome.path == command.run_folder(tmp_path)
   folder = run_folder.RunFolder(outcome.path)
-  assert folder.config == config  # Without the option of this process.
+  assert folder.config == config  # `env_processes` is still true.
   longer = config.override({"steps": 240, "extended_from": [160]})
   extended = training_run.train(_options(longer, tmp_path, folder=folder))
   assert extended == outcome._replace(step=240)

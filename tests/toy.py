@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Counter(gymnasium.Env):
-  """Observes [seed, step]; the reward is the step.
+  """Observes [seed % 1000, step]; the reward is the index of the step, from 1.
 
   Args:
     length: Number of steps of an episode.
@@ -38,7 +38,7 @@ class Counter(gymnasium.Env):
             done and self.truncates, info)
 
   def add(self, first, second=0):
-    """Returns the sum; tests call this method from outside."""
+    """Returns the sum; tests call this method through a batch."""
     return first + second
 
   def _observ(self):
@@ -46,7 +46,7 @@ class Counter(gymnasium.Env):
 
 
 class Informative(Counter):
-  """Returns infos with numbers, text and arrays."""
+  """Returns infos that contain numbers, text and arrays."""
 
   def reset(self, *, seed=None, options=None):
     observ, _ = super().reset(seed=seed)
@@ -58,7 +58,14 @@ class Informative(Counter):
 
 
 class Target(gymnasium.Env):
-  """Rewards actions near the observed number; learnable in seconds."""
+  """Rewards actions near the observed number; can be learned in seconds.
+
+  The discrete action 1 is rewarded for positive numbers, 0 for other numbers.
+
+  Args:
+    discrete: Whether actions are discrete.
+    length: Number of steps of an episode.
+  """
 
   def __init__(self, discrete: bool = False, length: int = 5):
     self.observation_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
@@ -86,9 +93,14 @@ class Target(gymnasium.Env):
 
 
 class Flash(gymnasium.Env):
-  """Rewards the side of an image that was bright in the previous step.
+  """Rewards the action that names the bright side of the previous image.
 
-  A policy needs the latest two images.
+  A policy needs the latest two images, because the bright side of the current
+  image is drawn independently.
+
+  Args:
+    size: Height and width of the images in pixels.
+    length: Number of steps of an episode.
   """
 
   def __init__(self, size: int = 36, length: int = 8):
@@ -99,12 +111,12 @@ class Flash(gymnasium.Env):
 
   def reset(self, *, seed=None, options=None):
     super().reset(seed=seed)
-    self._step, self._before = 0, None
+    self._step, self._previous_side = 0, None
     return self._draw(), {}
 
   def step(self, action):
-    reward = float(action == self._before)
-    self._before = self._side
+    reward = float(action == self._previous_side)
+    self._previous_side = self._side
     self._step += 1
     return self._draw(), reward, False, self._step >= self._length, {}
 
@@ -117,7 +129,7 @@ class Flash(gymnasium.Env):
 
 
 class Inflation(Target):
-  """Scales the rewards up with every step."""
+  """Multiplies rewards by a factor that grows by 10 % with every step."""
 
   def __init__(self):
     super().__init__()
@@ -130,43 +142,45 @@ class Inflation(Target):
 
 
 class Uneven(Target):
-  """Plays episodes of 1 to `most` steps, depending on the seed.
+  """Plays episodes of 1 to `max_length` steps, depending on the seed.
 
-  Episodes of odd length end by termination, the others by truncation.
+  Episodes of odd length end by termination, episodes of even length by
+  truncation.
 
   Args:
-    most: Maximum length of an episode.
+    max_length: Maximum length of an episode.
     discrete: Whether actions are discrete.
   """
 
-  def __init__(self, most: int = 4, discrete: bool = False):
+  def __init__(self, max_length: int = 4, discrete: bool = False):
     super().__init__(discrete)
-    self.taken = 0  # Steps of all episodes so far.
-    self._most = most
+    self.taken = 0  # Number of steps in all episodes so far.
+    self._max_length = max_length
 
   def reset(self, *, seed=None, options=None):
-    self._length = self.lasts(seed or 0, self._most)
+    self._length = self.episode_length(seed or 0, self._max_length)
     return super().reset(seed=seed)
 
   def step(self, action):
     self.taken += 1
     observ, reward, _, ended, info = super().step(action)
-    odd = self._length % 2 == 1
+    is_odd = self._length % 2 == 1
     info = {**info, "reward_near": reward}
-    return observ, reward, ended and odd, ended and not odd, info
+    return observ, reward, ended and is_odd, ended and not is_odd, info
 
   @staticmethod
-  def lasts(seed: int, most: int = 4) -> int:
+  def episode_length(seed: int, max_length: int = 4) -> int:
     """Returns the length of the episode with this seed."""
-    return 1 + seed % most
+    return 1 + seed % max_length
 
 
 class Faulty(Counter):
   """Fails in its second step, in its constructor or in its reset.
 
   Args:
-    fault: "raise", "exit", "kill", "hang" and "spin" fail in the second step;
-      "constructor" and "reset" raise there.
+    fault: "constructor" or "reset" raises an error in this method. "raise",
+      "exit", "kill", "hang" or "spin" is the kind of failure in the second
+      step.
     length: Number of steps of an episode.
   """
 

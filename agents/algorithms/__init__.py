@@ -1,1 +1,1 @@
-"""Algorithms, one per file; comments refer to the equations of their papers."""
+"""PPO, its components, and the base class of custom algorithms."""

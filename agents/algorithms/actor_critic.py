@@ -26,18 +26,21 @@ class ActorCritic(deprecated.EarlierNames):
 
   Args:
     config: Hyper-parameters.
-    observation_space: Space that `agents.spaces` supports.
-    networks: Policy and value, not built yet.
+    observation_space: Observation space, of a type that `agents.spaces` lists.
+    networks: Policy and value networks. The constructor creates their
+      variables.
     seed: Seed of all random numbers.
-    frame_stack: Number of observations that the policy sees at a time.
+    frame_stack: Number of recent observations that the policy receives at each
+      step.
 
   Attributes:
     config: Hyper-parameters.
     distribution: Distribution over actions.
     observation_encoder: Encodes and normalizes observations.
-    model: Computes parameters of the policy, and values.
+    model: Computes parameters of the distribution, and values.
     weights: Trainable variables of all networks.
-    extra_variables: Other variables for checkpoints, such as the optimizer's.
+    extra_variables: Further variables that checkpoints must contain, such as
+      those of the optimizer.
   """
 
   def __init__(self, config: config_lib.Algorithm,
@@ -61,7 +64,8 @@ class ActorCritic(deprecated.EarlierNames):
     """Returns random numbers for sampling actions.
 
     Args:
-      step_counter: Batched steps so far, int64; seeds the random numbers.
+      step_counter: Number of batched steps so far, int64; seeds the random
+        numbers.
       num_envs: Number of environments.
 
     Returns:
@@ -71,7 +75,7 @@ class ActorCritic(deprecated.EarlierNames):
         num_envs, random.key(self._act_seed, step_counter))
 
   def initial_state(self, num_envs: int) -> types.PolicyState:
-    """Returns the policy's state at the start of episodes.
+    """Returns the state of the policy at the start of episodes.
 
     Args:
       num_envs: Number of environments.
@@ -87,12 +91,13 @@ class ActorCritic(deprecated.EarlierNames):
 
     Args:
       observ: Observations of shape [N, ...].
-      state: State of the policy in these episodes.
+      state: State of the policy before this step, of shape [N, ...].
       noise: Random numbers of shape [N, ...] to sample with; None selects the
         mode of the distribution.
 
     Returns:
-      Actions of shape [N, ...], not clipped to the space, and the next state.
+      Actions of shape [N, ...], not clipped to the action space, and the state
+      of the policy after this step.
     """
     recent, cell = state
     if recent:
@@ -104,7 +109,7 @@ class ActorCritic(deprecated.EarlierNames):
     return self.distribution.sample(parameters, noise), state
 
   def encode(self, observ: tf.Tensor) -> tf.Tensor:
-    """Returns normalized vectors without images, [N, D].
+    """Returns observations as normalized vectors, without images, [N, D].
 
     Args:
       observ: Observations of shape [N, ...].
@@ -112,7 +117,7 @@ class ActorCritic(deprecated.EarlierNames):
     return self.observation_encoder(observ)
 
   def values(self, batch: types.Experience) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns values of states and of their true successors, each [N].
+    """Returns the values of all states and of their true successors, each [N].
 
     Args:
       batch: Tensors of shape [N, ...].
@@ -125,10 +130,13 @@ class ActorCritic(deprecated.EarlierNames):
 
   def update_normalization(self, batch: types.Experience
                            ) -> dict[str, tf.Tensor]:
-    """Adds the batch's observations to the moments and returns metrics.
+    """Adds the observations of a batch to the running moments.
 
     Args:
       batch: Tensors of shape [N, ...].
+
+    Returns:
+      Metrics by name; empty if observations are not normalized.
     """
     encoder = self.observation_encoder
     if not encoder.moments:
@@ -146,7 +154,7 @@ class ActorCritic(deprecated.EarlierNames):
             "observ_std": tf.reduce_mean(encoder.moments.std)}
 
   def variables(self) -> dict[str, Any]:
-    """Returns all variables of a checkpoint, by name."""
+    """Returns all variables that a checkpoint contains, by name."""
     moments = self.observation_encoder.moments
     variables = [*self.weights, *self.extra_variables,
                  *(moments.variables if moments else [])]
@@ -158,7 +166,7 @@ class ActorCritic(deprecated.EarlierNames):
     """Sets all variables.
 
     Args:
-      values: Arrays by the names of `variables`.
+      values: Arrays by variable name, see `variables`.
     """
     for name, variable in self.variables().items():
       variable.assign(values[name])

@@ -1,6 +1,6 @@
 """Names of the previous release that users' algorithms may still use.
 
-They are kept for one release; docs/extending.md lists the current names.
+These names remain for one release; docs/extending.md uses the current ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class EarlierNames:
     super().__setattr__(_NEW_NAMES.get(name, name), value)
 
   def deal(self, *args) -> Minibatches:
-    """Calls `shuffle_split` of a model; minibatches come in chunks."""
+    """Calls `shuffle_split` of a model; returns minibatches in chunks."""
     return Minibatches(self.shuffle_split(*args))
 
 
@@ -38,11 +38,11 @@ class Batch(NamedTuple):
 
   data: Any  # Structure of tensors of shape [K, C, ...].
   weight: tf.Tensor  # [K, C]
-  amount: Any  # Number of chunks before the first empty one.
+  amount: Any  # Number of chunks with valid rows.
 
 
 class Minibatches(NamedTuple):
-  """Minibatches that `take` returns in chunks."""
+  """Minibatches that consist of chunks."""
 
   minibatches: Any
 

@@ -18,11 +18,11 @@ class Networks(NamedTuple):
   policy: feed_forward.Policy  # Maps features [N, D] to parameters [N, P].
   value: keras.Model  # Maps features [N, D] to values [N, 1].
   policy_torso: Any = None  # `torso.Torso`, or None for plain vectors.
-  value_torso: Any = None  # The same object if it is shared.
+  value_torso: Any = None  # Is `policy_torso` if both networks share a torso.
 
   @property
   def weights(self) -> list[Any]:
-    """Trainable variables; empty before the first call of a network."""
+    """Trainable variables of all networks; empty before their first call."""
     torsos = dict.fromkeys((self.policy_torso, self.value_torso))
     return [weight for network in (self.policy, self.value, *torsos)
             if network is not None for weight in network.trainable_variables]
@@ -33,10 +33,10 @@ class FeedForward(deprecated.EarlierNames):
 
   Args:
     encoder: Maps observations to vectors and images.
-    networks: Policy and value, and torsos if there are images.
+    networks: Policy and value networks, and their torsos if there are any.
 
   Attributes:
-    size: Length of the recurrent state of one episode; 0 without a cell.
+    size: Length of the recurrent state of one episode; always 0.
   """
 
   size = 0
@@ -52,11 +52,11 @@ class FeedForward(deprecated.EarlierNames):
     self.policy_and_value(encoder.example)  # Builds the variables.
 
   def act(self, observ: tf.Tensor, state: Any) -> tuple[tf.Tensor, Any]:
-    """Returns parameters of the policy, [N, P], and the next state.
+    """Returns parameters of the policy, [N, P], and `state`.
 
     Args:
       observ: Observations of shape [N, ...].
-      state: State of the episodes; not used here.
+      state: Returned unchanged; only recurrent models use a state.
     """
     return self._policy(observ), state
 
@@ -66,7 +66,7 @@ class FeedForward(deprecated.EarlierNames):
 
     Args:
       observ: Observations of N steps.
-      context: The `context` of a minibatch's samples; not used here.
+      context: Ignored; only `recurrent_model.RecurrentModel` needs a context.
     """
     inputs = self._encoder.inputs(observ)
     policy, value, policy_torso, value_torso = self._networks
@@ -105,7 +105,8 @@ class FeedForward(deprecated.EarlierNames):
     Args:
       samples: Named tuple of tensors of shape [N, ...].
       batch: The batch that the samples belong to.
-      size: Number of steps in a minibatch; None takes all steps.
+      size: Number of steps per minibatch; None puts all steps into one
+        minibatch.
       key: Random key of shape [2].
     """
     return minibatches.shuffle_split(samples, batch.valid, size, key)

@@ -10,15 +10,15 @@ from agents import types
 
 
 class GPULearner:
-  """Keeps two copies of an algorithm: one learns, the other one acts.
+  """Keeps two copies of an algorithm: one for learning and one for acting.
 
-  The CPU steps the environments. Transferring single batches of observations
-  to a GPU would take longer than computing their actions on the CPU. This class
-  has the methods of `trainer.Algorithm`.
+  Environments run on the CPU. Transferring the observations of every step to a
+  GPU would take longer than computing the actions on the CPU. This class has
+  the methods of `trainer.Algorithm`.
 
   Args:
-    make: Builds the algorithm; both copies have the same initial weights.
-    device: Device to learn on, such as "GPU:0".
+    make: Function that builds the algorithm.
+    device: Device for learning, such as "GPU:0".
   """
 
   def __init__(self, make: Callable[[], Any], device: str):
@@ -27,7 +27,7 @@ class GPULearner:
       self._learner = make()
     with tf.device("CPU:0"):
       self._actor = make()
-    # Initial weights of two devices can differ in their last bits.
+    # Two devices can compute initial weights with different last bits.
     self._copy_variables()
     self.weights = self._learner.weights
     self.variables = self._learner.variables
@@ -38,7 +38,7 @@ class GPULearner:
 
   def learn(self, batch: types.Experience, step_counter: tf.Tensor,
             progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-    """Learns on the device, and copies all variables to the CPU.
+    """Learns on the device, then copies all variables to the CPU.
 
     Args:
       batch, step_counter, progress: See `ppo.BatchPPO.learn`.
@@ -56,7 +56,7 @@ class GPULearner:
     """Sets all variables of both copies.
 
     Args:
-      values: Arrays by the names of `variables`.
+      values: Arrays by variable name, see `variables`.
     """
     self._learner.assign(values)
     self._actor.assign(values)

@@ -1,9 +1,9 @@
 """Gradient accumulation: large batches are processed in chunks of equal size.
 
-Only batches of more than `MAX_ROWS` rows use this module. Compiled programs
-need static shapes, so arrays have room for the longest rollout. A loop over
-the chunks stops after the last filled one, which makes the time of an update
-proportional to the number of steps that were collected.
+Only arrays of more than `MAX_ROWS` rows are split. Compiled programs need
+static shapes, so arrays have room for the longest rollout. The loop over the
+chunks stops after the last chunk with valid rows, so the time of an update is
+proportional to the number of collected steps.
 """
 
 from collections.abc import Callable
@@ -14,8 +14,9 @@ import tensorflow as tf
 from agents import types
 from agents.ops import loops, masked
 
-MAX_ROWS = 2048  # Batches up to this size are not split.
-_CHUNK_ROWS = 512  # Enough for matrix products at full speed.
+MAX_ROWS = 2048  # Arrays up to this size are not split.
+# Maximum number of rows per chunk; enough for matrix products at full speed.
+_CHUNK_ROWS = 512
 
 
 class ChunkedMinibatch(NamedTuple):
@@ -23,7 +24,7 @@ class ChunkedMinibatch(NamedTuple):
 
   samples: Any  # Structure of tensors of shape [K, C, ...].
   weight: tf.Tensor  # [K, C] float32, sums to one.
-  num_chunks: tf.Tensor  # Number of chunks before the first empty one.
+  num_chunks: tf.Tensor  # [] int32, number of chunks with valid rows.
 
   def sum(self, function: Callable[[Any, tf.Tensor], Any]) -> Any:
     """See `minibatches.Minibatch.sum`."""
@@ -39,7 +40,7 @@ def split_minibatch(samples: Any, weight: tf.Tensor) -> ChunkedMinibatch:
     weight: Float tensor of shape [N], zero in the padding at the end.
 
   Returns:
-    The chunks. The last one is padded with rows of weight zero.
+    The chunks. Rows of weight zero pad the last chunk.
   """
   rows = weight.shape[0]
   padding = padded_rows(rows) - rows
@@ -66,7 +67,8 @@ def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
     Tensor of shape [N, ...]; rows of unprocessed chunks are zero.
   """
   rows, chunks = data.shape[0], split(data)
-  shape = function(take(chunks, 0)).shape  # XLA removes this computation.
+  # XLA removes this computation, because only the shape is used.
+  shape = function(take(chunks, 0)).shape
   outputs = tf.TensorArray(tf.float32, _num_chunks(rows), element_shape=shape)
   outputs = loops.repeat(
       num_filled(num_rows, rows),
@@ -92,7 +94,11 @@ def sum_chunks(function: Callable[[Any], Any], data: Any,
 
 
 def padded_rows(rows: int) -> int:
-  """Rounds a number of rows up to a multiple of the number of chunks."""
+  """Rounds a number of rows up to a multiple of the number of chunks.
+
+  Args:
+    rows: Number of rows that the chunks must contain.
+  """
   num_chunks = _num_chunks(rows)
   return num_chunks * -(-rows // num_chunks)
 
@@ -123,7 +129,7 @@ def take(data: Any, index: tf.Tensor | int) -> Any:
 
   Args:
     data: Structure of tensors of shape [K, C, ...].
-    index: Number of the chunk, below K.
+    index: Index of the chunk, less than K.
   """
   return types.map_tensors(lambda tensor: tensor[index], data)
 

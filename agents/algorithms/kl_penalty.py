@@ -7,14 +7,17 @@ _BOUNDS = 1e-6, 1e6
 
 
 class Penalty:
-  """Coefficient of the KL divergence, adapted so that updates meet a target.
+  """Adaptive coefficient of the KL penalty.
+
+  The coefficient changes so that the KL divergence of updates stays near a
+  target:
 
       weight <- weight * factor   if KL > 1.3 * target
       weight <- weight / factor   if KL < 0.7 * target
 
   Args:
     initial: Coefficient of the first update.
-    factor: Factor by which the coefficient changes, see above.
+    factor: Factor by which the coefficient changes after one update.
     target: Desired KL divergence of one update, in nats.
 
   Attributes:
@@ -30,11 +33,10 @@ class Penalty:
     self.variables = [self.weight]
 
   def adapt(self, kl: tf.Tensor):
-    """Raises the weight if `kl` exceeds the target range, lowers it if below.
+    """Adapts the weight after an update.
 
     Args:
-      kl: Mean KL divergence from the policy before the update to the one
-        after it.
+      kl: Mean KL divergence from the old to the updated policy, in nats.
     """
     change = tf.where(kl > _LARGE * self._target, self._factor, tf.where(
         kl < _SMALL * self._target, 1 / self._factor, 1.0))
@@ -43,16 +45,17 @@ class Penalty:
 
 def sum_by_sequence(kl: tf.Tensor, sequence: tf.Tensor, valid: tf.Tensor,
                     num_sequences: int) -> tuple[tf.Tensor, tf.Tensor]:
-  """Sums over the steps of each sequence.
+  """Sums the KL divergence and counts the steps of each sequence.
 
   Args:
     kl: KL divergence of each step, of shape [N].
-    sequence: Number of each step's sequence, of shape [N].
-    valid: Bool tensor of shape [N]; other steps are ignored.
-    num_sequences: Exclusive upper bound of the numbers of sequences, I.
+    sequence: Index of each step's sequence, of shape [N].
+    valid: Bool tensor of shape [N]; invalid steps are ignored.
+    num_sequences: Exclusive upper bound of the sequence indices, I.
 
   Returns:
-    Sums of the divergence, and numbers of steps, each of shape [I].
+    KL divergence, summed over the valid steps of each sequence, and number of
+    these steps, each of shape [I].
   """
   mask = tf.cast(valid, tf.float32)
   return (tf.math.unsorted_segment_sum(mask * kl, sequence, num_sequences),
@@ -61,21 +64,22 @@ def sum_by_sequence(kl: tf.Tensor, sequence: tf.Tensor, valid: tf.Tensor,
 
 def cutoff(kl_sum: tf.Tensor, length: tf.Tensor, threshold: float, coef: float
            ) -> tuple[tf.Tensor, tf.Tensor]:
-  """Penalizes the square of a sequence's divergence beyond a threshold.
+  """Penalizes sequences with a mean KL divergence above a threshold.
 
       excess = max(0, kl_sum / length - threshold)
       loss   = coef * mean over sequences(excess^2)
 
   Args:
     kl_sum: Sum of the KL divergence over each sequence's steps, of shape [I].
-    length: Number of these steps, of shape [I]; sequences without steps are
-      ignored.
-    threshold: Mean KL divergence without a penalty, in nats.
+    length: Number of steps of each sequence, of shape [I]; sequences without
+      steps are ignored.
+    threshold: Mean KL divergence above which the penalty begins, in nats.
     coef: Coefficient of the squared excess.
 
   Returns:
-    The loss, of shape [], and its derivative with respect to the KL divergence
-    of one step, of shape [I]; all steps of a sequence have the same derivative.
+    The loss, of shape [], and the derivative of the loss with respect to the KL
+    divergence of one step, of shape [I]. All steps of a sequence have an equal
+    derivative.
   """
   num_sequences = tf.reduce_sum(tf.cast(length > 0, tf.float32))
   length = tf.maximum(length, 1.0)

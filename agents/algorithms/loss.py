@@ -1,4 +1,4 @@
-"""The PPO objective; equation numbers are those of Schulman et al. 2017."""
+"""The PPO objective; equation numbers refer to Schulman et al. 2017."""
 
 import functools
 from collections.abc import Callable
@@ -18,18 +18,18 @@ class Samples(NamedTuple):
   """Inputs of the loss for N steps."""
 
   observ: Any  # [N, ...]
-  action: tf.Tensor  # [N, ...], as sampled.
+  action: tf.Tensor  # [N, ...], as sampled (not clipped).
   policy: tf.Tensor  # [N, P] float32, parameters of the policy that acted.
-  log_prob: tf.Tensor  # [N] float32, of the action under that policy.
+  log_prob: tf.Tensor  # [N] float32, of the action under `policy`.
   value: tf.Tensor  # [N] float32, before the update.
   advantage: tf.Tensor  # [N] float32
   value_target: tf.Tensor  # [N] float32
-  sequence: tf.Tensor  # [N] int32, number of the step's sequence.
+  sequence: tf.Tensor  # [N] int32, index of the step's sequence.
   context: Any = ()  # `types.Segments` for recurrent models.
 
 
 class PPOLoss:
-  """Clipped surrogate, value error, entropy bonus and penalties of the KL.
+  """Clipped surrogate, value error, entropy bonus and KL penalties.
 
   Args:
     config: Hyper-parameters.
@@ -39,8 +39,8 @@ class PPOLoss:
   Attributes:
     names: Names of the losses that `__call__` returns.
     minibatch_names: Names of the losses that `bind` returns.
-    penalty: Coefficient of the KL divergence. Checkpoints contain it even if
-      it is not used.
+    penalty: Adaptive coefficient of the KL penalty. Checkpoints contain the
+      coefficient even if the config disables the penalty.
   """
 
   def __init__(self, config: config_lib.Algorithm,
@@ -57,15 +57,16 @@ class PPOLoss:
 
   def bind(self, minibatch: minibatches.AnyMinibatch, num_sequences: int
            ) -> tuple[minibatches.AnyMinibatch, Callable[..., Any], Losses]:
-    """Computes everything that depends on a minibatch as a whole.
+    """Normalizes advantages and computes the KL cutoff of a whole minibatch.
 
     Args:
-      minibatch: Its samples are `Samples`.
-      num_sequences: Exclusive upper bound of the numbers of sequences.
+      minibatch: Minibatch of `Samples`.
+      num_sequences: Exclusive upper bound of the sequence indices.
 
     Returns:
-      The minibatch with normalized advantages, the loss function for its rows
-      (see `__call__`), and losses of the whole minibatch.
+      The minibatch with normalized advantages; the loss as a function of rows
+      of this minibatch (see `__call__`); and losses of the whole minibatch, by
+      name.
     """
     config = self._config
     if config.normalize_advantage:
@@ -82,13 +83,14 @@ class PPOLoss:
   def __call__(self, samples: Samples, weight: tf.Tensor,
                kl_gradient: tf.Tensor | None = None
                ) -> tuple[tf.Tensor, Losses]:
-    """Returns the loss of some steps of a minibatch, and its terms.
+    """Returns the loss of some rows of a minibatch, and the terms of the loss.
 
     Args:
       samples: Tensors of shape [N, ...].
-      weight: Weight of each step in all means, [N]; the weights of all steps of
-        a minibatch sum to one.
-      kl_gradient: Derivative from `kl_penalty.cutoff`, [I]; None if unused.
+      weight: Weight of each row, [N]; the weights of a whole minibatch sum to
+        one.
+      kl_gradient: Derivative of the KL cutoff from `kl_penalty.cutoff`, [I];
+        None disables the cutoff.
     """
     config = self._config
     mean = functools.partial(masked.mean, weights=weight)
@@ -125,7 +127,7 @@ class PPOLoss:
 
   def _cutoff(self, minibatch: minibatches.AnyMinibatch, num_sequences: int
               ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns `kl_penalty.cutoff` of a minibatch."""
+    """Returns the KL cutoff and its derivative, see `kl_penalty.cutoff`."""
     def sums(samples, weight):
       parameters, _ = self._model.policy_and_value(
           samples.observ, samples.context)

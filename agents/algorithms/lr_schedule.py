@@ -7,12 +7,13 @@ _SMALLEST, _LARGEST = 1e-6, 1e-2
 
 
 class LearningRateSchedule:
-  """Computes the learning rate from progress or KL divergence of updates.
+  """Computes the learning rate from the progress or the KL divergence.
 
   Args:
-    schedule: "constant", "linear" to zero over the budget, or "kl_adaptive".
+    schedule: "constant", "linear" (falls to zero over the step budget) or
+      "kl_adaptive" (keeps the KL divergence of updates near `kl_target`).
     initial: Learning rate of the first update.
-    kl_target: Desired KL divergence of one update for "kl_adaptive", in nats.
+    kl_target: Desired KL divergence of one update, in nats.
 
   Attributes:
     variables: Variables for checkpoints.
@@ -29,18 +30,20 @@ class LearningRateSchedule:
     """Returns the learning rate.
 
     Args:
-      progress: Share of the step budget that is used, in [0, 1].
+      progress: Completed share of the step budget, in [0, 1].
     """
     if self._schedule == "linear":
       return self._rate * tf.maximum(0.0, 1.0 - progress)
     return tf.identity(self._rate)
 
   def adapt(self, kl: tf.Tensor):
-    """Lowers the rate if `kl` exceeds the target range, raises it if below.
+    """Adapts the rate if the schedule is "kl_adaptive".
+
+        rate <- rate / 1.5   if KL > 2 * target
+        rate <- rate * 1.5   if KL < target / 2
 
     Args:
-      kl: Mean KL divergence from the policy before the update to the one
-        after it.
+      kl: Mean KL divergence from the old to the updated policy, in nats.
     """
     if self._schedule == "kl_adaptive":
       factor = tf.where(kl > 2 * self._kl_target, 1 / _FACTOR, tf.where(

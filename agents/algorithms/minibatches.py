@@ -10,7 +10,7 @@ from agents.ops import masked, random
 
 
 class Minibatch(NamedTuple):
-  """The rows that one gradient step learns from."""
+  """Rows of one gradient step."""
 
   samples: Any  # Structure of tensors of shape [M, ...].
   weight: tf.Tensor  # [M] float32, sums to one; zero for padding.
@@ -19,8 +19,9 @@ class Minibatch(NamedTuple):
     """Sums the results of a function over all rows.
 
     Args:
-      function: Maps samples and their weights to a structure of sums over
-        these rows. `ChunkedMinibatch` calls it once per chunk.
+      function: Maps the samples and weights of some rows to a structure of
+        sums over these rows. `ChunkedMinibatch` calls the function once per
+        chunk.
     """
     return function(self.samples, self.weight)
 
@@ -32,13 +33,17 @@ class Minibatches(NamedTuple):
   """Minibatches that contain every valid row exactly once."""
 
   samples: Any  # Structure of tensors of shape [N, ...].
-  rows: tf.Tensor  # [minibatches, M] int32, indices of rows.
-  weight: tf.Tensor  # [minibatches, M] float32, of these rows.
-  num_minibatches: tf.Tensor  # Minibatches before the first empty one.
+  rows: tf.Tensor  # [minibatches, M] int32, row indices.
+  weight: tf.Tensor  # [minibatches, M] float32, zero for padding.
+  num_minibatches: tf.Tensor  # [] int32, minibatches with valid rows.
 
   def take(self, index: tf.Tensor) -> AnyMinibatch:
-    """Returns one minibatch."""
-    # XLA compiles `rows[index]` once for each value of an argument `index`.
+    """Returns one minibatch.
+
+    Args:
+      index: Index of the minibatch.
+    """
+    # With `rows[index]`, XLA would compile again for each value of `index`.
     rows, weight = tf.gather(self.rows, index), tf.gather(self.weight, index)
     return minibatch(tf.nest.map_structure(
         lambda tensor: tf.gather(tensor, rows), self.samples), weight)
@@ -51,7 +56,7 @@ class FullBatch(NamedTuple):
   num_minibatches: int = 1
 
   def take(self, index: tf.Tensor) -> AnyMinibatch:
-    """Returns the minibatch, for every index."""
+    """Returns the only minibatch, whatever the index."""
     return self.minibatch
 
 
@@ -62,22 +67,26 @@ def shuffle_split(samples: Any, valid: tf.Tensor, size: int | None,
   Args:
     samples: Structure of tensors of shape [N, ...].
     valid: Bool tensor of shape [N]; the true elements precede the false ones.
-    size: Rows of a minibatch; the last one may have fewer. None takes all rows.
+    size: Number of rows per minibatch; the last minibatch may have fewer valid
+      rows. None puts all rows into one minibatch.
     key: Random key of shape [2].
   """
   if size is None:
     return FullBatch(minibatch(samples, masked.weight(valid)))
   rows = random.permutation(valid.shape[0], key, first=valid)
   rows = tf.where(valid, rows, rows[0])  # Padding repeats a valid row.
-  rows, counts = (
+  rows, is_valid = (
       tf.reshape(tf.pad(tensor, [[0, -valid.shape[0] % size]]), [-1, size])
       for tensor in (rows, valid))
-  return Minibatches(samples, rows, masked.weight(counts, axis=1),
+  return Minibatches(samples, rows, masked.weight(is_valid, axis=1),
                      (masked.valid_length(valid) + size - 1) // size)
 
 
 def minibatch(samples: Any, weight: tf.Tensor) -> AnyMinibatch:
-  """Returns a minibatch, in chunks if it has more than `MAX_ROWS` rows.
+  """Returns a minibatch.
+
+  A minibatch with more than `gradient_accumulation.MAX_ROWS` rows is split into
+  chunks.
 
   Args:
     samples: Structure of tensors of shape [M, ...].
@@ -95,7 +104,8 @@ def map_rows(function: Callable[[Any], tf.Tensor], data: Any,
   Args:
     function: Maps a tensor of shape [M, ...] to a float32 tensor [M, ...].
     data: Tensor of shape [N, ...].
-    num_rows: Rows that are needed; the results of others are arbitrary.
+    num_rows: Number of rows that need results; the results of all other rows
+      are arbitrary.
 
   Returns:
     Tensor of shape [N, ...].

@@ -25,8 +25,8 @@ _COUNTS = "gradient_steps", "finite_steps"
 class EpochState(NamedTuple):
   """State of an update between two epochs."""
 
-  advantage: tf.Tensor  # [N], of the last epoch.
-  value: tf.Tensor  # [N], from which the advantages were computed.
+  advantage: tf.Tensor  # [N], advantages in the latest epoch.
+  value: tf.Tensor  # [N], values that determined these advantages.
   sums: dict[str, tf.Tensor]  # Losses and counts, summed over gradient steps.
 
 
@@ -35,10 +35,12 @@ class BatchPPO(actor_critic.ActorCritic):
 
   Args:
     config: Hyper-parameters.
-    observation_space: Space that `agents.spaces` supports.
-    networks: Policy and value.
+    observation_space: Observation space, of a type that `agents.spaces` lists.
+    networks: Policy and value networks. The constructor creates their
+      variables.
     seed: Seed of all random numbers.
-    frame_stack: Number of observations that the policy sees at a time.
+    frame_stack: Number of recent observations that the policy receives at each
+      step.
   """
 
   def __init__(self, config: config_lib.Algorithm,
@@ -62,16 +64,17 @@ class BatchPPO(actor_critic.ActorCritic):
   @tf.function(jit_compile=True, autograph=False)
   def learn(self, batch: types.Experience, step_counter: tf.Tensor,
             progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-    """Improves policy and value by several epochs over a batch.
+    """Trains policy and value for several epochs on one batch.
 
     Args:
       batch: Tensors of shape [N, ...].
-      step_counter: Batched steps so far, int64; seeds the random numbers.
-      progress: Share of the step budget that is used, in [0, 1].
+      step_counter: Number of batched steps so far, int64; seeds the random
+        numbers.
+      progress: Completed share of the step budget, in [0, 1].
 
     Returns:
-      Scalars to log, by name, and the advantages of the last epoch, of shape
-      [N] in units of scaled reward.
+      Scalars to log, by name, and the advantages in the last epoch, of shape
+      [N], in units of scaled reward.
     """
     samples, metrics, state = self.prepare(batch, progress)
     _, state = tf.while_loop(
@@ -89,13 +92,14 @@ class BatchPPO(actor_critic.ActorCritic):
       batch, progress: See `learn`.
 
     Returns:
-      Inputs of the loss of shape [N, ...], metrics before the update, and the
-      state before the first epoch.
+      Inputs of the loss, of shape [N, ...]; metrics from before the update; and
+      the state before the first epoch.
     """
     learning_rate = self._lr_schedule.rate(progress)
     self._optimizer.learning_rate.assign(learning_rate)
     self._reward_scale.update("reward", batch.reward, batch.valid)
-    # Weights and moments are still those of the policy that acted.
+    # Weights and observation moments are unchanged since the rollout, so these
+    # are the parameters of the policy that acted.
     policy = self.model.policy(batch)
     value, advantage = self._estimate_advantage(batch)
     samples = loss_lib.Samples(
@@ -124,8 +128,11 @@ class BatchPPO(actor_critic.ActorCritic):
     Args:
       batch, step_counter: See `learn`.
       samples: Inputs of the loss from `prepare`.
-      epoch: Number of the epoch, from 0.
+      epoch: Index of the epoch, from 0.
       state: State after the previous epoch.
+
+    Returns:
+      State after this epoch.
     """
     advantage, value, split = self._shuffle_split(
         batch, samples, step_counter, epoch, state)
@@ -139,7 +146,7 @@ class BatchPPO(actor_critic.ActorCritic):
   def finish(self, batch: types.Experience, samples: loss_lib.Samples,
              metrics: dict[str, tf.Tensor], state: EpochState
              ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-    """Adapts learning rate, coefficients and moments after the last epoch.
+    """Adapts learning rate, KL penalty and moments after the last epoch.
 
     Args:
       batch: See `learn`.
@@ -203,7 +210,7 @@ class BatchPPO(actor_critic.ActorCritic):
   def _gradients(self, loss: Callable[..., Any],
                  minibatch: minibatches.AnyMinibatch
                  ) -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
-    """Returns gradients and terms of the loss."""
+    """Returns the gradients, and the terms of the loss by name."""
     def gradients(samples, weight):
       with tf.GradientTape() as tape:
         total, terms = loss(samples, weight)

@@ -13,15 +13,15 @@ from agents.ops import masked
 
 
 class RecurrentModel(deprecated.EarlierNames):
-  """Learns from the segment of each environment as one sequence.
+  """Processes the segment of each environment as one sequence.
 
-  The recurrent state at the first step of a segment is the state with which
-  the policy acted. Batches must keep invalid steps in place, see
+  The initial recurrent state of a segment is the state with which the policy
+  acted in the first step. Batches must keep invalid steps in place, see
   `rollout_to_batch.segments`.
 
   Args:
     encoder: Maps observations to inputs of the networks.
-    networks: Policy and value, and torsos with cells.
+    networks: Policy and value networks, and torsos with recurrent cells.
 
   Attributes:
     size: Length of the recurrent state of one episode.
@@ -31,13 +31,14 @@ class RecurrentModel(deprecated.EarlierNames):
                networks: feed_forward_model.Networks):
     self._encoder = encoder
     self._networks = networks
-    self._slices = {}  # Part of the recurrent state of each torso.
+    self._slices = {}  # Slice of the recurrent state, by torso.
     self.size = 0
     for torso_ in dict.fromkeys((networks.policy_torso, networks.value_torso)):
       assert isinstance(torso_, torso.RecurrentTorso)
       self._slices[torso_] = slice(self.size, self.size + torso_.size)
       self.size += torso_.size
     state = tf.zeros([1, self.size])
+    # The two calls build the variables.
     self.act(encoder.example, state)
     self.policy_and_value(encoder.example, types.Segments(
         tf.constant([[False]]), state))
@@ -62,7 +63,8 @@ class RecurrentModel(deprecated.EarlierNames):
 
     Args:
       observ: Observations of N steps, one segment after the other.
-      context: First steps and initial states of these segments.
+      context: First steps of episodes in these segments, and the recurrent
+        states before the segments.
     """
     inputs = self._encoder.inputs(observ)
     outputs = {torso_: self._unroll(torso_, torso_.encode(inputs), context)[0]
@@ -107,8 +109,8 @@ class RecurrentModel(deprecated.EarlierNames):
     Args:
       samples: Named tuple of tensors of shape [N, ...], with a `context`.
       batch: The batch that the samples belong to.
-      size: Number of steps in a minibatch, a multiple of the length of a
-        segment; None takes all steps.
+      size: Number of steps per minibatch, a multiple of the segment length;
+        None puts all steps into one minibatch.
       key: Random key of shape [2].
     """
     num_segments, length = batch.segments.first.shape
@@ -130,7 +132,7 @@ class RecurrentModel(deprecated.EarlierNames):
 
   def _encode(self, torso_: torso.RecurrentTorso, observ: Any,
               num_rows: tf.Tensor) -> tf.Tensor:
-    """Returns features of the first rows, [N, D]."""
+    """Returns features, [N, D]; rows from `num_rows` on are arbitrary."""
     return minibatches.map_rows(
         lambda rows: torso_.encode(self._encoder.inputs(rows)), observ,
         num_rows)
@@ -144,7 +146,7 @@ class RecurrentModel(deprecated.EarlierNames):
 
 
 class SegmentMinibatches(minibatches.Minibatches):
-  """Minibatches of whole segments."""
+  """Minibatches of whole segments; `rows` contains indices of segments."""
 
   def take(self, index: tf.Tensor) -> minibatches.Minibatch:
     """Returns one minibatch; the steps of each segment are consecutive."""

@@ -4,27 +4,28 @@ import tensorflow as tf
 
 from agents.networks import normalization
 
-_MIN_STD = {"return": 1e-8, "reward": 1e-2}  # For rewards without variance.
+# Lower bounds of the divisor, for constant rewards.
+_MIN_STD = {"return": 1e-8, "reward": 1e-2}
 
 
 class RewardScale:
   """Divides rewards by a running standard deviation, without centering.
 
   Args:
-    by: "return" for the standard deviation of the value targets, so that the
-      critic predicts normalized returns; "reward" for that of the rewards;
-      "none" for no scaling.
-    clip: Bound of the absolute value of scaled rewards; None for no bound.
+    kind: "return" divides by the standard deviation of the value targets, so
+      that the critic predicts normalized returns. "reward" divides by the
+      standard deviation of the rewards. "none" does not scale.
+    clip: Bound of the absolute value of scaled rewards; None disables clipping.
 
   Attributes:
     variables: Variables for checkpoints.
   """
 
-  def __init__(self, by: str, clip: float | None):
-    self._by = by
+  def __init__(self, kind: str, clip: float | None):
+    self._kind = kind
     self._clip = clip
     self._moments = (
-        normalization.RunningMoments((), by) if by != "none" else None)
+        normalization.RunningMoments((), kind) if kind != "none" else None)
     self.variables = self._moments.variables if self._moments else []
 
   @property
@@ -33,7 +34,7 @@ class RewardScale:
     if not self._moments:
       return tf.constant(1.0)
     return tf.maximum(
-        tf.cast(self._moments.std, tf.float32), _MIN_STD[self._by])
+        tf.cast(self._moments.std, tf.float32), _MIN_STD[self._kind])
 
   def __call__(self, reward: tf.Tensor) -> tf.Tensor:
     """Scales and clips rewards.
@@ -47,12 +48,12 @@ class RewardScale:
     return tf.clip_by_value(scaled, -self._clip, self._clip)
 
   def update(self, kind: str, values: tf.Tensor, valid: tf.Tensor):
-    """Updates the moments if rewards are scaled by the std of these values.
+    """Adds values to the running moments if they determine the scale.
 
     Args:
-      kind: "reward" or "return".
+      kind: Kind of the values, "reward" or "return".
       values: Unscaled rewards or returns of shape [N].
-      valid: Bool tensor of shape [N]; other rows are ignored.
+      valid: Bool tensor of shape [N]; invalid rows are ignored.
     """
-    if self._moments and self._by == kind:
+    if self._moments and self._kind == kind:
       self._moments.update(values, valid)

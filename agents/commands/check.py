@@ -21,10 +21,10 @@ def main(argv: list[str] | None = None) -> int:
   """Runs the command `check`.
 
   Args:
-    argv: Arguments of the command; those of the process by default.
+    argv: Command-line arguments; None takes the arguments of the process.
 
   Returns:
-    Exit code: 1 if there are problems to fix, else 0.
+    Exit code of the process: 1 if there are problems to fix, else 0.
   """
   parser = parsing.make_parser("check", __doc__)
   option = functools.partial(parsing.option, parser)
@@ -44,7 +44,7 @@ def check(config: config_lib.Config) -> int:
   """Checks the environment of a config and prints the results.
 
   Args:
-    config: Config to train with.
+    config: Config of the small training run.
 
   Returns:
     Exit code: 1 if there are problems to fix, else 0.
@@ -82,7 +82,7 @@ def _train_and_resume(config: config_lib.Config
 
 def _report(result: environment_checker.CheckResult
             ) -> list[environment_checker.Problem]:
-  """Prints a result and returns its problems."""
+  """Prints the result of a check and returns the problems in the result."""
   harmless = all(problem.harmless for problem in result.problems)
   word = "PROBLEM" if not harmless else "note" if result.problems else "ok"
   print(f"{word:8}{result.title}", flush=True)

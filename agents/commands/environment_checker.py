@@ -1,6 +1,6 @@
-"""Checks of an environment before it is used for training.
+"""Checks an environment before training.
 
-Each check plays some steps and reports problems together with their fixes.
+Most checks play some steps. Each check reports problems and how to fix them.
 """
 
 import contextlib
@@ -21,16 +21,16 @@ from agents.environments import batch_env
 from agents.environments.making import action_scaling, make
 from agents.environments.workers import pool
 
-_MAX_STEPS = 300  # Steps of each check; fewer if steps are slow.
-_MAX_SECONDS = 1.0  # Time for the steps of each check.
+_MAX_STEPS = 300  # Maximum number of steps per check.
+_MAX_SECONDS = 1.0  # Approximate time limit for the steps of each check.
 
 
 class Problem(NamedTuple):
-  """A defect of an environment."""
+  """A problem of an environment."""
 
   description: str
   fix: str
-  harmless: bool = False  # Training works nevertheless.
+  harmless: bool = False  # Training works despite the problem.
 
 
 class CheckResult(NamedTuple):
@@ -41,10 +41,10 @@ class CheckResult(NamedTuple):
 
 
 class _Step(NamedTuple):
-  """A reset or step of an environment."""
+  """Values that a reset or a step of an environment returned."""
 
-  observ: Any  # Returned by the environment.
-  copy: np.ndarray  # Copy of the observation at that time.
+  observ: Any  # The returned object, which later steps may change.
+  copy: np.ndarray  # Copy of the observation, made directly after the step.
   reward: Any = 0.0
   terminated: Any = False
   truncated: Any = False
@@ -60,7 +60,7 @@ def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
     constructor: Constructor of the environment.
 
   Yields:
-    Result of each check. No further checks follow if the environment can't be
+    Result of each check. Only the first check runs if the environment can't be
     built, or if its spaces are not supported.
   """
   result = CheckResult("can be built and has supported spaces", [])
@@ -86,7 +86,7 @@ def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
 
 
 def steps_per_second(constructor: make.MakeEnv) -> float:
-  """Returns the steps per second of one process, resets included.
+  """Returns the steps per second in this process, including resets.
 
   Args:
     constructor: Constructor of the environment.
@@ -102,8 +102,8 @@ def _check_pickling(constructor: make.MakeEnv, _: int) -> Problems:
   try:
     cloudpickle.loads(cloudpickle.dumps(constructor))().close()
   except Exception as error:
-    yield Problem(_text(error), "Workers receive the constructor by pickle: "
-                  "open files, locks and connections in __init__, not outside.")
+    yield Problem(_text(error), "The constructor is pickled for worker "
+                  "processes: open files, locks and connections in __init__.")
 
 
 def _check_with_gymnasium(constructor: make.MakeEnv, _: int) -> Problems:
@@ -116,7 +116,8 @@ def _check_with_gymnasium(constructor: make.MakeEnv, _: int) -> Problems:
     except Exception as error:
       yield Problem(_text(error), "See gymnasium.utils.env_checker.check_env.")
   for text in dict.fromkeys(str(warning.message) for warning in caught):
-    # MuJoCo's own environments have infinite bounds.
+    # Skips two warnings that even Gymnasium's MuJoCo environments cause: about
+    # infinite bounds, and about actions that should be rescaled.
     if "infinity" not in text and "rescal" not in text:
       yield Problem(_plain(text), "Gymnasium recommends this.", harmless=True)
 
@@ -132,7 +133,7 @@ def _check_observations(constructor: make.MakeEnv, num_steps: int) -> Problems:
 
 
 def _violation(observ: np.ndarray, space: gymnasium.Space) -> str:
-  """Returns how an observation violates its space, "" if it does not."""
+  """Returns an error message if an observation is invalid, otherwise ""."""
   if spaces.composite(space):
     return next((f"In {leaf}: {violation}" for leaf, part in zip(
         spaces.leaves(space), spaces.columns(observ), strict=True)
@@ -184,12 +185,12 @@ def _check_seeds(constructor: make.MakeEnv, num_steps: int) -> Problems:
     _play(env, 4, 3)  # Changes any state that reset() does not restore.
     for name, steps in (("another environment", _play(other, 3, num_steps)),
                         ("the same environment", _play(env, 3, num_steps))):
-      for number, (one, two) in enumerate(
+      for index, (first, second) in enumerate(
           itertools.zip_longest(_values(expected), _values(steps))):
-        if one != two:
+        if first != second:
           yield Problem(
               f"With reset(seed=3) and the same actions, {name} returned "
-              f"different values at step {number}.",
+              f"different values at step {index}.",
               "Draw all random numbers from self.np_random, which "
               "super().reset(seed=seed) seeds, and restore all state in "
               "reset(). Otherwise a run can't be resumed.")
@@ -197,7 +198,7 @@ def _check_seeds(constructor: make.MakeEnv, num_steps: int) -> Problems:
 
 
 def _values(steps: list[_Step]) -> Iterator[tuple]:
-  """Yields the returned values of each step in a form that can be compared."""
+  """Returns the values of each step in a form that `==` can compare."""
   return ((step.copy.tobytes(), *step[2:]) for step in steps)
 
 
@@ -205,14 +206,14 @@ def _check_copies(constructor: make.MakeEnv, num_steps: int) -> Problems:
   with contextlib.closing(constructor()) as env:
     steps = _play(env, 0, num_steps)
     space = env.observation_space
-  for number, step in enumerate(steps):
+  for index, step in enumerate(steps):
     if _copied(space, step.observ).tobytes() != step.copy.tobytes():
       is_last = step.terminated or step.truncated
       kind = "last observation of an episode" if is_last else "observation"
       yield Problem(
-          f"The {kind} that step {number} returned has changed since.",
-          "Return a copy. This project copies observations at once, but other "
-          "libraries may not.", harmless=True)
+          f"The {kind} that step {index} returned has changed since.",
+          "Return a copy in each step. This project copies observations at "
+          "once, but other libraries may not.", harmless=True)
       return
 
 
@@ -227,7 +228,8 @@ def _check_workers(constructor: make.MakeEnv, num_steps: int) -> Problems:
           arrays += batch.step(action)
         results.append([array.tobytes() for array in arrays])
         if workers:
-          batch.restore(batch.snapshot())  # Raises if the replay differs.
+          # Replays the running episodes; raises if the observations differ.
+          batch.restore(batch.snapshot())
   if results[0] != results[1]:
     yield Problem(
         "Steps in worker processes and steps in one process return different "
@@ -249,14 +251,14 @@ _CHECKS: dict[str, Callable[[make.MakeEnv, int], Problems]] = {
 
 
 def _play(env: gymnasium.Env, seed: int, num_steps: int) -> list[_Step]:
-  """Takes random actions; returns every reset and step."""
+  """Takes random actions; returns the results of all resets and steps."""
   space = env.observation_space
   convert = action_scaling.action_converter(env.action_space)
   steps, terminated, truncated = [], True, False
-  for number, action in enumerate(_actions(
+  for index, action in enumerate(_actions(
       env.action_space, seed, (num_steps, 1))):
     if terminated or truncated:
-      observ, _ = env.reset(seed=seed + number)
+      observ, _ = env.reset(seed=seed + index)
       steps.append(_Step(observ, _copied(space, observ)))
     observ, reward, terminated, truncated, _ = env.step(convert(action)[0])
     steps.append(_Step(
@@ -265,7 +267,7 @@ def _play(env: gymnasium.Env, seed: int, num_steps: int) -> list[_Step]:
 
 
 def _copied(space: gymnasium.Space, observ: Any) -> np.ndarray:
-  """Returns a copy of an observation; shape [1] for a Dict or Tuple."""
+  """Returns a copy; a nested observation becomes a structured array [1]."""
   if not spaces.composite(space):
     return np.array(observ)
   array = np.zeros(1, spaces.dtype(space)[0])
@@ -275,11 +277,14 @@ def _copied(space: gymnasium.Space, observ: Any) -> np.ndarray:
 
 def _actions(space: gymnasium.Space, seed: int, shape: tuple[int, ...]
              ) -> np.ndarray:
-  """Returns random actions as an agent would choose them, [*shape, ...]."""
+  """Returns random actions in the agent's format, of shape [*shape, ...].
+
+  Floats are in [-1, 1], and integers begin at 0.
+  """
   random = np.random.default_rng(seed)
-  dtype, action_shape = spaces.dtype(space, acting=True)
+  dtype, action_shape = spaces.dtype(space, is_action=True)
   actions = np.zeros((*shape, *action_shape), dtype)
-  for leaf, part in zip(spaces.leaves(space, acting=True),
+  for leaf, part in zip(spaces.leaves(space, is_action=True),
                         spaces.columns(actions), strict=True):
     if isinstance(leaf.space, gymnasium.spaces.Box):
       part[...] = random.uniform(-1, 1, part.shape)
@@ -295,6 +300,6 @@ def _text(error: Exception) -> str:
 
 
 def _plain(text: str) -> str:
-  """Returns a message of Gymnasium without colors and line breaks."""
+  """Returns a message without line breaks and Gymnasium's color codes."""
   return " ".join(text.replace("\x1b[33m", "").replace("\x1b[0m", "")
                   .removeprefix("WARN: ").split())

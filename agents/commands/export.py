@@ -1,6 +1,6 @@
 """Write a learned policy as one function that runs without this package. The
 function maps raw observations to actions in the units of the environment. The
-command compares it with the policy in training.
+command checks that the function computes the same actions as in training.
 
 examples:
   %(prog)s ~/logdir --format savedmodel --out ~/policy
@@ -20,13 +20,13 @@ from agents.training.run_folder import checkpoint, run_folder
 
 
 def main(argv: list[str] | None = None) -> int:
-  """Runs the command.
+  """Runs the command `export`.
 
   Args:
-    argv: Arguments; by default those of the process.
+    argv: Command-line arguments; None takes the arguments of the process.
 
   Returns:
-    Exit code.
+    Exit code of the process.
   """
   parser = parsing.make_parser("export", __doc__)
   option = functools.partial(parsing.option, parser)
@@ -55,11 +55,12 @@ def export(folder: run_folder.RunFolder, out: pathlib.Path,
     folder: Run folder.
     out: New folder for the exported files.
     names: Names of formats, such as "npz".
-    checkpoint_name: File name or step; None selects the newest checkpoint.
+    checkpoint_name: File name or step of a checkpoint; None selects the newest
+      checkpoint.
     sampled: Exports sampled actions instead of mean actions.
 
   Raises:
-    ConfigError: If the folder, the checkpoint or a format cannot be used.
+    ConfigError: If `out`, the checkpoint or a format cannot be used.
     RunError: If an exported policy differs from the policy in training.
   """
   out = out.expanduser()

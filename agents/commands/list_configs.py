@@ -4,7 +4,7 @@ from agents import configs
 
 
 def table() -> str:
-  """Returns two lines for each named config that has an environment."""
+  """Returns a table with two lines per named config that has an environment."""
   rows = [("config", "task", "steps", "score", "minutes")]
   descriptions = [""]
   for name in configs.names():

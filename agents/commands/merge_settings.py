@@ -9,14 +9,14 @@ from agents.configs import presets
 
 
 class Settings(NamedTuple):
-  """A config, and the source of each of its values."""
+  """A config, and the source of each value."""
 
   name: str  # Last part of the run folder's name.
   config: config_lib.Config
-  origins: dict[str, str]  # Source of each value by dotted key.
+  origins: dict[str, str]  # Source of each value, by dotted key.
 
   def describe(self) -> str:
-    """Returns a line per value, with its key and its source."""
+    """Returns one line per setting: key, value and source."""
     values = config_lib.flat(self.config)
     lines = [f"{key}: {value}" for key, value in values.items()]
     width = max(len(line) for line in lines if len(line) <= 80)
@@ -32,7 +32,7 @@ def of_new_run(name: str, preset: str | None, changes: Mapping[str, Any]
   Args:
     name: Name of a config, or path of a Python file with a `CONFIG`.
     preset: Name of a preset, or None.
-    changes: Values from the command line by dotted keys.
+    changes: Values from the command line, by dotted key.
 
   Raises:
     ConfigError: If a name is unknown or a value is invalid.
@@ -57,7 +57,7 @@ def of_old_run(name: str, config: config_lib.Config,
   Args:
     name: Name of the run folder.
     config: Settings in the run folder.
-    changes: Values from the command line by dotted keys. `steps` must not
+    changes: Values from the command line, by dotted key. `steps` must not
       decrease.
 
   Raises:
@@ -69,8 +69,8 @@ def of_old_run(name: str, config: config_lib.Config,
         f"--steps {changes['steps']}: the run already has a budget of "
         f"{config.steps:,} steps, which can only grow.")
   if changed.steps > config.steps:
-    # Schedules depend on the budget. Reports therefore distinguish runs with an
-    # extended budget.
+    # Schedules depend on the budget, so reports must distinguish extended runs
+    # from runs that had the same budget from the start.
     changed = changed.override(
         {"extended_from": [*config.extended_from, config.steps]})
   layers = [("config.yaml", config), ("command line", changed)]
@@ -79,17 +79,21 @@ def of_old_run(name: str, config: config_lib.Config,
 
 def _origins(layers: list[tuple[str, config_lib.Config]],
              changes: Mapping[str, Any]) -> dict[str, str]:
-  """Returns the last source that changed or explicitly set each value.
+  """Returns the source of each value, by dotted key.
+
+  The source is the last one that changed the value. Values that are set on the
+  command line have the command line as source, even if they are unchanged.
 
   Args:
-    layers: Sources of settings, and the config after each of them.
-    changes: Values from the command line by dotted keys.
+    layers: Names of the sources, each with the config after this source. The
+      last source is the command line.
+    changes: Values from the command line, by dotted key.
   """
   origins: dict[str, str] = {}
   before: dict[str, Any] = {}
   for source, config in layers:
     values = config_lib.flat(config)
-    # The first layer sets all values, and later layers can add keys.
+    # Later layers can add keys, such as keyword arguments of an environment.
     origins |= {key: source for key, value in values.items()
                 if key not in before or value != before[key]}
     before = values

@@ -12,36 +12,37 @@ from typing import Any
 from agents import config as config_lib
 from agents import errors
 
+# Scripts in the repository root, each named like the command that it runs.
 _SCRIPTS = "train.py", "visualize.py"
 
 
 def name() -> str:
-  """Returns the program that runs commands, such as "batch-ppo"."""
+  """Returns the program in hints: "batch-ppo" or "python -m agents"."""
   installed = os.path.basename(sys.argv[0]) == "batch-ppo"
   return "batch-ppo" if installed else "python -m agents"
 
 
-def command(which: str) -> str:
-  """Returns the shell command that runs a command from the current folder.
+def command(subcommand: str) -> str:
+  """Returns a command line that runs a subcommand from the current folder.
 
   Args:
-    which: Name of the command, such as "train".
+    subcommand: Name of the subcommand, such as "train".
   """
   folder, script = os.path.split(sys.argv[0])
-  if script in _SCRIPTS and f"{which}.py" in _SCRIPTS:
-    return f"python {shlex.quote(os.path.join(folder, f'{which}.py'))}"
-  return f"{name()} {which}"
+  if script in _SCRIPTS and f"{subcommand}.py" in _SCRIPTS:
+    return f"python {shlex.quote(os.path.join(folder, f'{subcommand}.py'))}"
+  return f"{name()} {subcommand}"
 
 
 def end_after_signal(exit_code: int):
   """Ends the process at once if a signal has ended the command.
 
-  A signal must end the process within ten seconds. The teardown of Python and
-  TensorFlow can take seconds. It is not needed, because the command has already
-  saved and closed everything.
+  After a signal, the process must end within ten seconds. The teardown of
+  Python and TensorFlow can take several seconds. The teardown is not needed,
+  because the command has already saved and closed everything.
 
   Args:
-    exit_code: Exit code of the command; above 128 after a signal.
+    exit_code: Exit code of the command; larger than 128 after a signal.
   """
   if exit_code > 128:
     with contextlib.suppress(OSError):
@@ -50,17 +51,18 @@ def end_after_signal(exit_code: int):
     os._exit(exit_code)
 
 
-def make_parser(which: str, text: str) -> argparse.ArgumentParser:
-  """Returns the parser of a command, without arguments.
+def make_parser(subcommand: str, text: str) -> argparse.ArgumentParser:
+  """Returns the parser of a subcommand; arguments must be added to the parser.
 
   Args:
-    which: Name of the command, such as "train".
-    text: Docstring of its module: a description, an empty line, and examples.
-      %(prog)s is replaced by the command in the examples.
+    subcommand: Name of the subcommand, such as "train".
+    text: Docstring of the subcommand's module: a description, an empty line,
+      and examples. The parser replaces %(prog)s in the examples by the start of
+      the command line.
   """
   description, _, examples = text.partition("\n\n")
   return argparse.ArgumentParser(
-      prog=command(which), description=textwrap.fill(description, 80),
+      prog=command(subcommand), description=textwrap.fill(description, 80),
       epilog=examples, allow_abbrev=False,
       formatter_class=argparse.RawDescriptionHelpFormatter)
 
@@ -70,10 +72,10 @@ def option(parser: argparse._ActionsContainer, usage: str, text: str,
   """Adds an option or a positional argument to a parser.
 
   Args:
-    parser: Parser, or a group of its options.
-    usage: Name of the option, and of its value, such as "--seed N". An option
-      with neither a value nor choices is a flag.
-    text: Help of the option.
+    parser: Parser, or argument group of a parser.
+    usage: Name of the option and placeholder of its value, such as "--seed N".
+      An option without a placeholder and without `choices` is a flag.
+    text: Help text of the option.
     **settings: Other arguments of `add_argument`.
   """
   name, _, value = usage.partition(" ")
@@ -85,11 +87,14 @@ def option(parser: argparse._ActionsContainer, usage: str, text: str,
 
 
 def check_counts(args: argparse.Namespace, *names: str):
-  """Raises ConfigError unless these options are at least 1, or not given.
+  """Checks that options are at least 1 if the user has given them.
 
   Args:
     args: Parsed arguments.
-    *names: Names of options.
+    *names: Names of options, without dashes.
+
+  Raises:
+    ConfigError: If an option is less than 1.
   """
   for name in names:
     if getattr(args, name) is not None and getattr(args, name) < 1:
@@ -97,12 +102,12 @@ def check_counts(args: argparse.Namespace, *names: str):
 
 
 def settings(args: argparse.Namespace, *names: str) -> dict[str, Any]:
-  """Returns the values of `--set`, and of settings with their own options.
+  """Returns the settings that the user changes, by dotted key.
 
   Args:
-    args: Parsed arguments.
-    *names: Settings with their own options. Options that were not given are
-      left out.
+    args: Parsed arguments, with the option `--set`.
+    *names: Other options, which change the setting of the same name and take
+      precedence over `--set`. Options that the user has not given are left out.
 
   Raises:
     ConfigError: If a value of `--set` is not of the form `key=value`.
@@ -120,13 +125,13 @@ def import_from_current_folder():
 @contextlib.contextmanager
 def parsed(parser: argparse.ArgumentParser, argv: list[str] | None
            ) -> Iterator[argparse.Namespace]:
-  """Context that turns expected errors into one line and an exit code.
+  """Context that prints expected errors in one line and ends the process.
 
   Modules in the current folder, such as environments, become importable.
 
   Args:
-    parser: Parser of the command.
-    argv: Arguments; None takes those of the process.
+    parser: Parser of the subcommand.
+    argv: Command-line arguments; None takes the arguments of the process.
 
   Yields:
     The parsed arguments.

@@ -1,6 +1,6 @@
-"""Repeat the failed episodes in this process, with the same seeds and actions.
-The command raises the environment's own error, so that a debugger can stop
-there.
+"""Repeat the failed episodes of a crash folder in this process, with the same
+seeds and actions. The command raises the environment's own error, so that a
+debugger stops where the environment failed.
 
 examples:
   %(prog)s ~/logdir/20260101T120000-ant/crashes/000000012288-1
@@ -26,23 +26,23 @@ from agents.videos import video, write_videos
 
 
 def main(argv: list[str] | None = None) -> int:
-  """Runs the command.
+  """Runs the command `replay`.
 
   Args:
-    argv: Arguments; by default those of the process.
+    argv: Command-line arguments; None takes the arguments of the process.
 
   Returns:
-    Exit code.
+    Exit code of the process.
 
   Raises:
-    Exception: Error of the environment, so that a debugger stops there.
+    Exception: Error of the environment, so that a debugger stops at the cause.
   """
   parser = parsing.make_parser("replay", __doc__)
   option = functools.partial(parsing.option, parser)
   option("crash CRASH_DIR", "a folder in RUN_DIR/crashes/",
          type=pathlib.Path)
-  option("--film FILE.mp4", "render the episodes without their "
-         "last, failing step (default: no video)", type=pathlib.Path)
+  option("--film FILE.mp4", "render a video of the episodes without the "
+         "last step, which failed (default: no video)", type=pathlib.Path)
   args = parser.parse_args(argv)
   if args.film and args.film.suffix != ".mp4":
     parser.error(f"--film must end in .mp4. Received: {args.film}.")
@@ -54,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
       raise config_lib.ConfigError(
           f"{args.crash}: the episodes can't be repeated, as env.backend is "
           f"{crash.config.env.backend}.")
-    make.check(crash.config.env, filmed=args.film is not None)
+    make.check(crash.config.env, needs_rendering=args.film is not None)
     print(crash.failure.text.partition("\n")[0], flush=True)
     if not crash.failure.episodes:
       parser.exit(2, "No environment was in the middle of an episode.\n")
@@ -76,18 +76,18 @@ def repeat(crash: crash_folder.Crash):
     crash: Loaded crash folder.
 
   Raises:
-    Exception: Error of the environment, if it fails again.
+    Exception: Error of the environment, if the environment fails again.
   """
-  for failed in crash.failure.episodes:
-    print(f"Environment {failed.environment}, seed {failed.seed}: "
-          f"{len(failed.action)} steps", flush=True)
-    _play(crash.config, failed.seed, failed.action)
-  print("All steps were repeated without a failure. The original failure does "
-        "not depend on seeds and actions alone.")
+  for episode in crash.failure.episodes:
+    print(f"Environment {episode.environment}, seed {episode.seed}: "
+          f"{len(episode.action)} steps", flush=True)
+    _play(crash.config, episode.seed, episode.action)
+  print("All steps were repeated without a failure. The original failure did "
+        "not depend only on seeds and actions.")
 
 
 def render(crash: crash_folder.Crash, path: pathlib.Path):
-  """Renders a video of the failed episodes without their last steps.
+  """Renders a video of the failed episodes without the last step of each.
 
   Args:
     crash: Loaded crash folder.
@@ -97,9 +97,10 @@ def render(crash: crash_folder.Crash, path: pathlib.Path):
     RenderingFailed: If the environment cannot be rendered.
   """
   tiles = tuple(video.Tile(episode_data.Episode(
-      failed.seed, failed.action[:-1],
-      _play(crash.config, failed.seed, failed.action[:-1]), {}),
-      f"environment {failed.environment}") for failed in crash.failure.episodes)
+      episode.seed, episode.action[:-1],
+      _play(crash.config, episode.seed, episode.action[:-1]), {}),
+      f"environment {episode.environment}")
+                for episode in crash.failure.episodes)
   path.parent.mkdir(parents=True, exist_ok=True)
   write_videos.record([video.Video(str(path), tiles)], crash.config.env)
 

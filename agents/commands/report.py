@@ -1,6 +1,6 @@
-"""Report on runs: learning curves over steps and over hours with intervals over
-seeds, published results, speed, and settings. Writes one self-contained HTML
-file, and the plotted points as CSV.
+"""Write a report on runs: learning curves over steps and over hours, intervals
+over seeds, published results, speed, and settings. The report is one
+self-contained HTML file; a CSV file contains all scores.
 
 examples:
   %(prog)s ~/logdir
@@ -18,20 +18,20 @@ from agents.reports import results
 
 
 def main(argv: list[str] | None = None) -> int:
-  """Runs the command.
+  """Runs the command `report`.
 
   Args:
-    argv: Arguments; by default those of the process.
+    argv: Command-line arguments; None takes the arguments of the process.
 
   Returns:
-    Exit code.
+    Exit code of the process.
   """
   parser = parsing.make_parser("report", __doc__)
   option = functools.partial(parsing.option, parser)
   option("runs RUN_DIR", "run folder, or a folder that contains "
          "run folders at any depth", nargs="+")
-  option("--out PATH", "HTML file to write, next to the CSV file "
-         "(default: report.html)", default="report.html")
+  option("--out PATH", "HTML file to write; the CSV file is written to the "
+         "same folder (default: report.html)", default="report.html")
   with parsing.parsed(parser, argv) as args:
     out = pathlib.Path(args.out).expanduser()
     if out.suffix == ".csv":
@@ -49,7 +49,7 @@ def report(paths: Iterable[pathlib.Path], out: pathlib.Path):
     out: HTML file to write.
 
   Raises:
-    ConfigError: If no run has scores yet.
+    ConfigError: If no run has scores that can be read.
   """
   runs = []
   for path in paths:
@@ -59,7 +59,7 @@ def report(paths: Iterable[pathlib.Path], out: pathlib.Path):
         raise config_lib.ConfigError(f"{path} has no scores yet.")
       runs.append(run)
     except config_lib.ConfigError as error:
-      print(f"Note: left out: {error}", file=sys.stderr)
+      print(f"Note: a run is left out: {error}", file=sys.stderr)
   if not runs:
     raise config_lib.ConfigError("no run has any scores yet.")
   from agents.reports import page  # Takes a second to import.

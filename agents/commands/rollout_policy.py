@@ -1,4 +1,4 @@
-"""Plays episodes with policies of a run, given only its folder."""
+"""Plays episodes with policies that are rebuilt from a run folder."""
 
 import pathlib
 from collections.abc import Sequence
@@ -21,39 +21,41 @@ from agents.training.run_folder import checkpoint, run_folder
 class PolicyRollout(NamedTuple):
   """Episodes that the policy of one checkpoint played."""
 
-  step: int  # Step of training at the checkpoint.
+  step: int  # Training steps before the checkpoint.
   episodes: list[episode_data.Episode]
 
 
 def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
          num_episodes: int, num_envs: int, explore: bool
          ) -> list[PolicyRollout]:
-  """Plays the same episodes with each of several policies.
+  """Plays episodes with the same seeds for each of several policies.
 
-  The first episode of each environment is also an episode of evaluations. The
-  same code as in training builds environments, networks and normalizers.
+  The seeds are derived as in evaluations. Training uses the same code to build
+  environments, networks and normalizers.
 
   Args:
     folder: Run folder.
-    checkpoints: Checkpoint of each policy.
-    num_episodes: Number of episodes for each policy.
+    checkpoints: Paths of the checkpoints, one per policy.
+    num_episodes: Number of episodes per policy.
     num_envs: Number of environments that play in parallel.
-    explore: Whether to sample actions; otherwise the mean action is taken.
+    explore: Whether to sample actions; otherwise the policy takes the mean
+      action.
 
   Returns:
-    Episodes of each policy, ordered by number and environment.
+    One rollout per checkpoint. Each rollout contains the first episodes of all
+    environments, then the second episodes of all environments, and so on.
 
   Raises:
     ConfigError: If a checkpoint belongs to another model.
   """
   config = folder.config
   num_envs = min(num_envs, num_episodes)
-  # Loads all checkpoints first, because a run in progress deletes old ones.
+  # Loads all checkpoints first: a run in progress deletes old checkpoints.
   loaded = [(checkpoint.step_of(path), checkpoint.load(path)[0])
             for path in checkpoints]
   seed = random.stream(config.seed, "eval")
-  order = {episode_data.episode_seed(seed, index, number): (number, index)
-           for number in range(num_episodes) for index in range(num_envs)}
+  order = {episode_data.episode_seed(seed, index, episode): (episode, index)
+           for episode in range(num_episodes) for index in range(num_envs)}
   with (pool.WorkerPool(min(num_envs, pool.num_cores())) as workers,
         batch_env.BatchEnv([make.MakeEnv(config.env)] * num_envs, workers, seed)
         as env):
@@ -66,7 +68,8 @@ def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
       load(algorithm, step, arrays)
       episodes = player.play(num_episodes)
       assert episodes is not None
-      # Policies end their episodes in different order.
+      # `player` returns episodes in the order of their ends, which depends on
+      # the policy.
       episodes.sort(key=lambda episode: order[episode.seed])
       rollouts.append(PolicyRollout(step, episodes))
   return rollouts
@@ -78,7 +81,7 @@ def load(algorithm: trainer.Algorithm, step: int,
 
   Args:
     algorithm: Algorithm that `build.algorithm` returned.
-    step: Step of training at the checkpoint, for the error message.
+    step: Training steps before the checkpoint, for the error message.
     arrays: Arrays of the checkpoint by name.
 
   Raises:

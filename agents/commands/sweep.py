@@ -1,9 +1,9 @@
 """Search for the settings with which a config learns best. The results of
-completed runs suggest the settings of the next ones, and runs that fall behind
-stop early. The same command resumes a sweep, and joins it from other machines
-that share its storage.
+earlier runs suggest the settings of new runs, and runs with low scores stop
+early. Repeat the command to resume a sweep. Run it on other machines with the
+same --storage to share the sweep.
 
-example of a space, in YAML:
+example of a search space, in YAML:
   algorithm.learning_rate: {low: 1e-5, high: 1e-3, log: true}
   algorithm.update_epochs: {low: 3, high: 20}
   network.policy_layers: [[64, 64], [128, 128]]
@@ -30,35 +30,37 @@ from agents.training.faults import interrupts as interrupts_lib
 
 
 def main(argv: list[str] | None = None) -> int:
-  """Runs the command.
+  """Runs the command `sweep`.
 
   Args:
-    argv: Arguments; by default those of the process.
+    argv: Command-line arguments; None takes the arguments of the process.
 
   Returns:
-    Exit code.
+    Exit code of the process.
   """
   parser = parsing.make_parser("sweep", __doc__)
   option = functools.partial(parsing.option, parser)
   option("--config NAME", "named config, or path of your own .py file",
          required=True)
-  option("--preset NAME", "algorithm that replaces the config's")
-  option("--space FILE", "YAML file with the settings to vary, and their "
-         "values", required=True, type=pathlib.Path)
+  option("--preset NAME", "preset that replaces algorithm and networks of the "
+         "config (default: no preset)")
+  option("--space FILE", "YAML file with the search space: settings, and the "
+         "values to try", required=True, type=pathlib.Path)
   option("--trials N", "number of runs in the study (default: 50)", type=int,
          default=50)
   option("--storage URL", "database of the study (default: SQLite in the "
          "study's folder)")
-  option("--study NAME", "(default: the config's name)")
-  option("--logdir DIR", "parent folder of the study's folder with all runs "
-         "(default: ~/logdir/sweeps)", type=pathlib.Path,
+  option("--study NAME", "name of the study (default: the config's name)")
+  option("--logdir DIR", "parent folder of the study's folder, which contains "
+         "all runs (default: ~/logdir/sweeps)", type=pathlib.Path,
          default="~/logdir/sweeps")
-  option("--at_once N", "number of simultaneous runs, each on a CPU core of "
-         "its own; 1 uses all cores (default: the number of cores)", type=int,
+  option("--at_once N", "number of simultaneous runs, one per CPU core; with "
+         "1, the run uses all cores (default: the number of cores)", type=int,
          default=pool.num_cores())
-  option("--steps N", "budget of a run (default: the config's)")
-  option("--seed N", "seed of the first run; each further run adds 1 (default: "
-         "0)")
+  option("--steps N", "budget of each run in environment steps (default: the "
+         "budget in the config)")
+  option("--seed N", "seed of the first run; the seed of each further run is "
+         "one higher (default: 0)")
   option("--set KEY=VALUE", "change a setting of all runs", action="append",
          default=[])
   with parsing.parsed(parser, argv) as args:
@@ -72,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
            ) -> int:
-  """Runs the trials that the study still lacks; returns the exit code."""
+  """Runs the remaining trials of the study; returns the exit code."""
   import optuna  # This import and the next ones take a second.
 
   from agents.sweeps import search_space, trial_runner
@@ -81,23 +83,23 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
   source = args.config, args.preset
   changes = parsing.settings(args, "steps", "seed")
   shared = merge_settings.of_new_run(*source, changes)
-  # Options are text. The config contains the converted values, such as 1e-5.
+  # Values of options are text; the config contains the converted values.
   typed = config_lib.flat(shared.config)
   changes = {key: typed.get(key, value) if isinstance(value, str) else value
              for key, value in changes.items()}
-  def config(suggestions: dict[str, Any]) -> config_lib.Config:
+  def build_config(suggestions: dict[str, Any]) -> config_lib.Config:
     return merge_settings.of_new_run(*source, changes | suggestions).config
   try:
     text = args.space.expanduser().read_text()
   except (OSError, UnicodeDecodeError) as error:
     raise config_lib.ConfigError(f"--space {args.space}: {error}") from None
   space = search_space.SearchSpace(text, str(args.space))
-  space.check(config)
+  space.check(build_config)
   name = args.study or shared.name
   folder = args.logdir.expanduser() / name
   trials = trial_runner.TrialRunner(
-      config, functools.partial(_arguments, *source, changes), space, folder,
-      args.at_once, interrupts)
+      build_config, functools.partial(_arguments, *source, changes), space,
+      folder, args.at_once, interrupts)
   for note in make.check(shared.config.env):
     print(f"Note: {note}", file=sys.stderr)
   folder.mkdir(parents=True, exist_ok=True)
@@ -107,7 +109,7 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
       shared.config.steps // shared.config.every("eval_every"))
   interrupts.farewell = "To resume, run the same command."
   print(f"Study {name} in {storage}: {len(study.ended)} of {args.trials} "
-        f"trials are done. Runs: {folder}", flush=True)
+        f"trials have ended. Runs: {folder}", flush=True)
   try:
     study.run(trials, args.trials, args.at_once, interrupts, _print_trial)
   finally:
@@ -123,7 +125,7 @@ def _sweep(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
 
 def _arguments(name: str, preset: str | None, changes: dict[str, Any],
                suggestions: dict[str, Any]) -> list[str]:
-  """Returns the arguments with which `train` runs a trial."""
+  """Returns the command-line arguments of `train` for a trial."""
   arguments = ["--config", name, *(["--preset", preset] if preset else ())]
   for key, value in (changes | suggestions).items():
     arguments += ["--set", config_lib.setting(key, value)]
@@ -144,9 +146,10 @@ def _params(trial: Any) -> str:
 
 
 def _print_summary(study: Any):
-  """Prints the best trials, and the command that trains with the best one."""
+  """Prints the best trials, and the command to train with the best settings."""
   best = study.best
-  print(f"{len(study.ended)} trials are done, {len(best)} of them completely.")
+  print(f"{len(study.ended)} trials have ended; {len(best)} of them are "
+        "complete.")
   for trial in best[:5]:
     print(f"  {trial.value:>12,.6g}  trial {trial.number}: {_params(trial)}")
   if best:

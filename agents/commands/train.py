@@ -23,13 +23,13 @@ from agents.training.run_folder import checkpoint, run_folder
 
 
 def main(argv: list[str] | None = None) -> int:
-  """Runs the command.
+  """Runs the command `train`.
 
   Args:
-    argv: Arguments; by default those of the process.
+    argv: Command-line arguments; None takes the arguments of the process.
 
   Returns:
-    Exit code.
+    Exit code of the process.
   """
   parser = _parser()
   args = parser.parse_args(argv)
@@ -54,14 +54,14 @@ def _parser() -> argparse.ArgumentParser:
   new = functools.partial(parsing.option, group)
   new("--config NAME", "named config, path of your own .py file, or `list` to "
       "print the named configs (no default)")
-  new("--preset NAME", "algorithm that replaces the config's: "
-      f"{', '.join(presets.names())} (default: the config's own)")
+  new("--preset NAME", "preset that replaces algorithm and networks of the "
+      f"config: {', '.join(presets.names())} (default: no preset)")
   new("--logdir DIR", "parent folder of the run folder <time>-<config> "
       "(default: ~/logdir)")
   new("--seed N", "seed of the run (default: 0)")
   new("--set KEY=VALUE", "change a setting, such as "
-      "algorithm.learning_rate=3e-4; repeat for more (default: none; "
-      "--print_config shows all)", action="append", default=[])
+      "algorithm.learning_rate=3e-4; repeat the option for more settings "
+      "(default: none; --print_config shows all)", action="append", default=[])
   new("--eager", "execute operations one by one, for debugging (default: "
       "compiled)")
   parsing.option(
@@ -71,9 +71,9 @@ def _parser() -> argparse.ArgumentParser:
   both = functools.partial(
       parsing.option, parser.add_argument_group("new and existing runs"))
   both("--steps N", "budget in environment steps, such as 1e6; a larger budget "
-       "extends a run (default: the config's)")
-  both("--device", "device of the updates (default: auto, a GPU if available "
-       "and the updates are large)", choices=("auto", "cpu", "gpu"))
+       "extends an existing run (default: the budget in the config)")
+  both("--device", "device of the updates (default: auto, which uses an "
+       "available GPU for large updates)", choices=("auto", "cpu", "gpu"))
   both("--video_every N", "environment steps between videos of training "
        "episodes; rendering takes minutes, and the next video starts after the "
        "previous one is complete (default: no videos)")
@@ -82,8 +82,8 @@ def _parser() -> argparse.ArgumentParser:
   both("--noenv_processes", argparse.SUPPRESS,  # Spelling of earlier versions.
        dest="no_env_processes")
   both("--cluster HOST:PORT,...", "addresses of all machines that train "
-       "together, the same on each machine (default: TF_CONFIG, or only this "
-       "machine)")
+       "together; all machines need the same list (default: TF_CONFIG, or only "
+       "this machine)")
   both("--task N", "index of this machine in the cluster; machine 0 has the "
        "run folder (no default)")
   both("--print_config", "print all settings with their origin, without "
@@ -100,7 +100,8 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
   options = training_run.Options(
       None, logdir=args.logdir or "~/logdir",
       env_processes=not args.no_env_processes)
-  # Machine 0 has the folder of a resumed run and sends its settings.
+  # The folder of a resumed run is on machine 0, which sends the settings to the
+  # other machines.
   if not (cluster and cluster.task and args.resume):
     settings, folder = _resumed(args) if args.resume else (_new(args), None)
     if args.print_config:
@@ -137,7 +138,7 @@ def _resumed(args: argparse.Namespace
 
 
 def _print_error(error: Exception, in_process: bool):
-  """Prints an error, with a traceback if its message does not explain it."""
+  """Prints an error, with a traceback if the error is unexpected."""
   if isinstance(error.__cause__, base.EnvironmentFailure):
     error = error.__cause__
   if isinstance(error, (errors.RunError, OSError)):

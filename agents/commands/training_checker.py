@@ -1,4 +1,4 @@
-"""A small run that tests training, saving and loading before a long run."""
+"""Tests training, saving and loading with a small run before a long run."""
 
 import contextlib
 import pathlib
@@ -15,15 +15,17 @@ _SEGMENT_LENGTH = 8
 
 
 def find_problem(config: config_lib.Config) -> str:
-  """Trains a small run in Gymnasium, saves, loads and trains again.
+  """Trains two epochs, loads a checkpoint and repeats the second epoch.
 
-  `build.setup` must have prepared TensorFlow.
+  The variables must be finite, and the repeated epoch must give the same
+  variables. Environments use Gymnasium, even if the config has another backend.
+  Call `build.setup` before this function.
 
   Args:
-    config: Config of the run to test.
+    config: Config to test. The test reduces the size of the batch.
 
   Returns:
-    Description of a problem, or "".
+    Description of a problem, or "" if there is none.
   """
   config = config.override({
       "env.backend": "gymnasium", "num_envs": _NUM_ENVS, "eval_episodes": 1,

@@ -27,26 +27,26 @@ from agents.videos import video, write_videos
 class Rollouts(NamedTuple):
   """Episodes of a learned policy, and their layout in the videos."""
 
-  # Name or step of a checkpoint, or "all"; None selects the newest one.
+  # Name or step of a checkpoint, or "all"; None selects the newest checkpoint.
   checkpoint: str | None = None
-  # Number of episodes per checkpoint; None means 5, or 1 with "all".
+  # Number of episodes per checkpoint; None plays 5, or 1 for "all" checkpoints.
   num_episodes: int | None = None
   # Number of environments that step together.
   num_agents: int = 1
-  # Samples actions instead of taking the mean action.
+  # Whether to sample actions instead of taking the mean action.
   sampled: bool = False
-  # Shows all episodes side by side in one video.
+  # Whether to show all episodes side by side in one video.
   grid: bool = False
 
 
 def main(argv: list[str] | None = None) -> int:
-  """Runs the command.
+  """Runs the command `visualize`.
 
   Args:
-    argv: Arguments; by default those of the process.
+    argv: Command-line arguments; None takes the arguments of the process.
 
   Returns:
-    Exit code.
+    Exit code of the process.
   """
   with parsing.parsed(_parser(), argv) as args:
     _check_arguments(args)
@@ -71,9 +71,10 @@ def _parser() -> argparse.ArgumentParser:
   files("--outdir DIR", "folder for the videos and episodes.json (default: "
         "RUN_DIR/videos)")
   files("--size PIXELS", "height of an episode's frames (default: "
-        f"{write_videos.LARGEST_TILE} with MuJoCo, and the environment's own "
-        "height otherwise; in a grid, at most "
-        f"{write_videos.WIDTH_OF_GRID} divided by its columns)", type=int)
+        f"{write_videos.MAX_TILE_HEIGHT} with MuJoCo, and the environment's "
+        "own height otherwise; in a grid, at most "
+        f"{write_videos.GRID_WIDTH} divided by the number of columns)",
+        type=int)
   policy = functools.partial(
       parsing.option, parser.add_argument_group("episodes of a learned policy"))
   policy("--num_episodes N", "number of episodes (default: 5, or 1 with "
@@ -83,14 +84,14 @@ def _parser() -> argparse.ArgumentParser:
   policy("--policy", "take the mean action, or sample actions as in training "
          "(default: mean)", choices=("mean", "sampled"))
   policy("--checkpoint NAME", "file name or step of a checkpoint; `all` shows "
-         "the policies of all checkpoints side by side, the first one first "
+         "the policies of all checkpoints side by side, the oldest one first "
          "(default: the newest checkpoint)")
   policy("--grid", "show all episodes side by side in one video (default: one "
          "video per episode)")
   parsing.option(
       parser.add_argument_group("an episode of training"), "--episode N",
-      "repeat this episode of training; negative numbers count from the last "
-      "one (no default)", type=int)
+      "index of the training episode to repeat, from 0; -1 repeats the last "
+      "recorded one (no default)", type=int)
   return parser
 
 
@@ -100,8 +101,8 @@ def _check_arguments(args: argparse.Namespace):
   for option in ("num_episodes", "num_agents", "policy", "checkpoint", "grid"):
     if args.episode is not None and getattr(args, option):
       raise config_lib.ConfigError(
-          "--episode repeats one episode of training; "
-          f"--{option} can't change that.")
+          f"--{option} can't be combined with --episode, which repeats one "
+          "episode of training.")
   if args.checkpoint == "all" and args.grid:
     raise config_lib.ConfigError(
         "--checkpoint all always shows a grid; use it without --grid.")
@@ -115,15 +116,16 @@ def render_policy(folder: run_folder.RunFolder, outdir: pathlib.Path,
     folder: Run folder.
     outdir: Folder for the videos.
     rollouts: Number, policy and layout of the episodes.
-    size: Height of an episode's frames in pixels; None for the default.
+    size: Height of an episode's frames in pixels; None takes the default of
+      `--size`.
 
   Raises:
     ConfigError: If the checkpoint or the render mode does not exist.
     RenderingFailed: If the environment cannot be rendered.
   """
-  make.check(folder.config.env, filmed=True)
-  known = _known_episodes(outdir)
-  _record(folder, _roll_out(folder, outdir, rollouts), size, outdir, known)
+  make.check(folder.config.env, needs_rendering=True)
+  listed = _listed_episodes(outdir)
+  _record(folder, _roll_out(folder, outdir, rollouts), size, outdir, listed)
 
 
 def render_training_episode(folder: run_folder.RunFolder, outdir: pathlib.Path,
@@ -133,11 +135,12 @@ def render_training_episode(folder: run_folder.RunFolder, outdir: pathlib.Path,
   Args:
     folder: Run folder.
     outdir: Folder for the video.
-    number: Number of the episode; negative numbers count from the last one.
-    size: Height of the frames in pixels; None for the default.
+    number: Index of the episode; negative indices count from the last recorded
+      episode.
+    size: Height of the frames in pixels; None takes the default of `--size`.
 
   Raises:
-    ConfigError: If no checkpoint contains the episode, or its environment is
+    ConfigError: If no checkpoint contains the episode, or the environment is
       not deterministic.
     RenderingFailed: If the environment cannot be rendered.
   """
@@ -145,12 +148,12 @@ def render_training_episode(folder: run_folder.RunFolder, outdir: pathlib.Path,
   if not env.deterministic:
     raise config_lib.ConfigError(
         "--episode: episodes of training can't be repeated, as env.backend is "
-        f"{env.backend}. --num_episodes renders the policy.")
-  make.check(env, filmed=True)
-  known = _known_episodes(outdir)
+        f"{env.backend}. Use --num_episodes to render the policy instead.")
+  make.check(env, needs_rendering=True)
+  listed = _listed_episodes(outdir)
   episode = episode_recorder.find(folder.checkpoints, number)
   _record(folder, [episode_recorder.make_video(episode, outdir)], size, outdir,
-          known)
+          listed)
 
 
 def _roll_out(folder: run_folder.RunFolder, outdir: pathlib.Path,
@@ -180,13 +183,13 @@ def _roll_out(folder: run_folder.RunFolder, outdir: pathlib.Path,
           for number, tiles in enumerate(zip(*rows, strict=True))]
 
 
-def _known_episodes(outdir: pathlib.Path) -> list[tuple[str, Any]]:
-  """Makes the folder; returns files and episodes of its episodes.json."""
+def _listed_episodes(outdir: pathlib.Path) -> list[tuple[str, Any]]:
+  """Creates a folder; returns (file name, entry) pairs of episodes.json."""
   path = outdir / "episodes.json"
   try:
     outdir.mkdir(parents=True, exist_ok=True)
-    known = json.loads(path.read_text()) if path.exists() else []
-    return [(episode["file"], episode) for episode in known]
+    listed = json.loads(path.read_text()) if path.exists() else []
+    return [(episode["file"], episode) for episode in listed]
   except OSError as error:
     raise config_lib.ConfigError(f"--outdir {outdir}: {error}") from None
   except (ValueError, TypeError, KeyError, RecursionError):
@@ -196,14 +199,14 @@ def _known_episodes(outdir: pathlib.Path) -> list[tuple[str, Any]]:
 
 def _record(folder: run_folder.RunFolder, videos: Sequence[video.Video],
             size: int | None, outdir: pathlib.Path,
-            known: Sequence[tuple[str, Any]]):
-  """Renders the videos, prints their episodes, and writes episodes.json."""
+            listed: Sequence[tuple[str, Any]]):
+  """Renders videos, prints their episodes, and updates episodes.json."""
   files = {os.path.basename(each.path) for each in videos}
-  others = [episode for file, episode in known if file not in files]
+  kept = [episode for file, episode in listed if file not in files]
   write_videos.record(videos, folder.config.env, size)
   rendered: list[dict[str, Any]] = [{
       "file": os.path.basename(each.path), "caption": tile.caption,
       "return": tile.episode.score, "length": tile.episode.length}
       for each in videos for tile in each.tiles]
   (outdir / "episodes.json").write_text(
-      json.dumps([*others, *rendered], indent=2) + "\n")
+      json.dumps([*kept, *rendered], indent=2) + "\n")

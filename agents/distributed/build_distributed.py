@@ -19,20 +19,25 @@ from agents.simulation import in_graph_batch_env
 
 
 def connect(cluster: cluster_lib.Cluster) -> collectives.Communicator:
-  """Connects the machines of a cluster; must run before anything is built.
+  """Connects the machines of a cluster.
+
+  Call this function before the first TensorFlow operation, because TensorFlow
+  configures collective operations only at the start of a program.
 
   Args:
     cluster: Addresses of the machines.
 
   Returns:
-    The group of connected machines.
+    Communicator of the connected machines.
 
   Raises:
-    ConfigError: If this machine cannot listen on its address.
+    ConfigError: If another program uses the port of this machine.
+    MachineLost: If another machine does not answer.
   """
   tf.config.set_visible_devices([], "GPU")
   with cluster_lib.start_watchdog(cluster):
-    # Starts TensorFlow's server, and a service that detects lost machines.
+    # The constructor starts TensorFlow's server, and a service that detects
+    # lost machines. The strategy itself is not used.
     tf.distribute.MultiWorkerMirroredStrategy(
         tf.distribute.cluster_resolver.SimpleClusterResolver(
             tf.train.ClusterSpec({"worker": list(cluster.addresses)}),
@@ -50,11 +55,12 @@ def trainer(config: config_lib.Config, workers: pool.WorkerPool | None,
 
   Args:
     config: Configuration of the run.
-    workers: Processes that step environments; None steps them in this process.
+    workers: Processes that step the environments; if None, this process steps
+      them.
     communicator: Connects the machines.
 
   Returns:
-    The trainer of machine 0, or of another machine.
+    A `Coordinator` on machine 0, a `Participant` on any other machine.
   """
   train_env = build.train_env(
       config, workers, communicator.local_rows(config.num_envs))

@@ -1,7 +1,8 @@
-"""Addresses of the machines that train together, and their connection.
+"""Addresses of the machines of a cluster, and messages while they connect.
 
-As in TensorFlow, `TF_CONFIG` describes the cluster; Kubernetes, Slurm and
-Vertex AI can set it. The options --cluster and --task take precedence over it.
+The environment variable `TF_CONFIG` describes the cluster in the format of
+TensorFlow. Cluster managers, such as Kubernetes and Vertex AI, can set this
+variable. The options --cluster and --task take precedence over `TF_CONFIG`.
 """
 
 import contextlib
@@ -19,8 +20,8 @@ from typing import Any, NamedTuple
 from agents import config as config_lib
 
 _CONNECT_SECONDS = 120.0  # Limit for all machines to connect.
-_NOTICE_SECONDS = 5.0  # Interval of messages about missing machines.
-_ROLES = "chief", "worker"  # Roles in TF_CONFIG, in the order of the machines.
+_NOTICE_SECONDS = 5.0  # Time between messages about missing machines.
+_ROLES = "chief", "worker"  # Roles in TF_CONFIG, in the order of indices.
 
 
 class Cluster(NamedTuple):
@@ -38,7 +39,11 @@ class Cluster(NamedTuple):
     return f"machine {task} ({self.addresses[task]})"
 
   def unreachable(self) -> dict[int, str]:
-    """Returns the reason for each other machine that refuses a connection."""
+    """Tries to connect to every other machine.
+
+    Returns:
+      Error message of each connection that failed, by index of the machine.
+    """
     reasons = {}
     for task, address in enumerate(self.addresses):
       if task != self.task:
@@ -49,15 +54,16 @@ class Cluster(NamedTuple):
     return reasons
 
   def describe_lost(self, error: str) -> str:
-    """Returns a sentence that names the lost machines, if they are known.
+    """Returns a sentence such as "Lost machine 1 (host1:2222).".
 
     Args:
-      error: Message of TensorFlow.
+      error: Error message of TensorFlow, which may contain the indices of the
+        lost machines.
     """
     named = {int(task) for task in re.findall(r"/task:(\d+)", error)
              if int(task) != self.task}
-    # Other machines may be unreachable because they lost the same machine and
-    # ended. Machines that the error names are therefore preferred.
+    # Machines in the error message take precedence. Any other machine may be
+    # unreachable only because it ended after it lost the same machine.
     unreachable = set(self.unreachable())
     tasks = sorted(named & unreachable or named or unreachable)
     names = " and ".join(map(self.name, tasks)) or "another machine"
@@ -66,12 +72,16 @@ class Cluster(NamedTuple):
 
 def find(addresses: str | None, task: str | None,
          environ: Mapping[str, str] = os.environ) -> Cluster | None:
-  """Returns the cluster to train on; None for training on this machine only.
+  """Reads the description of the cluster from options or from TF_CONFIG.
 
   Args:
-    addresses: Comma-separated host:port of the machines; None reads TF_CONFIG.
-    task: Index of this machine among the addresses.
-    environ: Environment variables that may contain TF_CONFIG.
+    addresses: Option --cluster, comma-separated host:port of all machines. If
+      None, TF_CONFIG describes the cluster.
+    task: Option --task, the index of this machine in `addresses`.
+    environ: Environment variables, which may contain TF_CONFIG.
+
+  Returns:
+    The cluster, or None if the run trains on this machine only.
 
   Raises:
     ConfigError: If the description of the cluster is invalid.
@@ -84,7 +94,7 @@ def find(addresses: str | None, task: str | None,
   if addresses is not None and task is not None:
     if not task.isdigit():
       raise config_lib.ConfigError(
-          f"--task {task}: expected the number of a machine, from 0.")
+          f"--task {task}: expected the index of a machine, from 0.")
     return _make_cluster(addresses.split(","), int(task), "--cluster")
   try:
     return _from_tf_config(json.loads(environ.get("TF_CONFIG", "{}")))
@@ -103,21 +113,22 @@ def _from_tf_config(data: dict[str, Any]) -> Cluster | None:
     return None
   if unknown := sorted(set(cluster) - set(_ROLES)):
     raise config_lib.ConfigError(
-        f"TF_CONFIG names a {unknown[0]}, but training supports only machines "
-        "of type worker or chief.")
+        f"TF_CONFIG contains machines of type {unknown[0]}, but training "
+        "supports only the types worker and chief.")
   members = {(role, index): address for role in _ROLES
              for index, address in enumerate(cluster.get(role, ()))}
   member = task["type"], int(task["index"])
   if member not in members:
     raise config_lib.ConfigError(
-        f"TF_CONFIG: its cluster has no {member[0]} {member[1]}.")
+        f"TF_CONFIG: this machine is {member[0]} {member[1]}, but the cluster "
+        f"has no {member[0]} {member[1]}.")
   return _make_cluster(
       [*members.values()], [*members].index(member), "TF_CONFIG")
 
 
 def _make_cluster(addresses: list[str], task: int, source: str
                   ) -> Cluster | None:
-  """Checks the addresses; returns None if this is the only machine."""
+  """Checks the addresses; returns None for a cluster of one machine."""
   addresses = [address.strip() for address in addresses]
   for address in addresses:
     host, port = _split(address)
@@ -134,6 +145,7 @@ def _make_cluster(addresses: list[str], task: int, source: str
 
 
 def _split(address: str) -> tuple[str, int]:
+  """Returns host and port; the port is 0 if it is not a number."""
   host, _, port = address.rpartition(":")
   return host.strip("[]"), int(port) if port.isdigit() else 0
 
@@ -141,13 +153,13 @@ def _split(address: str) -> tuple[str, int]:
 @contextlib.contextmanager
 def start_watchdog(cluster: Cluster, timeout: float = _CONNECT_SECONDS
                    ) -> Iterator[None]:
-  """Context that reports missing machines, and ends the process after a while.
+  """Context that prints missing machines, and ends the process after a timeout.
 
-  TensorFlow waits for an hour without a message.
+  Without this context, TensorFlow would wait for an hour and print nothing.
 
   Args:
     cluster: Machines that connect within the context.
-    timeout: Seconds until the process ends.
+    timeout: Seconds until the process ends, unless the context ends earlier.
 
   Yields:
     None.
@@ -168,7 +180,11 @@ def start_watchdog(cluster: Cluster, timeout: float = _CONNECT_SECONDS
 
 
 def _check_own_address(cluster: Cluster):
-  """Raises ConfigError if another program uses the port of this machine."""
+  """Checks that this machine can listen on its address.
+
+  Raises ConfigError if another program uses the port. Prints a note if the host
+  does not have the address.
+  """
   host, port = _split(cluster.addresses[cluster.task])
   name = cluster.name(cluster.task)
   family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -179,10 +195,11 @@ def _check_own_address(cluster: Cluster):
     except OSError as error:
       if error.errno == errno.EADDRINUSE:
         raise config_lib.ConfigError(
-            f"This can't be {name}: {error.strerror}. Is another program at "
-            "that port?") from None
-      # Not an error: in a container, the external address is that of the host.
-      print(f"Note: This is {name}, but does not have that address "
+            f"This process can't listen as {name}: {error.strerror}. Does "
+            "another program use that port?") from None
+      # Only a note, because a container does not have the external address of
+      # its host.
+      print(f"Note: This host does not have the address of {name} "
             f"({error.strerror or error}).\nCheck that --task is the index "
             "of this machine.", file=sys.stderr, flush=True)
 
@@ -193,12 +210,15 @@ def _watch(cluster: Cluster, timeout: float, connected: threading.Event):
   while not connected.wait(_NOTICE_SECONDS):
     missing = [f"{cluster.name(task)}: {reason}"
                for task, reason in cluster.unreachable().items()]
-    late = time.monotonic() >= deadline
+    timed_out = time.monotonic() >= deadline
     print("\nConfigError: The other machines did not connect within "
-          f"{timeout:.0f} seconds." if late else "Waiting for other machines.",
+          f"{timeout:.0f} seconds." if timed_out else
+          "Waiting for other machines.",
           *missing or [
-              "All machines answer, but do not join. Check that all have the "
-              "same --cluster,\nand each machine its own --task."],
+              "All machines answer, but do not join the cluster. Check that "
+              "all have the same\n--cluster, and each machine its own --task."],
           sep="\n", file=sys.stderr, flush=True)
-    if late:
-      os._exit(2)  # The main thread waits in TensorFlow.
+    if timed_out:
+      # An exception in this thread would not end the main thread, which waits
+      # in TensorFlow.
+      os._exit(2)

@@ -1,8 +1,9 @@
 """Trains one run on several machines.
 
 All machines connect and compare their settings. The coordinator (machine 0)
-has the run folder and trains like a single machine. The participants repeat
-each of its steps with their share of the environments.
+has the run folder and trains like a single machine. The participants (all other
+machines) execute the coordinator's commands with their share of the
+environments.
 """
 
 import functools
@@ -27,8 +28,11 @@ def train(cluster: cluster_lib.Cluster, options: training_run.Options,
   Args:
     cluster: Addresses of the machines.
     options: Settings of the run. A participant that resumes a run has no
-      config; the coordinator provides it.
+      config, because the coordinator sends the config.
     interrupts: Requests to stop this process.
+
+  Returns:
+    State of the run when its training ends in this process.
 
   Raises:
     ConfigError: If the machines cannot train this run together.
@@ -55,13 +59,14 @@ def _check(config: config_lib.Config, num_machines: int):
         f"{num_machines} machines, only by {divisors or 'one'}.")
   if config.device == "gpu":
     raise config_lib.ConfigError(
-        f"--device gpu: {num_machines} machines learn on their CPUs.")
+        f"--device gpu: {num_machines} machines learn only on their CPUs. Use "
+        "--device cpu.")
 
 
 def _connect(cluster: cluster_lib.Cluster, options: training_run.Options,
              interrupts: interrupts_lib.Interrupts
              ) -> tuple[Any, training_run.MakeTrainer]:
-  """Connects and compares the machines.
+  """Connects the machines and compares their settings, packages and code.
 
   Args:
     cluster: Addresses of the machines.
@@ -81,7 +86,8 @@ def _connect(cluster: cluster_lib.Cluster, options: training_run.Options,
   interrupts.install_handlers()
   config = options.config
   settings = config_lib.flat(config) if config and not options.folder else {}
-  # A participant that resumes a run does not know its environment.
+  # A participant that resumes a run has no config, so machine 0 sends the id of
+  # the environment.
   env_id = communicator.all_gather_object(config and config.env.id)[0]
   _compare(cluster, communicator.all_gather_object({
       "config": settings, "versions": provenance.versions(env_id),
@@ -96,13 +102,15 @@ def _compare(cluster: cluster_lib.Cluster,
   for task, setup in enumerate(setups):
     if bool(setup["config"]) != bool(setups[0]["config"]):
       raise config_lib.ConfigError(
-          "Some machines begin a new run, others --resume an old one.")
+          "Some machines begin a new run, others resume a run. Use --resume on "
+          "all machines or on none.")
     for name, expected in setups[0].items():
       if changes := provenance.differences(expected, setup[name]):
         more = f" and {len(changes) - 3} more" if len(changes) > 3 else ""
         raise config_lib.ConfigError(
             f"{cluster.name(task)} and machine 0 differ in {name}: "
-            f"{', '.join(changes[:3])}{more}. All machines need the same.")
+            f"{', '.join(changes[:3])}{more}. All machines need the same "
+            f"{name}.")
 
 
 def _coordinate(cluster: cluster_lib.Cluster, options: training_run.Options,
@@ -137,8 +145,8 @@ class _CoordinatedRun(training_run.TrainingRun):
   def make_loop(self, trainer: Any) -> Any:
     from agents.training import loop as loop_lib
     self._trainer = trainer
-    # This loop does not save on timeout, because saving needs an exchange with
-    # the other machines.
+    # This loop does not save on timeout: if machine 0 ends during an epoch, the
+    # other machines save the run.
     loop = loop_lib.Loop(
         trainer, self._folder, self.stop, self._video_variables)
     # Participants need the metadata to save the run if machine 0 is lost.
@@ -149,7 +157,7 @@ class _CoordinatedRun(training_run.TrainingRun):
 def _participate(cluster: cluster_lib.Cluster, options: training_run.Options,
                  interrupts: interrupts_lib.Interrupts
                  ) -> training_run.TrainingOutcome:
-  """Trains by following the commands of the coordinator."""
+  """Trains by executing the commands of the coordinator."""
   if options.config:
     training_run.check(options.config)
   communicator, make_trainer = _connect(cluster, options, interrupts)
@@ -180,12 +188,12 @@ def _participate(cluster: cluster_lib.Cluster, options: training_run.Options,
 
 def _save(folder: run_folder.RunFolder, arrays: dict[str, Any],
           metadata: dict[str, Any]):
-  """Saves the last common state of all machines."""
+  """Saves the state from before the latest epoch."""
   step = metadata["step"]
   try:
     with folder.locked():
       checkpoint.save(folder.checkpoints, step, arrays, metadata)
-    message = f"Saved the run of step {step:,} in {folder.path}."
+    message = f"Saved the run at step {step:,} in {folder.path}."
   except config_lib.ConfigError as error:
     message = f"This machine did not save the run: {error}"
   print(message, file=sys.stderr, flush=True)

@@ -15,9 +15,12 @@ from agents import errors
 from agents.ops import tensor_bytes
 
 _GROUP_KEY = 1  # Identifies the group of all machines.
-_MIN_ROOM = 16 * 1024  # Bytes.
-_ROUND_TO = 4096  # Bytes; TensorFlow keeps state for every message size.
-_TIMEOUT = 900.0  # Seconds to wait for another machine that is alive.
+# Minimum number of bytes for tensors of unknown size; see `all_gather`.
+_MIN_ROOM = 16 * 1024
+# The number of bytes of each message is a multiple of this number, because
+# TensorFlow keeps state for every message size.
+_ROUND_TO = 4096
+_TIMEOUT = 900.0  # Seconds to wait for a machine that is alive.
 _LOST_ERRORS = (tf.errors.UnavailableError, tf.errors.DeadlineExceededError,
                 tf.errors.AbortedError, tf.errors.CancelledError)
 
@@ -49,12 +52,12 @@ class Communicator:
     """Gathers a structure of tensors from every machine.
 
     Args:
-      structure: Structure of tensors. Only the first axes may differ between
-        machines.
+      structure: Structure of tensors of shape [N, ...]. N may differ between
+        tensors and between machines.
 
     Returns:
-      The structure of each machine, and the seconds of the operation, float64.
-      The static sizes of the first axes are unknown.
+      The structure of each machine, and the duration of the operation in
+      seconds, float64. N is unknown in the static shapes.
     """
     tensors = tf.nest.flatten(structure)
     with tf.control_dependencies(tensors):
@@ -65,21 +68,23 @@ class Communicator:
       rows = [tensor_bytes.as_bytes(tensor) for tensor in (lengths, *tensors)]
       message = tf.concat([tf.reshape(each, [-1]) for each in rows], 0)
     row_bytes = [each.shape[1] for each in rows[1:]]
-    # The first operation has room for sizes that are unknown when the graph is
-    # traced. A second operation follows if the room is too small for a machine.
-    # The room must be equal on all machines. In eager mode, each machine knows
-    # only its own sizes, so the room does not depend on them.
-    known = 0 if tf.executing_eagerly() else sum(
+    # Sizes of tensors may be unknown when the graph is traced. The first
+    # operation therefore sends `room` bytes, a number that must be equal on all
+    # machines. If the message of any machine is longer, a second operation
+    # sends the complete messages. In eager mode, the tensors show only the
+    # sizes of this machine, so `room` does not depend on these sizes.
+    static_bytes = 0 if tf.executing_eagerly() else sum(
         (tensor.shape[0] or 0) * size
         for tensor, size in zip(tensors, row_bytes, strict=True))
-    room = _rounded(header + known + max(known // 2, _MIN_ROOM))
+    room = _round_up(
+        header + static_bytes + max(static_bytes // 2, _MIN_ROOM))
     first = self._gather_bytes(message[:room], room)
     lengths = tensor_bytes.restore(
         first[:, :header], np.dtype(np.int32), [len(tensors)])
     sizes = lengths * row_bytes
     longest = header + tf.reduce_max(tf.reduce_sum(sizes, 1))
     raw = tf.cond(longest <= room, lambda: first,
-                  lambda: self._gather_bytes(message, _rounded(longest)))
+                  lambda: self._gather_bytes(message, _round_up(longest)))
     def read(rank):
       _, *parts, _ = tf.split(
           raw[rank], tf.concat([[header], sizes[rank], [-1]], 0),
@@ -112,7 +117,7 @@ class Communicator:
     return [pickle.loads(each.numpy()) for each in gathered]
 
   def all_reduce(self, tensor: tf.Tensor) -> tf.Tensor:
-    """Returns the sum of the machines' tensors, with the same bits on each.
+    """Returns the sum of the tensors of all machines, bit-equal on each.
 
     Args:
       tensor: Tensor of the same shape on all machines.
@@ -122,7 +127,13 @@ class Communicator:
 
   @contextlib.contextmanager
   def lost_machines(self) -> Iterator[None]:
-    """Context that raises MachineLost if an operation fails on other machines.
+    """Context that converts errors of the connection into MachineLost.
+
+    Yields:
+      None.
+
+    Raises:
+      MachineLost: If a collective operation fails because of another machine.
     """
     try:
       yield
@@ -132,8 +143,7 @@ class Communicator:
       raise
 
   def _gather_bytes(self, raw: tf.Tensor, size: tf.Tensor | int) -> tf.Tensor:
-    """Returns the bytes of each machine, padded with zeros, [machines, size].
-    """
+    """Gathers bytes, padded with zeros, as a tensor [machines, size]."""
     raw = tf.pad(raw, [[0, size - tf.shape(raw)[0]]])
     # Collective operations do not support uint8.
     words = tf.bitcast(tf.reshape(raw, [-1, 4]), tf.int32)
@@ -142,13 +152,14 @@ class Communicator:
     return tf.reshape(tf.bitcast(gathered, tf.uint8), [self.world_size, size])
 
   def _keys(self, tensor: tf.Tensor, kind: int) -> dict[str, Any]:
-    # TensorFlow combines the operations with equal keys, which must have equal
-    # kinds and shapes. Kind and size suffice as the key, because only one
-    # operation runs at a time.
+    # TensorFlow combines operations of different machines by their key. The
+    # combined operations must have equal kinds and shapes. A key of kind and
+    # size is sufficient, because only one operation runs at a time.
     return {"group_size": self.world_size, "group_key": _GROUP_KEY,
             "instance_key": 2 * tf.size(tensor) + kind, "ordering_token": [],
             "timeout_seconds": _TIMEOUT}
 
 
-def _rounded(size: Any) -> Any:
+def _round_up(size: Any) -> Any:
+  """Returns the next multiple of `_ROUND_TO` for a number or a tensor."""
   return _ROUND_TO * ((size + _ROUND_TO - 1) // _ROUND_TO)

@@ -1,10 +1,10 @@
 """Machine 0 coordinates a run; all other machines follow its commands.
 
-Only machine 0 has a run folder, writes reports and makes decisions. It sends
-each command to the other machines before it executes the command itself. They
-execute it with their share of the environments. Every machine therefore holds
-the whole state of the run. If machine 0 is lost, any other machine can write
-the checkpoint.
+Only machine 0 has a run folder, writes reports and makes decisions. Machine 0
+sends each command to the other machines. Then all machines execute the command
+with their own share of the environments. Every machine therefore has the whole
+state of the run. If machine 0 is lost, any other machine can write the
+checkpoint.
 """
 
 import collections
@@ -20,7 +20,8 @@ from agents.distributed import trainer as trainer_lib
 from agents.training import epoch_result
 from agents.training.monitoring import episode_recorder
 
-_SLOW_RATIO = 1.5  # Duration of a collection relative to the fastest machine.
+# Minimum stepping time of a slow machine, relative to the fastest machine.
+_SLOW_RATIO = 1.5
 _SLOW_EPOCHS = 10  # Consecutive slow epochs before the warning.
 
 
@@ -38,8 +39,10 @@ class Coordinator(trainer_lib.DistributedTrainer):
 
   def __init__(self, *args):
     super().__init__(*args)
-    # Index of the slow machine in each of the latest epochs; -1 without one.
-    self._slow: collections.deque[int] = collections.deque(maxlen=_SLOW_EPOCHS)
+    # Index of the slow machine in each of the latest epochs; -1 if no machine
+    # was slow.
+    self._slow_machines: collections.deque[int] = collections.deque(
+        maxlen=_SLOW_EPOCHS)
     self._has_warned = False
 
   def start(self):
@@ -48,9 +51,9 @@ class Coordinator(trainer_lib.DistributedTrainer):
     super().start()
 
   def epoch(self, progress: float) -> epoch_result.Epoch | None:
-    """See `DistributedTrainer.epoch`; returns None if a machine stops."""
+    """See `DistributedTrainer.epoch`; returns None after a request to stop."""
     self._command("epoch", progress, self.metadata())
-    if self.stopped:  # No machine begins the epoch.
+    if self.stopped:  # The other machines skip this epoch, too.
       return None
     epoch = super().epoch(progress)
     self._warn_of_slow_machine()
@@ -78,30 +81,32 @@ class Coordinator(trainer_lib.DistributedTrainer):
       self._command("end", finished)
 
   def _command(self, method: str, *arguments):
-    """Sends the next command to all other machines."""
+    """Sends a command to all other machines."""
     self.exchange((method, *arguments))
 
   def _warn_of_slow_machine(self):
-    """Warns once if all others wait for the same machine for many epochs."""
+    """Warns once if the same machine was slow in all of the latest epochs."""
     seconds = self.collecting_seconds
     slowest, ratio = int(np.argmax(seconds)), max(seconds) / min(seconds)
-    self._slow.append(slowest if ratio > _SLOW_RATIO else -1)
-    if self._slow.count(slowest) == _SLOW_EPOCHS and not self._has_warned:
+    self._slow_machines.append(slowest if ratio > _SLOW_RATIO else -1)
+    if (self._slow_machines.count(slowest) == _SLOW_EPOCHS
+        and not self._has_warned):
       self._has_warned = True
       print(f"Warning: all machines wait for machine {slowest}, which takes "
-            f"{ratio:.1f} times as long as the fastest for as many "
-            "environments.", file=sys.stderr, flush=True)
+            f"{ratio:.1f} times as long as the fastest machine for the same "
+            "number of environments.", file=sys.stderr, flush=True)
 
 
 class Participant(trainer_lib.DistributedTrainer):
-  """The trainer of another machine, which follows the commands of machine 0.
+  """The trainer of a machine that executes the commands of machine 0.
 
   Args:
     args: See `DistributedTrainer`.
 
   The attribute `step` is the number of environment steps before the latest
-  epoch. The attribute `checkpoint` is a function that returns arrays and
-  metadata from before that epoch, or None before the first one.
+  epoch. The attribute `checkpoint` is a function that returns the arrays and
+  the metadata of a checkpoint from before the latest epoch. Before the first
+  epoch, `checkpoint` is None.
   """
 
   def __init__(self, *args):
@@ -135,7 +140,7 @@ class Participant(trainer_lib.DistributedTrainer):
     super().load(arrays)
 
   def _train(self, progress: float, metadata: dict[str, Any]):
-    """Trains for an epoch, unless a machine was asked to end the run."""
+    """Trains for an epoch if no machine received a request to stop."""
     if self.stopped:
       return
     self.step = metadata["step"]

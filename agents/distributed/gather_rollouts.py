@@ -19,10 +19,11 @@ def gather_simulations(
       environments.
     simulation: Simulation of this machine's environments.
     carry: Carry of all environments before the simulation.
-    num_steps: Number of steps, or None if it differs between machines.
+    num_steps: Number of steps T, or None if T differs between machines.
 
   Returns:
-    Simulation of all environments, with "exchange" in its seconds.
+    Simulation of all environments. Its field `seconds` also contains the
+    duration of the exchange, by the name "exchange".
   """
   following, steps = simulation.carry, simulation.transitions
   shares, seconds = communicator.all_gather((
@@ -37,14 +38,15 @@ def gather_simulations(
   num_envs = carry.observ.shape[0]
   action, results = tf.nest.map_structure(
       functools.partial(_concat, [num_steps, num_envs]), *stepped)
-  # Sorted by machine, then by time and environment.
+  # The concatenated observations are in order of machines. `make_transitions`
+  # expects the order of time, then of environments.
   final_observ = tf.concat(final_observ, 0)
   if 0 not in final_observ.shape[1:]:
     row = tf.where(results.ended)[:, 1]
     machine = row * communicator.world_size // num_envs
     final_observ = tf.gather(
         final_observ, tf.argsort(tf.argsort(machine, stable=True)))
-  carry, transitions = simulate.transitions_of(
+  carry, transitions = simulate.make_transitions(
       carry, action, results, final_observ,
       tf.nest.map_structure(functools.partial(_concat, [num_envs]), *states))
   return simulate.Simulation(
@@ -52,7 +54,10 @@ def gather_simulations(
 
 
 def _concat(shape: list[int | None], *parts: tf.Tensor) -> tf.Tensor:
-  """Concatenates along axis `len(shape) - 1`, and sets the static shape."""
+  """Concatenates along the last axis of `shape`.
+
+  The result has the static shape [*shape, ...].
+  """
   return tf.ensure_shape(tf.concat(parts, len(shape) - 1),
                          [*shape, *parts[0].shape[len(shape):]])
 
@@ -62,11 +67,11 @@ def _pad(action: tf.Tensor, results: in_graph_batch_env.StepResult,
              tf.Tensor, in_graph_batch_env.StepResult]:
   """Appends steps in which all environments wait."""
   length = tf.shape(action)[0]
-  rows = tf.minimum(tf.range(num_steps), length - 1)
+  steps = tf.minimum(tf.range(num_steps), length - 1)
   action, results = tf.nest.map_structure(
-      lambda tensor: tf.gather(tensor, rows), (action, results))
-  stepped = (tf.range(num_steps) < length)[:, None]
+      lambda tensor: tf.gather(tensor, steps), (action, results))
+  is_collected = (tf.range(num_steps) < length)[:, None]
   return action, results._replace(
-      valid=results.valid & stepped,
-      terminated=results.terminated & stepped,
-      truncated=results.truncated & stepped)
+      valid=results.valid & is_collected,
+      terminated=results.terminated & is_collected,
+      truncated=results.truncated & is_collected)

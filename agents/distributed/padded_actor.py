@@ -9,22 +9,24 @@ from agents.simulation import simulate
 
 
 class PaddedActor:
-  """Selects actions for some rows; all bits equal those of the whole batch.
+  """Selects actions for this machine's rows of the batch of all machines.
 
-  Pads observations to the whole batch, because the number of rows and the
-  position of a row change the last bits of matrix products and exponentials.
+  The actions are bit-equal to the actions that `actor` selects for the whole
+  batch. For this, the observations are padded to the whole batch, because the
+  number of rows and the position of a row change the last bits of matrix
+  products and exponentials.
 
   Args:
-    actor: Chooses actions for the whole batch.
-    rows: Rows of this machine.
-    num_envs: Number of environments of all machines, B.
+    actor: Selects actions for the whole batch.
+    rows: Indices of this machine's environments in the whole batch.
+    num_envs: Number of environments on all machines, B.
   """
 
   def __init__(self, actor: simulate.Actor, rows: slice, num_envs: int):
     self._actor = actor
     self._rows = rows
     self._num_envs = num_envs
-    # For each row of the padded batch, the local row that fills it.
+    # Index of the local row that fills each row of the padded batch.
     self._padding = np.clip(
         np.arange(num_envs) - rows.start, 0, rows.stop - rows.start - 1)
 

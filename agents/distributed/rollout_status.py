@@ -1,4 +1,4 @@
-"""The Python objects that machines exchange after every collection."""
+"""Python objects that the machines exchange after each collected rollout."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,12 +13,12 @@ from agents.training import epoch_result
 class RolloutStatus(NamedTuple):
   """State of the environments that one machine steps."""
 
-  # Running episodes of N environments, without actions, because all machines
-  # have gathered these already. `first` is relative to the end of the actions,
-  # so it is zero or negative.
+  # Running episodes of this machine's N environments. `actions` is empty,
+  # because all machines have already gathered the actions. `first` counts from
+  # the end of the actions, so its elements are zero or negative.
   episodes: episode_data.EpisodeState
-  finished: list[episode_data.Episode]  # In order of time.
-  failures: list[failure_budget.Failure]  # For the report of machine 0.
+  finished: list[episode_data.Episode]  # Ended episodes, in order of time.
+  failures: list[failure_budget.Failure]  # Failures that machine 0 will report.
   seconds: float  # Time that this machine waited for its environments.
 
 
@@ -29,8 +29,9 @@ def merge_episodes(statuses: list[RolloutStatus],
 
   Args:
     statuses: Status of each machine.
-    before: State of all environments at the previous exchange.
-    actions: Actions of all environments since then, [T, B, ...].
+    before: State of all environments at the previous exchange, if any.
+    actions: Actions of all environments since the previous exchange,
+      [T, B, ...], if any.
 
   Returns:
     State of all environments.
@@ -38,23 +39,25 @@ def merge_episodes(statuses: list[RolloutStatus],
   merged = episode_data.EpisodeState(*map(np.concatenate, zip(
       *(status.episodes for status in statuses), strict=True)))
   steps = int(merged.length.max())
-  known = np.concatenate([
+  all_actions = np.concatenate([
       part for part in (before and before.actions, actions)
       if part is not None and len(part)] or [np.zeros((0, len(merged.seed)))])
   return merged._replace(
-      first=steps + merged.first, actions=known[len(known) - steps:])
+      first=steps + merged.first,
+      actions=all_actions[len(all_actions) - steps:])
 
 
 def merge_finished(statuses: list[RolloutStatus],
                    samples: epoch_result.Samples) -> list[episode_data.Episode]:
-  """Merges the finished episodes of all machines in the order of one machine.
+  """Merges the finished episodes of all machines.
 
   Args:
     statuses: Status of each machine.
     samples: Samples of the epoch in which the episodes ended.
 
   Returns:
-    Episodes in order of time, then of environments.
+    Episodes in the order in which a single machine would record them: by time,
+    then by index of the environment.
   """
   ended = samples.ended.numpy()
   queues = [iter(status.finished) for status in statuses]
@@ -69,11 +72,11 @@ def check_equal(values: Sequence[Any]):
     values: Value of each machine, such as a checksum of its variables.
 
   Raises:
-    MachinesDiffer: If a value differs from that of machine 0.
+    MachinesDiffer: If a value differs from the value of machine 0.
   """
   for rank, value in enumerate(values):
     if value != values[0]:
       raise errors.MachinesDiffer(
           f"Machine {rank} computed a different update than machine 0 from the "
           "same steps, because its processor or its libraries differ. Train on "
-          "machines of one kind.")
+          "machines with the same processor and the same libraries.")

@@ -17,18 +17,19 @@ _compiled = functools.partial(tf.function, jit_compile=True, autograph=False)
 class SharedUpdatesPPO(ppo.BatchPPO):
   """Each machine computes the gradients of its share of every minibatch.
 
-  All machines hold the complete batch. Each computes advantages, moments of
-  observations and KL divergences of the complete batch. Only gradients are
-  summed over the machines. The update therefore equals that of one machine,
-  except for rounding errors of the sum. It is faster than on one machine if
-  computing the gradients of a minibatch takes longer than their exchange.
+  All machines have the complete batch. Each machine computes advantages,
+  moments of observations and KL divergences of the complete batch. Only the
+  gradients and the terms of the loss are summed over the machines. The update
+  therefore equals the update on one machine, up to rounding errors of the sum.
+  The update is faster than on one machine if a machine needs more time to
+  compute the gradients of a minibatch than to exchange them.
 
   Collective operations cannot run inside of an XLA program. An update is
   therefore one graph with several compiled parts.
 
   Args:
     args: See `BatchPPO`.
-    communicator: Group of the machines.
+    communicator: Connects the machines.
     kwargs: See `BatchPPO`.
   """
 
@@ -54,18 +55,22 @@ class SharedUpdatesPPO(ppo.BatchPPO):
     advantage, value, split = self._shuffle_split(
         batch, samples, step_counter, epoch, state)
     def update(index, sums):
-      own, losses = self._own_gradients(batch, split, index)
+      vector, losses = self._local_gradients(batch, split, index)
       return self._apply_total(
-          self._communicator.all_reduce(own), losses, sums)
+          self._communicator.all_reduce(vector), losses, sums)
     sums = loops.repeat(split.num_minibatches, update, state.sums)
     return ppo.EpochState(advantage, value, sums)
 
   @_compiled
-  def _own_gradients(self, batch: types.Experience, split: Any,
-                     index: tf.Tensor
-                     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-    """Returns gradients and loss terms of this machine's share as one vector,
-    and losses of the complete minibatch by name."""
+  def _local_gradients(self, batch: types.Experience, split: Any,
+                       index: tf.Tensor
+                       ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+    """Computes the gradients of this machine's share of a minibatch.
+
+    Returns:
+      A vector of the gradients and the terms of the loss of the share, and the
+      losses of the complete minibatch by name.
+    """
     minibatch, loss, losses = self._loss.bind(
         split.take(index), batch.final_observ.shape[0])
     gradients, terms = self._gradients(loss, share(
@@ -77,7 +82,10 @@ class SharedUpdatesPPO(ppo.BatchPPO):
   @_compiled
   def _apply_total(self, total: tf.Tensor, losses: dict[str, tf.Tensor],
                    sums: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-    """Takes a gradient step with the summed vectors; returns the new sums."""
+    """Takes a gradient step; returns `sums` plus the metrics of this step.
+
+    `total` is the sum of the results of `_local_gradients` on all machines.
+    """
     *gradients, terms = tf.split(total, [
         *(math.prod(weight.shape) for weight in self.weights),
         len(self._loss.names)])
@@ -89,19 +97,22 @@ class SharedUpdatesPPO(ppo.BatchPPO):
 
 
 def share(minibatch: Any, rank: int, world_size: int) -> Any:
-  """Returns one machine's share of a minibatch, with the original weights.
+  """Returns one machine's share of a minibatch.
 
-  The shares of all machines have equal shapes. Padding has weight 0.
+  The rows keep their weights in the minibatch, so the gradients of all shares
+  add up to the gradients of the minibatch. The shares of all machines have
+  equal shapes; padding has weight 0.
 
   Args:
-    minibatch: Tensors of shape [M, ...], or [K, C, ...] in chunks. Each row is
-      one step; for recurrent policies, the rows form S consecutive segments.
+    minibatch: Tensors of shape [M, ...], or [K, C, ...] if the minibatch
+      consists of K chunks. Each row is one step. For recurrent policies, the
+      rows form S consecutive segments.
     rank: Index of the machine.
     world_size: Number of machines.
 
   Returns:
     Minibatch with M / `world_size` rows, or C / `world_size` rows per chunk,
-    rounded up.
+    rounded up. For recurrent policies, the share consists of whole segments.
   """
   *chunks, num_rows = minibatch.weight.shape
   axis = len(chunks)
@@ -116,6 +127,6 @@ def share(minibatch: Any, rank: int, world_size: int) -> Any:
     return tf.reshape(taken, [*chunks, -1, *sizes])
   samples, weight = types.map_tensors(
       take, (minibatch.samples, minibatch.weight))
-  is_row = tf.repeat(indices < units, num_rows // units)
+  is_not_padding = tf.repeat(indices < units, num_rows // units)
   return minibatch._replace(
-      samples=samples, weight=tf.where(is_row, weight, 0.0))
+      samples=samples, weight=tf.where(is_not_padding, weight, 0.0))

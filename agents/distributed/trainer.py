@@ -33,20 +33,21 @@ class DistributedTrainer(trainer.Trainer):
       all machines.
 
   The attribute `stop` is a function that returns whether this machine received
-  a request to stop. The attribute `stopped` is true after any machine received
-  one.
+  a request to stop. The attribute `stopped` is true after an exchange if any
+  machine received a request to stop.
   """
 
   def __init__(self, communicator: collectives.Communicator,
                num_eval_envs: int, *args):
     super().__init__(*args)
-    self.collecting_seconds: list[float] = []  # One number per machine.
+    # Time that each machine waited for its environments in the latest epoch.
+    self.collecting_seconds: list[float] = []
     self.stop: Callable[[], bool] = bool
     self.stopped = False
     self._communicator = communicator
     self._num_eval_envs = num_eval_envs
-    # Latest metrics, or checksum of the variables; must be equal on all
-    # machines.
+    # Metrics of the latest epoch, or a checksum of the variables after an
+    # evaluation. Must be equal on all machines.
     self._fingerprint: bytes | int = b""
     self._step_seconds_before = 0.0
     num_envs = len(self.train_env) * communicator.world_size
@@ -73,12 +74,13 @@ class DistributedTrainer(trainer.Trainer):
         their values from before the epoch.
     """
     self._step_seconds_before = self.train_env.batch_env.step_seconds
-    before = self.capture()
+    captured_state = self.capture()
     try:
       with self._communicator.lost_machines():
         epoch = super().epoch(progress)
-    except errors.MachineLost:  # In the middle of an update, or after it.
-      trainer.load_variables(self.algorithm, before())
+    except errors.MachineLost:
+      # The update may have changed some of the variables, or all of them.
+      trainer.load_variables(self.algorithm, captured_state())
       raise
     assert epoch
     self._fingerprint = np.array([*epoch.metrics.values()]).tobytes()
@@ -92,7 +94,7 @@ class DistributedTrainer(trainer.Trainer):
 
     Args:
       num_episodes: Total number of episodes on all machines.
-      stop: Ignored; the attribute `stop` replaces it.
+      stop: Ignored; the attribute `stop` replaces this argument.
     """
     finished = self._play(num_episodes)
     if finished is None:
@@ -111,14 +113,17 @@ class DistributedTrainer(trainer.Trainer):
       self._evaluator.close()
 
   def exchange(self, value: Any) -> list[Any]:
-    """Returns the value of every machine, and updates `stopped`.
+    """Gathers a value from every machine, and updates `stopped`.
 
     Args:
       value: Picklable object.
 
+    Returns:
+      The value of each machine.
+
     Raises:
       MachineLost: If another machine does not answer.
-      MachinesDiffer: If the latest update or the variables of a machine differ
+      MachinesDiffer: If the latest metrics or the variables of a machine differ
         from those of machine 0.
     """
     values, fingerprints, stops = zip(*self._communicator.all_gather_object(
@@ -128,7 +133,7 @@ class DistributedTrainer(trainer.Trainer):
     return [*values]
 
   def _play(self, num_episodes: int) -> list[episode_data.Episode] | None:
-    """Returns this machine's episodes, or None if a machine aborts."""
+    """Plays this machine's share of episodes; None if a machine stops."""
     def stop():
       self.exchange(True)  # This machine has not finished its episodes.
       return self.stopped
@@ -160,7 +165,7 @@ class DistributedTrainer(trainer.Trainer):
     return super()._restore(episodes.rows(self._rows))
 
   def _exchange_status(self) -> list[rollout_status.RolloutStatus]:
-    """Returns the status of every machine."""
+    """Returns the status of every machine; machine 0 collects all failures."""
     env, rank = self.train_env.batch_env, self._communicator.rank
     state = env.snapshot()
     statuses = self.exchange(rollout_status.RolloutStatus(

@@ -30,20 +30,22 @@ class StepResult(NamedTuple):
   such as `observ["camera"]` or `observ["0"]`; see `agents.spaces`.
   """
 
-  observ: np.ndarray  # [B, ...], to act on; after a reset if an episode ended.
-  next_observ: np.ndarray  # [B, ...], the true successor, never a reset.
+  # [B, ...], input of the next action: where an episode ended, the first
+  # observation of the next episode, otherwise the same as `next_observ`.
+  observ: np.ndarray
+  next_observ: np.ndarray  # [B, ...], true successor, never from a reset.
   reward: np.ndarray  # [B] float32
   terminated: np.ndarray  # [B] bool, no future reward exists.
-  truncated: np.ndarray  # [B] bool, stopped although reward would follow.
+  truncated: np.ndarray  # [B] bool, cut off, such as by a time limit.
   valid: np.ndarray  # [B] bool, false where learning must ignore the row.
 
 
 class Rollout(NamedTuple):
   """T steps of all B environments; learning must ignore invalid rows."""
 
-  observ: np.ndarray  # [T, B, ...], that the policy acted on.
-  action: np.ndarray  # [T, B, ...], as returned by the policy.
-  next_observ: np.ndarray  # [T, B, ...], the true successor, never a reset.
+  observ: np.ndarray  # [T, B, ...], input of the policy.
+  action: np.ndarray  # [T, B, ...], output of the policy.
+  next_observ: np.ndarray  # [T, B, ...], true successor, never from a reset.
   reward: np.ndarray  # [T, B] float32
   terminated: np.ndarray  # [T, B] bool
   truncated: np.ndarray  # [T, B] bool
@@ -51,12 +53,12 @@ class Rollout(NamedTuple):
 
 
 class BatchEnv:
-  """Environments that begin, step and end their episodes side by side.
+  """Steps environments side by side; each environment has its own episodes.
 
   Every episode begins with a seed derived from the run's seed, the index of the
-  environment and the number of the episode. Results do not depend on how the
-  environments are distributed over workers. The batch records the actions of
-  running episodes, so that `restore` can rebuild a `snapshot` of them.
+  environment and the index of the episode. Results do not depend on the number
+  of workers. The batch records the actions of running episodes, so that
+  `restore` can rebuild these episodes from a `snapshot`.
 
   Args:
     constructors: Functions without arguments that return environments with
@@ -64,18 +66,18 @@ class BatchEnv:
     workers: Processes that step the environments; None steps them in this
       process.
     seed: Seed of the run.
-    failure_budget: Number of episodes that may end early because an
-      environment raised in a step or a reset; by default that of the workers,
-      or none without workers. Such a step is not valid, and the next episode
-      begins.
-    block_class: Steps the environments without workers; by default a block of
-      Gymnasium environments.
-    first: Index of the first environment within the batch of the run, from
-      which episode seeds are derived.
+    failure_budget: Limits the failed steps and resets that are tolerated; by
+      default, none is tolerated. A failed step is not valid, and a new
+      environment begins the next episode. With workers, the budget of the
+      workers replaces this argument.
+    block_class: Class that steps the environments, in each worker or in this
+      process; by default a block of Gymnasium environments.
+    first: Index of the first environment within the batch of the whole run.
+      Episode seeds depend on this index.
 
   Raises:
-    TypeError: If no array can hold the observations or actions.
-    ValueError: If there is no environment, or their spaces differ.
+    TypeError: If a space is not supported; see `agents.spaces`.
+    ValueError: If there is no environment, or if spaces differ.
   """
 
   def __init__(self, constructors: Sequence[base.Constructor],
@@ -99,7 +101,7 @@ class BatchEnv:
     self.failure_budget = failure_budget or failure_budget_lib.FailureBudget()
     if workers is not None:
       self.failure_budget = workers.failure_budget  # Shared by all batches.
-    self.step_seconds = 0.0  # Time that this process has waited for steps.
+    self.step_seconds = 0.0  # Seconds that this process waited for steps.
     self.first = first
     self.is_closed = False
     self._constructors = list(constructors)
@@ -108,8 +110,11 @@ class BatchEnv:
     self._log = action_log.ActionLog(
         seed, size, first, self.failure_budget)
     self._busy_seconds = np.zeros(size)  # Sums of the field "seconds".
-    self._reports: Mapping[int, base.StepReport] = {}  # From the latest step.
-    self._consistent = True  # False if only some environments have stepped.
+    # Reports of the latest step, by index of the environment in the run.
+    self._reports: Mapping[int, base.StepReport] = {}
+    # False after a failed step or reset, which may have changed only some
+    # environments.
+    self._consistent = True
     self._block: Any = None
     self._open()
 
@@ -118,7 +123,7 @@ class BatchEnv:
 
   @property
   def busy_seconds(self) -> float:
-    """Duration of all steps without the idle time of workers, in seconds."""
+    """Seconds that a worker has spent in steps, averaged over the workers."""
     return float(self._busy_seconds.sum()) / self.parallel
 
   def take_finished(self) -> list[episode_data.Episode]:
@@ -126,7 +131,7 @@ class BatchEnv:
     return self._log.take_finished()
 
   def take_final_observ(self) -> list[np.ndarray]:
-    """Returns the last observations of episodes that ended since the last call.
+    """Returns the final observations of ended episodes since the previous call.
 
     Returns:
       One array of shape [...] per episode, in order of time.
@@ -135,16 +140,16 @@ class BatchEnv:
 
   def reset(self, seeds: Sequence[int] | None = None,
             indices: Sequence[int] | None = None) -> np.ndarray:
-    """Begins episode 0 of every environment, or the next episodes of some.
+    """Begins episode 0 of all environments, or the next episodes of some.
 
     Args:
-      seeds: Seed of each of these episodes; derived from the run's seed by
-        default, as the seeds of all later episodes are.
-      indices: Environments that abandon their episodes and begin their next
-        ones; the others continue. All by default.
+      seeds: Seed of each new episode, by default derived from the run's seed.
+        Seeds of later episodes are always derived from the run's seed.
+      indices: Environments that abandon the running episode and begin the next
+        one. By default, all environments begin episode 0.
 
     Returns:
-      Observations of shape [B, ...].
+      Latest observations of all environments, of shape [B, ...].
 
     Raises:
       ValueError: If the number of seeds or an index is wrong.
@@ -152,8 +157,9 @@ class BatchEnv:
     """
     rows = self._checked_indices(indices)
     if seeds is not None and len(seeds) != len(rows):
-      raise ValueError(f"`seeds` must hold {len(rows)} numbers, one for each "
-                       f"environment. Received: {len(seeds)}.")
+      raise ValueError(
+          f"`seeds` must contain {len(rows)} elements, one per environment. "
+          f"Received: {len(seeds)}.")
     self._check_open()
     seed_of: dict[int, int] = {}  # Seeds of next episodes, by index.
     if indices is None:
@@ -173,28 +179,28 @@ class BatchEnv:
     self._consistent = False
     with self._recording_fatal():
       infos = begin(arguments)
-    # Changes the log after the request: if a worker dies meanwhile, its
-    # replacement replays the recorded episodes, then receives the request.
+    # The log changes after the request. If a worker dies during the request,
+    # its replacement replays the recorded episodes and repeats the request.
     for index, seed in seed_of.items():
       self._log.break_off(index, seed)
     self._record_resets({index: infos[index] for index in rows})
-    return self._received()
+    return self._receive_observ()
 
   def step(self, action: np.ndarray, active: np.ndarray | None = None
            ) -> StepResult:
-    """Steps the active environments; begins the next episode where one ended.
+    """Steps the active environments, and resets those whose episode ended.
 
     Args:
       action: Array of shape [B, ...]; floats in [-1, 1] or integers from 0.
-      active: Bool array of shape [B], by default all true. The others wait,
-        which is possible only before the first step of an episode.
+      active: Bool array of shape [B], by default all true. An environment can
+        be inactive only before the first step of its episode.
 
     Returns:
       New arrays with the results.
 
     Raises:
-      ValueError: If a shape is wrong, or an inactive environment is inside of
-        an episode.
+      ValueError: If a shape is wrong, or if an inactive environment has already
+        stepped in its episode.
       RuntimeError: If `reset` was not called, or the batch is closed.
     """
     self.step_packed(action, active)
@@ -215,9 +221,9 @@ class BatchEnv:
       active: Bool array of shape [B].
 
     Returns:
-      New read-only array of bytes with the fields of `step_layout`. The true
-      successors are the observations, or the result of `take_final_observ`
-      where an episode ended.
+      New read-only array of bytes with the fields of `step_layout`. Where an
+      episode ended, "observ" is the first observation of the next episode, and
+      `take_final_observ` returns the true successor.
 
     Raises:
       ValueError: See `step`.
@@ -247,10 +253,10 @@ class BatchEnv:
       raise
     self.step_seconds += time.perf_counter() - start
     self._busy_seconds += arrays["seconds"]
-    # Records the step after it succeeded: replays repeat all recorded steps.
+    # Records only completed steps, because replays repeat all recorded steps.
     self._log.record_step(arrays, self._reports, active is not None)
     packed = self._result_bytes.copy()
-    packed.setflags(write=False)  # `check` compares it with a replay.
+    packed.setflags(write=False)  # Later compared with the result of a replay.
     self._source.received = packed
     self._consistent = True
     return packed
@@ -259,31 +265,34 @@ class BatchEnv:
     """Returns seeds and actions of the running episodes.
 
     Raises:
-      RuntimeError: If a step has failed, so that only some environments have
-        completed it.
+      RuntimeError: If the latest step or reset failed, because only some
+        environments may have completed it.
     """
     self._check_open()
     if not self._consistent:
-      raise RuntimeError("Cannot snapshot after a step that failed.")
+      raise RuntimeError(
+          "Cannot snapshot after a failed step or reset. Call reset() first.")
     return self._log.snapshot(self._arrays["observ"].copy())
 
   def restore(self, state: episode_data.EpisodeState) -> bool:
-    """Rebuilds running episodes by replaying them.
+    """Rebuilds the running episodes of a snapshot by replaying their actions.
 
     Args:
       state: Result of `snapshot`.
 
     Returns:
-      Whether the episodes continue. Backends without replay, such as EnvPool,
-      begin the episodes after them instead.
+      True if the episodes continue. False for backends without replay, such as
+      EnvPool, which begin the next episodes instead.
 
     Raises:
-      ReplayError: If the last observations differ in any bit.
+      ReplayError: If an observation after the replay differs from the snapshot
+        in any bit.
       ValueError: If the number of environments differs.
     """
     if len(state.seed) != len(self):
-      raise ValueError(f"The episodes are of {len(state.seed)} "
-                       f"environments, the batch has {len(self)}.")
+      raise ValueError(
+          f"The snapshot is of {len(state.seed)} environments, but this batch "
+          f"has {len(self)}.")
     self._check_open()
     self._log.take_final_observ()
     self._consistent = False
@@ -292,7 +301,7 @@ class BatchEnv:
       for index in range(len(self)):
         self._log.skip(index)
       self._block.reset(self._log.state.seed.tolist())
-      self._received()
+      self._receive_observ()
       return False
     self._source.received = state.observ.tobytes()
     with self._recording_fatal():
@@ -330,57 +339,58 @@ class BatchEnv:
 
   def call(self, name: str, /, *args, indices: Sequence[int] | None = None,
            **kwargs) -> list[Any]:
-    """Calls a method of all environments, or of some.
+    """Calls a method of all or of selected environments.
 
     Args:
-      name: Name of the method, of the environment or one of its wrappers.
+      name: Name of a method of the environment or of one of its wrappers.
       args: Positional arguments of the method.
-      indices: Environments in the order of the results; all by default.
-      kwargs: Keyword arguments of the method. If the method itself has an
-        argument `indices`, pass it in `args`.
+      indices: Selected environments; all by default.
+      kwargs: Keyword arguments of the method. If the method has a parameter
+        called `indices`, pass its value by position.
 
     Returns:
-      Result of each environment.
+      Result of each selected environment, in the order of `indices`.
 
     Raises:
       ValueError: If an index is wrong.
     """
-    return self._ask("call", indices, name, args, kwargs)
+    return self._access("call", indices, name, args, kwargs)
 
   def get(self, name: str, indices: Sequence[int] | None = None) -> list[Any]:
-    """Returns an attribute of all environments, or of some.
+    """Returns an attribute of all or of selected environments.
 
     Args:
       name: Name of the attribute.
-      indices: Environments in the order of the results; all by default.
+      indices: Selected environments; all by default.
 
     Returns:
-      Value of each environment.
+      Value of each selected environment, in the order of `indices`.
 
     Raises:
       ValueError: If an index is wrong.
     """
-    return self._ask("get", indices, name)
+    return self._access("get", indices, name)
 
   def set(self, name: str, values: Sequence[Any],
           indices: Sequence[int] | None = None):
-    """Sets an attribute of all environments, or of some.
+    """Sets an attribute of all or of selected environments.
 
-    The value is lost when an environment is built again because it failed or
-    its worker died. Permanent settings belong in the constructor.
+    An environment loses the value if it is built again, after its own failure
+    or the death of its worker. Permanent settings belong in the constructor.
 
     Args:
       name: Name of the attribute.
-      values: Value for each of the environments.
-      indices: Environments in the order of the values; all by default.
+      values: Value for each selected environment, in the order of `indices`.
+      indices: Selected environments; all by default.
 
     Raises:
       ValueError: If the number of values or an index is wrong.
     """
     indices = self._checked_indices(indices)
     if len(values) != len(indices):
-      raise ValueError(f"`values` must hold {len(indices)}, one for each "
-                       f"environment. Received: {len(values)}.")
+      raise ValueError(
+          f"`values` must contain {len(indices)} elements, one per "
+          f"environment. Received: {len(values)}.")
     self._check_open()
     by_index = dict(zip(indices, values, strict=True))
     self._block.set(
@@ -423,7 +433,7 @@ class BatchEnv:
             descriptor, self._source, *options)
 
   def _record_resets(self, infos: dict[int, dict[str, Any]]):
-    """Called after resets outside of steps; `InfoBatchEnv` extends it."""
+    """Does nothing; `InfoBatchEnv` stores infos of resets outside of steps."""
 
   @contextlib.contextmanager
   def _recording_fatal(self):
@@ -433,8 +443,8 @@ class BatchEnv:
       self._source.record_fatal(error, self.failure_budget)
       raise
 
-  def _received(self) -> np.ndarray:
-    """Returns a copy of the observations, and stores one to check replays."""
+  def _receive_observ(self) -> np.ndarray:
+    """Returns a copy of the observations; stores the bytes to check replays."""
     observ = self._arrays["observ"].copy()
     self._source.received = observ.tobytes()
     self._consistent = True
@@ -460,8 +470,8 @@ class BatchEnv:
                        f"{len(self) - 1}. Received: {list(indices)}.")
     return indices
 
-  def _ask(self, method: str, indices: Sequence[int] | None, *args
-           ) -> list[Any]:
+  def _access(self, method: str, indices: Sequence[int] | None, *args
+              ) -> list[Any]:
     """Returns the results of selected environments, in order of `indices`."""
     indices = self._checked_indices(indices)
     self._check_open()

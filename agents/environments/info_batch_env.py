@@ -1,4 +1,4 @@
-"""A batch environment that keeps the infos of steps and resets."""
+"""A batch environment that stores the infos of steps and resets."""
 
 from typing import Any
 
@@ -10,18 +10,18 @@ from agents.environments.data import episode_data
 
 
 class InfoBatchEnv(batch_env.BatchEnv):
-  """Stores every info, at the cost of pickling it.
+  """Stores every info, at the cost of pickling the infos in workers.
 
-  Infos are empty dicts where an environment waited or failed, and after
-  `restore`.
+  The attribute `infos` contains the info of each environment's latest step,
+  even if the step ended an episode. Such an info is empty if the environment
+  waited or failed, and after a call of `reset`. The attribute `reset_infos`
+  contains the info of the reset that began each running episode. After
+  `restore`, all infos are empty.
+  Steps and resets create new lists instead of changing the previous lists.
 
   Args:
     args: See `BatchEnv`.
     kwargs: See `BatchEnv`.
-
-  The attribute `infos` holds the info of each environment's latest step, even
-  if the step ended an episode. The attribute `reset_infos` holds the info of
-  the reset that began each running episode. Every change creates new lists.
   """
 
   def __init__(self, *args, **kwargs):
@@ -34,13 +34,13 @@ class InfoBatchEnv(batch_env.BatchEnv):
                   ) -> np.ndarray:
     """See `BatchEnv.step_packed`."""
     packed = super().step_packed(action, active)
-    waiting = base.StepReport({})
-    reports = [self._reports.get(self.first + index, waiting)
+    empty = base.StepReport({})
+    reports = [self._reports.get(self.first + index, empty)
                for index in range(len(self))]
     self.infos = [report.info or {} for report in reports]
     self.reset_infos = [
-        before if report.reset_info is None else report.reset_info
-        for report, before in zip(reports, self.reset_infos, strict=True)]
+        previous if report.reset_info is None else report.reset_info
+        for report, previous in zip(reports, self.reset_infos, strict=True)]
     return packed
 
   def restore(self, state: episode_data.EpisodeState) -> bool:

@@ -1,10 +1,12 @@
-"""A batch environment that builds its environments when they are needed."""
+"""A batch environment that builds its environments before their first use."""
 
 from agents.environments import batch_env
 
 
 class LazyBatchEnv(batch_env.BatchEnv):
-  """Builds one environment for the spaces, and the batch before its first use.
+  """Builds all environments before the first use of the batch.
+
+  The constructor builds and closes only one environment, to read its spaces.
 
   Args:
     args: See `BatchEnv`.
@@ -12,7 +14,7 @@ class LazyBatchEnv(batch_env.BatchEnv):
   """
 
   def _open(self):
-    """Does nothing, because the constructor calls it too early."""
+    """Does nothing, because the constructor calls this method too early."""
 
   def _check_open(self):
     super()._check_open()

@@ -1,1 +1,1 @@
-"""Exported policies, which run without this package."""
+"""Exports policies as functions that run without this package."""

@@ -1,4 +1,4 @@
-"""Plays evaluation episodes with the training policy or an exported one."""
+"""Plays evaluation episodes with the original or the exported policy."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,10 +19,11 @@ NUM_EPISODES = 10
 
 def training_function(policy: policy_lib.ExportablePolicy
                       ) -> policy_lib.PolicyFunction:
-  """Returns the policy as training runs it, with the exported signature.
+  """Returns a function that runs the policy with the code of training.
 
-  In contrast to the exported function, this function stores nested observations
-  and actions in structured arrays, and scales actions with NumPy.
+  The function has the same signature as the exported function. Unlike the
+  exported function, it stores nested observations and actions in structured
+  arrays, and scales actions with NumPy.
 
   Args:
     policy: Policy to run.
@@ -32,7 +33,7 @@ def training_function(policy: policy_lib.ExportablePolicy
   """
   act = tf.function(policy.algorithm.act, autograph=False)
   observ_dtype, observ_shape = spaces.dtype(policy.observation_space)
-  action_dtype, _ = spaces.dtype(policy.action_space, acting=True)
+  action_dtype, _ = spaces.dtype(policy.action_space, is_action=True)
   to_env = action_scaling.action_converter(policy.action_space)
   def run(inputs):
     parts = [inputs[name] for name in policy.names("observation")]
@@ -54,15 +55,16 @@ def evaluate(policy: policy_lib.ExportablePolicy,
              function: policy_lib.PolicyFunction,
              record: Callable[[policy_lib.Arrays], Any] = lambda call: None
              ) -> list[float]:
-  """Plays the first episodes of the run's evaluations.
+  """Plays `NUM_EPISODES` episodes with the seeds of the run's evaluations.
 
   Args:
     policy: Policy that defines the environment, the seeds and the signature.
     function: Function that selects the actions.
-    record: Called in each step with all inputs and outputs, [1, ...], by name.
+    record: Called in each step with all inputs and outputs of shape [1, ...],
+      by name.
 
   Returns:
-    Returns of the episodes.
+    Sum of rewards of each episode.
 
   Raises:
     EnvironmentsError: If the environment fails.
@@ -104,7 +106,7 @@ def evaluate(policy: policy_lib.ExportablePolicy,
 
 
 def _assemble(space: gymnasium.Space, parts: Iterator[np.ndarray]) -> Any:
-  """Returns an action of the environment, from its parts in a nested space."""
+  """Returns an action of a space, from the actions of its simple spaces."""
   if isinstance(space, gymnasium.spaces.Dict):
     return {key: _assemble(part, parts) for key, part in space.items()}
   if isinstance(space, gymnasium.spaces.Tuple):

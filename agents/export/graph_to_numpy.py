@@ -10,18 +10,19 @@ from agents.export import numpy_player, operation_rules
 
 def translate(function: Any, inputs: Iterable[str], outputs: Iterable[str]
               ) -> tuple[dict[str, Any], dict[str, Any]]:
-  """Translates a function for `numpy_player.compute`.
+  """Translates a function into a program for `numpy_player.compute`.
 
-  Calls of constants are evaluated immediately. A value that depends on inputs
-  is a dict {"value": name}, with the name of an input or of a call's result.
+  A value that depends on inputs is a dict {"value": name}, with the name of an
+  input or of a call's result. Calls without such a value are not part of the
+  program, because the translation evaluates them.
 
   Args:
     function: Concrete function without variables.
-    inputs: Names of its inputs.
-    outputs: Names of its outputs.
+    inputs: Names of the function's inputs.
+    outputs: Names of the function's outputs.
 
   Returns:
-    JSON data with calls and outputs, and the constants that they use by name.
+    The program as JSON data, and the arrays that the program uses, by name.
 
   Raises:
     ConfigError: If the graph contains an unsupported operation.
@@ -29,14 +30,14 @@ def translate(function: Any, inputs: Iterable[str], outputs: Iterable[str]
   calls: list[list[Any]] = []
   constants: dict[str, Any] = {}
   def encode(argument):
-    """Returns an argument as JSON data, and add an array to the constants."""
+    """Returns an argument as JSON data; adds an array to the constants."""
     if isinstance(argument, (np.ndarray, np.generic)):
       name = f"constant_{len(constants)}"
       constants[name] = np.asarray(argument)
       return {"value": name}
     return "..." if argument is Ellipsis else argument
   def call(name, *arguments):
-    """Evaluates or records a call, and returns its result."""
+    """Evaluates a call of constants, or records any other call."""
     if not any(isinstance(argument, dict) for argument in arguments):
       return numpy_player.CALLS[name](*arguments)
     result = f"call_{len(calls)}"

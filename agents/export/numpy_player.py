@@ -5,7 +5,7 @@
     action, state = policy(observation, state)   # One step, without a batch.
 
 The file contains NumPy calls in the order of their execution, and constants.
-`Policy.run` takes and returns batches of all inputs and outputs by name.
+`Policy.run` maps batches of all inputs to batches of all outputs.
 """
 
 import json
@@ -31,17 +31,17 @@ CALLS = {
 
 
 def draw_noise(rng, distributions, batch):
-  """Returns noise [batch, ...]; each entry is a NumPy name and a size."""
+  """Returns noise [batch, ...] for pairs of a distribution's name and size."""
   return np.concatenate([getattr(rng, name)(size=(batch, size))
                          for name, size in distributions], -1)
 
 
 def compute(program, values):
-  """Executes all calls; returns outputs by name.
+  """Executes all calls of a program; returns the outputs by name.
 
   Args:
-    program: Calls, and the names of the outputs' values.
-    values: Inputs and constants by name; results of calls are added.
+    program: Calls, and for each output the name of its value.
+    values: Inputs and constants by name. The results of calls are added.
   """
   def resolve(x):
     return (values[x["value"]] if isinstance(x, dict) else ... if x == "..."
@@ -74,8 +74,8 @@ class Policy:
     """Returns the action, as a dict of parts if nested, and the next state.
 
     Args:
-      observation: Observation of the environment, nested if its space is.
-      state: Result of `begin` or of the last step.
+      observation: Observation of the environment, nested or not.
+      state: State that `begin` or the previous step returned.
     """
     inputs = dict(state)
     for name, x in self.about["inputs"].items():
@@ -90,7 +90,7 @@ class Policy:
     return actions.get("action", actions), state
 
   def run(self, inputs):
-    """Returns all outputs [N, ...] by name for inputs [N, ...] by name."""
+    """Returns outputs [N, ...] by name for inputs [N, ...] by name."""
     batch, values = len(next(iter(inputs.values()))), dict(self._constants)
     for name, x in self.about["inputs"].items():
       value = (inputs[name] if name in inputs or x["role"] != "noise"

@@ -1,10 +1,11 @@
 """Rules that translate TensorFlow operations into NumPy calls.
 
 There are two kinds of rules. If one NumPy call takes the same inputs as an
-operation, same_arguments.csv contains the name of the call. Otherwise, a rule
-is a function of `call`, of the operation, and of the values of its inputs.
-`call` takes a name in `numpy_player.CALLS` and arguments. Lists in the
-arguments of "getitem" are start, stop and step of a slice.
+operation, same_arguments.csv contains the name of the call. Otherwise, the rule
+is a function with these arguments: `call`, the operation, and one value per
+input of the operation. `call` takes a name in `numpy_player.CALLS`, and the
+arguments of this NumPy call. In the arguments of "getitem", a list contains
+start, stop and step of a slice.
 """
 
 import csv
@@ -25,12 +26,13 @@ def translate(call: Callable[..., Any], operation: tf.Operation,
   """Translates one operation.
 
   Args:
-    call: Function of a call's name and arguments that returns its result.
+    call: Function that takes the name and the arguments of a NumPy call, and
+      returns the result of the call.
     operation: Operation of a graph.
-    inputs: Values of its inputs.
+    inputs: Values of the operation's inputs.
 
   Returns:
-    Values of its outputs.
+    Values of the operation's outputs.
 
   Raises:
     ConfigError: If the operation is not supported.
@@ -52,7 +54,7 @@ def _unsupported(operation: tf.Operation, name: str) -> config_lib.ConfigError:
 
 def _reduce(call, operation, x, axis):
   name = operation.type.lower()
-  # NumPy's signature has `dtype` and `out` before `keepdims`.
+  # Before `keepdims`, NumPy functions take `out`; three also take `dtype`.
   defaults = [None] * (2 if name in ("mean", "prod", "sum") else 1)
   return call(name, x, tuple(np.ravel(axis).tolist()), *defaults,
               operation.get_attr("keep_dims"))
@@ -65,7 +67,7 @@ def _divide_no_nan(call, _, x, y):
 
 
 def _split(call, operation, x, axis):
-  """Returns consecutive slices along an axis."""
+  """Returns one slice of `x` along an axis per output of the operation."""
   axis = int(axis) % operation.outputs[0].shape.rank
   ends = np.cumsum([part.shape[axis] for part in operation.outputs]).tolist()
   return [call("getitem", x, *[[None]] * axis, [begin, end])
@@ -99,7 +101,10 @@ def _strided_slice(call, operation, x, begin, end, strides):
 
 
 def _max_pool(call, operation, x):
-  """Returns the maximum of all shifted copies of [N, H, W, C] images."""
+  """Returns the maximum over shifted slices of [N, H, W, C] images.
+
+  There is one slice per position in the pooling window.
+  """
   kernel, strides = (operation.get_attr(name)[1:3] for name in (
       "ksize", "strides"))
   spans = [(size - 1) * stride + 1 for size, stride in zip(
@@ -107,8 +112,8 @@ def _max_pool(call, operation, x):
   padding = [max(span + size - 1 - extent, 0) for span, size, extent in zip(
       spans, kernel, operation.inputs[0].shape[1:3])]
   if any(padding):
-    around = [[pad // 2, pad - pad // 2] for pad in (0, *padding, 0)]
-    x = call("pad", x, around, -np.inf)
+    pad_widths = [[pad // 2, pad - pad // 2] for pad in (0, *padding, 0)]
+    x = call("pad", x, pad_widths, -np.inf)
   return functools.reduce(functools.partial(call, "maximum"), [
       call("getitem", x, [None], *(
           [offset, offset + span, stride]
@@ -118,7 +123,7 @@ def _max_pool(call, operation, x):
 
 def _one_hot(call, operation, x, depth, on, off):
   if operation.get_attr("axis") != -1:
-    raise _unsupported(operation, "OneHot along another axis than the last")
+    raise _unsupported(operation, "OneHot along an axis other than the last")
   hot = call("equal", call("expand_dims", x, -1), np.arange(depth))
   return call("where", hot, on, off)
 
@@ -126,7 +131,7 @@ def _one_hot(call, operation, x, depth, on, off):
 def _bitcast(call, operation, x):
   source, target = operation.inputs[0], operation.outputs[0]
   rank = source.shape.rank - target.shape.rank
-  if rank < 0:  # A smaller type adds an axis.
+  if rank < 0:  # TensorFlow adds an axis if the target type is smaller.
     x = call("expand_dims", x, -1)
   x = call("view", x, target.dtype.name)
   return call("getitem", x, Ellipsis, 0) if rank > 0 else x
@@ -157,7 +162,7 @@ _RULES: dict[str, str | Callable[..., Any]] = {
     "Relu": lambda call, _, x: call("maximum", x, 0),
     "Rsqrt": lambda call, _, x: call("divide", 1, call("sqrt", x)),
     "Shape": lambda call, op, x: call("shape", x, op.get_attr("out_type").name),
-    # Unlike 1 / (1 + exp(-x)), this never overflows.
+    # (tanh(x / 2) + 1) / 2 never overflows, in contrast to 1 / (1 + exp(-x)).
     "Sigmoid": lambda call, _, x: call("divide", call(
         "add", call("tanh", call("divide", x, 2)), 1), 2),
     "Softmax": _softmax,

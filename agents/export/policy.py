@@ -1,4 +1,4 @@
-"""A trained policy as one function of raw observations.
+"""Builds one function of raw observations from a trained policy.
 
 The function normalizes observations, applies the networks, and converts actions
 to the ranges of the environment's action space.
@@ -43,18 +43,17 @@ class ExportablePolicy:
   outputs: dict[str, signature.SignatureField]
 
   def names(self, role: str) -> list[str]:
-    """Returns the names of the observations, states or actions.
+    """Returns the names of all inputs or outputs with a role.
 
     Args:
-      role: Role of inputs, or "action", the role of outputs; see
-        `signature.SignatureField`.
+      role: "observation", "state" or "noise" for inputs, "action" for outputs.
     """
     fields = self.outputs if role == "action" else self.inputs
     return [name for name, field in fields.items() if field.role == role]
 
   @property
   def specs(self) -> list[tf.TensorSpec]:
-    """Specifications of the inputs, for batches of any size."""
+    """Specifications of the input tensors, for batches of any size."""
     return [tf.TensorSpec([None, *field.shape], field.dtype, name)
             for name, field in self.inputs.items()]
 
@@ -66,7 +65,7 @@ class ExportablePolicy:
         act.get_concrete_function())
 
   def named_function(self) -> Any:
-    """Returns a `tf.function` with named inputs and outputs."""
+    """Returns a `tf.function` that maps named inputs to a dict of outputs."""
     frozen = self.frozen
     @tf.function(autograph=False, input_signature=self.specs)
     def act(*inputs):
@@ -74,14 +73,14 @@ class ExportablePolicy:
     return act
 
   def _act(self, *inputs: tf.Tensor) -> list[tf.Tensor]:
-    """Returns the tensors of all outputs."""
+    """Returns the tensors of all outputs, in the order of `outputs`."""
     tensors = dict(zip(self.inputs, inputs, strict=True))
     parts = [tensors[name] for name in self.names("observation")]
     observ = (tensor_bytes.pack(parts) if spaces.composite(
         self.observation_space) else parts[0])
     action, state = self.algorithm.act(
         observ, self.policy_state(tensors), tensors.get("noise"))
-    leaves = spaces.leaves(self.action_space, acting=True)
+    leaves = spaces.leaves(self.action_space, is_action=True)
     parts = (tensor_bytes.unpack(action, leaves) if spaces.composite(
         self.action_space) else [action])
     actions = [_to_env(leaf.space, part) for leaf, part in zip(
@@ -89,13 +88,14 @@ class ExportablePolicy:
     return [*actions, *state_tensors(state).values()]
 
   def policy_state(self, tensors: dict[str, Any]) -> Any:
-    """Assembles the state that the algorithm expects.
+    """Returns the state that the algorithm expects.
 
     Args:
-      tensors: State inputs of shape [N, ...] by name, see `state_tensors`.
+      tensors: Inputs of shape [N, ...] by name. Inputs with the role "state"
+        become the non-empty tensors of the state, see `state_tensors`.
 
     Returns:
-      State of N episodes.
+      State of the policy in N episodes.
     """
     state = self.algorithm.initial_state(1)
     return tf.nest.pack_sequence_as(state, [
@@ -132,8 +132,8 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
   Args:
     folder: Run folder.
     path: Path of the checkpoint.
-    sampled: Whether actions are sampled with noise, which becomes an input;
-      otherwise they are the distribution's mode.
+    sampled: Whether the policy samples actions with noise, which is an
+      additional input. Otherwise actions are the mode of the distribution.
 
   Returns:
     Policy with the weights of the checkpoint.
@@ -152,7 +152,7 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
   states = {
       name: signature.SignatureField(
           "state", tensor.dtype.name, tuple(tensor.shape[1:]),
-          f"zeros at the start of an episode, then the last `next_{name}`")
+          f"zeros at the start of an episode, then the previous `next_{name}`")
       for name, tensor in state_tensors(algorithm.initial_state(1)).items()}
   inputs = signature.space_fields("observation", observation_space) | states
   if sampled:
@@ -172,10 +172,11 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
 
 
 def _to_env(space: gymnasium.Space, action: tf.Tensor) -> tf.Tensor:
-  """Converts actions of a simple space like `action_scaling`, in TensorFlow."""
+  """Converts actions as `action_scaling` does, with TensorFlow operations."""
   if not isinstance(space, gym.Box):
     return action + np.int64(getattr(space, "start", 0))
-  # Bounds are rounded to float32 toward the inside of the space.
+  # Rounds bounds toward the inside of the space, because float32 can't
+  # represent all float64 bounds, and actions must not exceed the bounds.
   low, high = space.low.astype(np.float32), space.high.astype(np.float32)
   low = np.where(low < space.low, np.nextafter(low, np.float32(np.inf)), low)
   high = np.where(

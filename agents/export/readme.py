@@ -1,4 +1,4 @@
-"""README of an exported policy."""
+"""Writes the README of an exported policy."""
 
 import pathlib
 import string
@@ -11,7 +11,7 @@ from agents.training.run_folder import provenance
 
 
 def text(policy: policy_lib.ExportablePolicy, names: list[str]) -> str:
-  """Returns the README of an exported folder.
+  """Returns the README for the folder of an exported policy.
 
   Args:
     policy: Exported policy.
@@ -41,13 +41,13 @@ def text(policy: policy_lib.ExportablePolicy, names: list[str]) -> str:
 
 
 def environment_settings(env: config_lib.Env) -> dict[str, Any]:
-  """Returns settings of an environment that change observations or actions.
+  """Returns settings of an environment that can change spaces or dynamics.
 
   Args:
     env: Configuration of the environment.
 
   Returns:
-    Value for each name of a setting that is not the default.
+    Values that are not the default, by name of the setting.
   """
   names = "wrappers", "action_repeat", "frame_delta", "kwargs"
   default = config_lib.Env()
@@ -56,7 +56,7 @@ def environment_settings(env: config_lib.Env) -> dict[str, Any]:
 
 
 def _fill(name: str, **values: str) -> str:
-  """Returns a template with its placeholders replaced by values."""
+  """Returns the text of a template after replacing placeholders by values."""
   folder = "formats" if name in formats.NAMES else "templates"
   path = pathlib.Path(__file__).parent / folder / f"{name}.md"
   return string.Template(path.read_text()).substitute(values)

@@ -12,17 +12,21 @@ from agents import spaces
 
 
 class SignatureField(NamedTuple):
-  """Input or output of an exported policy, as `signature.json` describes it."""
+  """An input or output of an exported policy; an entry of signature.json."""
 
   role: str  # "observation", "state", "noise" or "action".
-  dtype: str
+  dtype: str  # Name of a NumPy type.
   shape: tuple[int, ...]  # Without the batch dimension, which comes first.
-  about: str  # Description for people.
-  path: tuple[str, ...] = ()  # Keys and indices of a part of a nested space.
-  low: Any = None  # One bound for all values, or nested lists; None: unbounded.
-  high: Any = None
-  # Distributions and sizes of consecutive parts of noise, see
-  # `ActionDistribution.noise_kinds`.
+  about: str  # Description in the README.
+  # Keys and indices that lead to this part of a Dict or Tuple; () for a simple
+  # space.
+  path: tuple[str, ...] = ()
+  # Lower bound: one number for all values, or nested lists of numbers. None
+  # means unbounded, also within the lists.
+  low: Any = None
+  high: Any = None  # Upper bound, in the same format as `low`.
+  # Distributions and sizes of the consecutive parts of the noise, see
+  # `ActionDistribution.noise_kinds`. Empty for other roles.
   drawn: tuple[tuple[str, int], ...] = ()
 
 
@@ -39,10 +43,11 @@ def noise_field(distributions: Sequence[tuple[str, int]]) -> SignatureField:
   """Describes the noise of a sampled policy.
 
   Args:
-    distributions: Names and sizes, see `ActionDistribution.noise_kinds`.
+    distributions: Names and sizes of the consecutive parts of the noise, see
+      `ActionDistribution.noise_kinds`.
 
   Returns:
-    Field of the noise.
+    Field with the role "noise".
   """
   about = ", then ".join(
       f"{size} values of the {name} distribution"
@@ -61,16 +66,16 @@ def space_fields(role: str, space: gymnasium.Space
     space: Space of the environment.
 
   Returns:
-    Field of each simple space, by a name that is an identifier.
+    Field of each simple space, by name. Names are valid identifiers.
   """
   fields: dict[str, SignatureField] = {}
-  for leaf in spaces.leaves(space, acting=role == "action"):
+  for leaf in spaces.leaves(space, is_action=role == "action"):
     stem = re.sub(r"[^a-zA-Z0-9]", "_", "_".join([role, *leaf.path]))
-    name, number = stem, 1
+    name, suffix = stem, 1
     # TensorFlow's names are not case-sensitive.
     while name.lower() in map(str.lower, fields):
-      number += 1
-      name = f"{stem}_{number}"
+      suffix += 1
+      name = f"{stem}_{suffix}"
     fields[name] = _field(role, leaf)
   return fields
 
@@ -78,7 +83,7 @@ def space_fields(role: str, space: gymnasium.Space
 def _field(role: str, leaf: spaces.Leaf) -> SignatureField:
   """Returns the field of a simple space."""
   space, low, high = leaf.space, None, None
-  about = f"as in {space}"
+  about = f"a value of {space}"
   if isinstance(space, gym.Discrete):
     low, high = int(space.start), int(space.start) + int(space.n) - 1
     about = f"a choice, from {low} to {high}"
@@ -91,7 +96,10 @@ def _field(role: str, leaf: spaces.Leaf) -> SignatureField:
 
 
 def _bounds(bounds: np.ndarray) -> Any:
-  """Returns bounds as JSON data; infinite bounds become None."""
+  """Returns bounds as JSON data; None replaces infinite bounds.
+
+  The result is one number if all bounds are equal, otherwise nested lists.
+  """
   values = [float(x) if np.isfinite(x) else None for x in bounds.flat]
   if len(set(values)) == 1:
     return values[0]

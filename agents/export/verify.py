@@ -11,15 +11,23 @@ import numpy as np
 from agents.export import evaluate
 from agents.export import policy as policy_lib
 
-TOLERANCE = 1e-5  # Largest difference of outputs, in units of their range.
-_MAX_CALLS = 2000
-_BATCH = 32  # Number of calls that are compared together.
-_MAX_OTHER_CHOICES = 1e-3  # Fraction of steps; rounding can change a choice.
+# Largest difference between outputs. The unit is half the range of the output
+# or the absolute value of the output, whichever is larger, but at least 1.
+TOLERANCE = 1e-5
+_MAX_CALLS = 4000  # With this many calls, the recorder drops every second one.
+_BATCH = 32  # Number of calls that are compared in one batch.
+# Fraction of steps with different discrete actions. Rounding decides between
+# choices of nearly equal probability.
+_MAX_OTHER_CHOICES = 1e-3
 _NUM_TIMED_CALLS = 200
 
 
 class CallRecorder:
-  """Records evenly spaced calls of a policy, up to twice `_MAX_CALLS`."""
+  """Records fewer than `_MAX_CALLS` evenly spaced calls of a policy.
+
+  Attributes:
+    calls: The recorded calls, in order.
+  """
 
   def __init__(self):
     self.calls: list[policy_lib.Arrays] = []
@@ -27,14 +35,14 @@ class CallRecorder:
     self._count = 0
 
   def add(self, call: policy_lib.Arrays):
-    """Records a call, or skip it to keep equal distances.
+    """Records a call, or skips it to keep equal distances.
 
     Args:
-      call: Inputs and outputs of the policy by name.
+      call: Inputs and outputs of the policy by name, of shape [1, ...].
     """
     if self._count % self._interval == 0:
       self.calls.append(call)
-      if len(self.calls) == 2 * _MAX_CALLS:
+      if len(self.calls) == _MAX_CALLS:
         self.calls = self.calls[::2]
         self._interval *= 2
     self._count += 1
@@ -43,8 +51,8 @@ class CallRecorder:
 class Comparison(NamedTuple):
   """Differences between an exported policy and the policy in training."""
 
-  difference: float  # Largest difference of outputs, in units of their range.
-  other_choices: float  # Fraction of steps with another choice.
+  difference: float  # Largest difference between outputs, see `TOLERANCE`.
+  other_choices: float  # Fraction of steps with different discrete actions.
   returns: list[float]  # Returns of the exported policy.
   milliseconds: float  # Median time of one action.
 
@@ -52,7 +60,7 @@ class Comparison(NamedTuple):
     """Returns whether the exported policy agrees with the policy in training.
 
     Args:
-      returns: Returns of the policy in training.
+      returns: Returns of the policy in training, one per episode.
     """
     return (self.difference <= TOLERANCE
             and self.other_choices <= _MAX_OTHER_CHOICES
@@ -62,15 +70,15 @@ class Comparison(NamedTuple):
 def compare(policy: policy_lib.ExportablePolicy,
             function: policy_lib.PolicyFunction,
             calls: Sequence[policy_lib.Arrays]) -> Comparison:
-  """Compares an exported policy with the policy in training, and time it.
+  """Compares an exported policy with the policy in training; measures its time.
 
   Args:
     policy: Policy that was exported.
-    function: The exported policy.
+    function: Function that runs the exported policy.
     calls: Recorded calls of the policy in training.
 
   Returns:
-    Differences.
+    Differences, and the time of one action.
 
   Raises:
     EnvironmentsError: If the environment fails.
@@ -88,10 +96,10 @@ def compare(policy: policy_lib.ExportablePolicy,
         other_choice |= (outputs[name] != expected).reshape(
             len(rows), -1).any(-1)
       elif expected.size:
-        # Half of the range of each number, but at least 1.
-        half = (np.array(field.high, float) / 2
-                - np.array(field.low, float) / 2)
-        units = np.maximum(np.fmax(1, half), np.abs(expected))
+        # NaN for unbounded outputs; `fmax` then returns 1.
+        half_range = (np.array(field.high, float) / 2
+                      - np.array(field.low, float) / 2)
+        units = np.maximum(np.fmax(1, half_range), np.abs(expected))
         difference = max(difference, float(
             (np.abs(outputs[name] - expected) / units).max()))
     num_other_choices += int(other_choice.sum())
@@ -105,13 +113,14 @@ def compare(policy: policy_lib.ExportablePolicy,
 
 
 def same_returns(returns: Sequence[float], others: Sequence[float]) -> bool:
-  """Returns whether two means differ by at most three standard errors.
+  """Returns whether two policies have the same returns.
 
-  In a chaotic simulator, rounding changes the returns of single episodes.
+  Either all returns are nearly equal, or the means differ by at most three
+  standard errors, because rounding changes episodes of chaotic simulators.
 
   Args:
-    returns: Returns of some episodes.
-    others: Returns of other episodes.
+    returns: Returns of one policy, one per episode.
+    others: Returns of the other policy in episodes with the same seeds.
   """
   standard_error = np.hypot(*(
       np.std(x, ddof=1) / len(x) ** 0.5 for x in (returns, others)))

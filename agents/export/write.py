@@ -1,4 +1,4 @@
-"""Writes a folder with a policy that other programs can run."""
+"""Writes the folder of an exported policy, which other programs can run."""
 
 import json
 import pathlib
@@ -25,14 +25,15 @@ def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
     folder: Run folder.
     checkpoint: Path of the checkpoint with the policy.
     names: Names of the formats.
-    sampled: Whether actions are sampled; otherwise they are the mean actions.
-    out: Path of the new folder, created after all formats are written.
+    sampled: Whether the policy samples actions; otherwise it takes the mean
+      action.
+    out: Path of the new folder. It is created after all formats are written.
 
   Raises:
     ConfigError: If a package is missing, or a format does not support the
       policy.
-    RunError: If a conversion fails, or if an exported policy differs; its file
-      is not kept.
+    RunError: If a conversion fails, or if an exported policy differs from the
+      policy in training. The folder does not contain policies that differ.
   """
   policy = policy_lib.load(folder, checkpoint, sampled)
   file_formats = {name: formats.load(name) for name in names}
@@ -43,16 +44,16 @@ def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
   returns = evaluate.evaluate(
       policy, evaluate.training_function(policy), recorder.add)
   print(f"{policy.config.env.id} after {policy.step:,} steps, "
-        f"{len(returns)} episodes in training's graph: return "
+        f"{len(returns)} episodes of the policy in training: return "
         f"{np.mean(returns):.1f}", flush=True)
   with tempfile.TemporaryDirectory() as scratch:
-    same = [name for name in names if _write(
+    passed = [name for name in names if _write(
         policy, file_formats[name], pathlib.Path(scratch, name),
         recorder.calls, returns)]
     out.mkdir(parents=True, exist_ok=True)
-    for name in same:
+    for name in passed:
       shutil.copytree(pathlib.Path(scratch, name), out, dirs_exist_ok=True)
-  (out / "README.md").write_text(readme.text(policy, same))
+  (out / "README.md").write_text(readme.text(policy, passed))
   (out / "signature.json").write_text(json.dumps({
       "environment": policy.config.env.id, "step": policy.step,
       "actions": "sampled" if sampled else "mean",
@@ -60,7 +61,7 @@ def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
       "inputs": signature.as_dicts(policy.inputs),
       "outputs": signature.as_dicts(policy.outputs)}, indent=2) + "\n")
   print(f"Written: {out}")
-  if differing := [name for name in names if name not in same]:
+  if differing := [name for name in names if name not in passed]:
     raise errors.RunError(
         f"{', '.join(differing)}: not exported, because the outputs differ "
         f"from the policy in training by more than {verify.TOLERANCE}, or the "
@@ -70,7 +71,15 @@ def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
 def _write(policy: policy_lib.ExportablePolicy, file_format: base.ExportFormat,
            folder: pathlib.Path, calls: Sequence[policy_lib.Arrays],
            returns: Sequence[float]) -> bool:
-  """Writes one format, prints the comparison, and returns whether it passed."""
+  """Writes one format, prints a comparison, returns whether the format passed.
+
+  Args:
+    policy: Policy to export.
+    file_format: Format to write.
+    folder: Path of a new folder for the files of the format.
+    calls: Recorded calls of the policy in training.
+    returns: Returns of the policy in training.
+  """
   folder.mkdir()
   path = folder / file_format.file
   try:

@@ -1,1 +1,1 @@
-"""Networks, and distributions over actions with their outputs as parameters."""
+"""Policy and value networks, observation encoders and action distributions."""

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from agents.ops import random
 
-# Functions with the arguments shape and key.
-_DRAW = {
+# Samplers of noise; each one takes a shape and a random key.
+_SAMPLERS = {
     "normal": random.normal,
     "uniform": random.uniform,
     "gumbel": lambda *args: -tf.math.log(-tf.math.log(random.uniform(*args))),
@@ -19,21 +19,22 @@ _DRAW = {
 class ActionDistribution:
   """Maps outputs of a policy network to distributions over actions.
 
-  A state's distribution has `size` parameters. `parameters` computes them from
-  the outputs of the network and from free variables, which do not depend on
-  the state.
+  The distribution for one state has `size` parameters. The method `parameters`
+  computes these numbers from the network's outputs for the state and from free
+  variables, which do not depend on the state.
 
   Args:
     shape: Shape of an action.
-    initial_outputs: Outputs that a new network should have for every state.
-    initial_free: Initial values of the free variables.
-    noise_kinds: Names and sizes of the concatenated distributions of the noise
-      for one action. The names are "normal" (mean 0, std 1), "uniform" (0 to
-      1), "gumbel" and "exponential" (scale 1).
+    initial_outputs: 1-D array; a new network has these outputs for every
+      state, up to small random values.
+    initial_free: 1-D array of the initial values of the free variables.
+    noise_kinds: Pairs of a kind and a size. The noise vector of an action
+      concatenates `size` random numbers of each kind: "normal" (mean 0, std 1),
+      "uniform" (0 to 1), "gumbel" or "exponential" (scale 1).
 
   Attributes:
-    noise_size: Number of random numbers for sampling one action.
-    size: Number of parameters.
+    noise_size: Length of the noise vector of an action.
+    size: Number of parameters of the distribution for one state.
   """
 
   def __init__(self, shape: Sequence[int], initial_outputs: np.ndarray,
@@ -55,7 +56,7 @@ class ActionDistribution:
     return outputs
 
   def distribution(self, parameters: tf.Tensor) -> Any:
-    """Returns a TensorFlow Probability distribution over flat actions.
+    """Returns a TensorFlow Probability distribution over flattened actions.
 
     Args:
       parameters: Tensor of shape [..., size].
@@ -71,7 +72,7 @@ class ActionDistribution:
     raise NotImplementedError
 
   def noise(self, num_actions: int, key: tf.Tensor) -> tf.Tensor:
-    """Returns random numbers of shape [num_actions, noise_size].
+    """Returns the noise of actions, of shape [num_actions, noise_size].
 
     Args:
       num_actions: Number of actions to sample.
@@ -81,15 +82,15 @@ class ActionDistribution:
     keys = [key] if len(kinds) == 1 else tf.unstack(
         random.split(key, len(kinds)))
     return tf.concat([
-        _DRAW[kind]([num_actions, size], own)
-        for (kind, size), own in zip(kinds, keys)], -1)
+        _SAMPLERS[kind]([num_actions, size], kind_key)
+        for (kind, size), kind_key in zip(kinds, keys)], -1)
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
-    """Returns actions of shape [N, *shape].
+    """Returns random actions of shape [N, *shape].
 
     Args:
       parameters: Tensor of shape [N, size].
-      noise: Random numbers of shape [N, noise_size].
+      noise: Result of `noise`, of shape [N, noise_size].
     """
     raise NotImplementedError
 
@@ -105,7 +106,9 @@ class ActionDistribution:
     return distribution.log_prob(flat)
 
   def entropy(self, parameters: tf.Tensor) -> tf.Tensor:
-    """Returns the (differential) entropy in nats, of shape [...].
+    """Returns the entropy in nats, of shape [...].
+
+    For continuous actions, this is the differential entropy.
 
     Args:
       parameters: Tensor of shape [..., size].
@@ -113,18 +116,18 @@ class ActionDistribution:
     return self.distribution(parameters).entropy()
 
   def kl(self, parameters: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
-    """Returns the KL divergence from one distribution to another, [...].
+    """Returns the KL divergence KL(p || q) in nats, of shape [...].
 
     Args:
-      parameters: Parameters of the first distribution, [..., size].
-      other: Parameters of the second distribution, [..., size].
+      parameters: Parameters of p, of shape [..., size].
+      other: Parameters of q, of shape [..., size].
     """
     return self.distribution(parameters).kl_divergence(self.distribution(other))
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
-    """Returns the standard deviation, as a mean over the dimensions, [...].
+    """Returns the std of actions, averaged over their dimensions, [...].
 
-    Bounded numbers span [-1, 1]; choices are represented as one-hot vectors.
+    Bounded dimensions span [-1, 1]; choices count as one-hot vectors.
 
     Args:
       parameters: Tensor of shape [..., size].
@@ -132,7 +135,7 @@ class ActionDistribution:
     raise NotImplementedError
 
   def saturation(self, action: tf.Tensor) -> tf.Tensor:
-    """Returns the share of dimensions that the environment clips, [N].
+    """Returns the share of action dimensions that the environment clips, [N].
 
     Args:
       action: Actions of shape [N, *shape].
@@ -140,5 +143,5 @@ class ActionDistribution:
     return tf.zeros(tf.shape(action)[:1])
 
   def _to_action(self, flat: tf.Tensor) -> tf.Tensor:
-    """Returns actions of shape [N, *shape] for random variables [N, ...]."""
+    """Converts values of shape [N, ...] to actions of shape [N, *shape]."""
     return tf.reshape(flat, [-1, *self.shape])

@@ -1,6 +1,7 @@
-"""Distributions over the actions of a Box.
+"""Distributions over the actions of a Box space.
 
-Agents act in [-1, 1] in every bounded dimension of the space.
+In each bounded dimension, agents act in [-1, 1], and the environment maps this
+range to the bounds of the space.
 """
 
 import math
@@ -18,13 +19,14 @@ from agents.networks import action_distribution
 tfb = tfp.bijectors
 tfd = tfp.distributions
 
-_MAX_ACTION = 1 - 2.0 ** -23  # Beyond it, densities on (-1, 1) are infinite.
-# Quadrature for expectations under normal distributions. The entropy of a
-# squashed distribution has an error of 2e-3 nats at a std of 2, and of 3e-6
-# nats at a std of 1.
+# Actions closer to -1 or 1 can have infinite log densities in float32.
+_MAX_ACTION = 1 - 2.0 ** -23
+# Gauss-Hermite quadrature for expectations under normal distributions. With 20
+# points, the entropy of a squashed Gaussian has an error of 2e-3 nats at a std
+# of 2, and of 3e-6 nats at a std of 1.
 _POINTS, _WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
 _WEIGHTS /= math.sqrt(2 * math.pi)
-_TRIES = 4  # Each one is rejected with a probability of at most 1 / 20.
+_TRIES = 4  # Per gamma variable; each fails with a probability below 1 / 20.
 
 
 class Gaussian(action_distribution.ActionDistribution):
@@ -32,22 +34,23 @@ class Gaussian(action_distribution.ActionDistribution):
 
   Args:
     space: Box of actions.
-    config: Activation of the mean, and initial value and kind of the std.
+    config: Activation of the mean, initial std, and whether the std depends on
+      the state.
   """
 
   def __init__(self, space: gymnasium.spaces.Box, config: config_lib.Network):
-    # The environment maps [-1, 1] to the bounds of the space.
+    # The environment maps [-1, 1] to finite bounds, and clips other actions.
     bounded = np.isfinite(space.low) & np.isfinite(space.high)
     self._low = np.where(bounded, -1, space.low)
     self._high = np.where(bounded, 1, space.high)
     self._mean_activation = config.mean_activation
-    self._actions = math.prod(space.shape)
-    means = np.zeros(self._actions)
-    log_stds = np.full(self._actions, math.log(config.init_std))
+    self._num_dims = math.prod(space.shape)
+    means = np.zeros(self._num_dims)
+    log_stds = np.full(self._num_dims, math.log(config.init_std))
     outputs, free = means, log_stds
     if config.state_dependent_std:
       outputs, free = np.concatenate([means, log_stds]), np.zeros(0)
-    super().__init__(space.shape, outputs, free, ("normal", self._actions))
+    super().__init__(space.shape, outputs, free, ("normal", self._num_dims))
 
   def parameters(self, outputs: tf.Tensor, free: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.parameters`."""
@@ -79,7 +82,7 @@ class Gaussian(action_distribution.ActionDistribution):
   def saturation(self, action: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.saturation`."""
     clipped = (action < self._low) | (action > self._high)
-    flat = tf.reshape(clipped, [-1, self._actions])
+    flat = tf.reshape(clipped, [-1, self._num_dims])
     return tf.reduce_mean(tf.cast(flat, tf.float32), -1)
 
 
@@ -91,12 +94,12 @@ class SquashedGaussian(Gaussian):
 
   Args:
     space: Box of actions, bounded everywhere.
-    config: Initial value and kind of the std.
+    config: Initial std, and whether the std depends on the state.
   """
 
   def __init__(self, space: gymnasium.spaces.Box, config: config_lib.Network):
     super().__init__(space, config)
-    # Means that are squashed twice would not reach the bounds.
+    # With a second tanh, the mode could not leave [-0.77, 0.77].
     self._mean_activation = "linear"
 
   def distribution(self, parameters: tf.Tensor) -> Any:
@@ -119,7 +122,7 @@ class SquashedGaussian(Gaussian):
 
   def _expectation(self, function: Callable[[tf.Tensor], tf.Tensor],
                    parameters: tf.Tensor) -> tf.Tensor:
-    """Returns expectations under the normals by Gauss-Hermite quadrature."""
+    """Returns means of `function` under the normals by quadrature, [..., A]."""
     mean, log_std = tf.split(parameters[..., None], 2, -2)
     points = mean + tf.exp(log_std) * _POINTS.astype(np.float32)
     return tf.reduce_sum(function(points) * _WEIGHTS.astype(np.float32), -1)
@@ -131,22 +134,24 @@ class SquashedGaussian(Gaussian):
 class Beta(action_distribution.ActionDistribution):
   """Beta distributions, stretched to [-1, 1] (Chou et al. 2017).
 
-  Each dimension has two parameters. Their `1 + softplus` are the concentrations
-  at the upper and the lower bound, so the density has a single mode.
+  Each action dimension has two parameters p. The values of `1 + softplus(p)`
+  are the concentrations at the upper and the lower bound. Both exceed 1, so the
+  density has a single mode.
 
   Args:
     space: Box of actions, bounded everywhere.
-    config: Initial std; at most 0.48, the std for outputs of zero.
+    config: Initial std; values above 0.48 have the effect of 0.48, the std for
+      network outputs of zero.
   """
 
   def __init__(self, space: gymnasium.spaces.Box, config: config_lib.Network):
     concentration = (config.init_std ** -2 - 1) / 2
     excess = max(concentration - 1, math.log(2))
-    self._parameters = 2 * math.prod(space.shape)
+    self._num_parameters = 2 * math.prod(space.shape)
     super().__init__(
         space.shape, np.full(
-            self._parameters, excess + math.log(-math.expm1(-excess))),
-        np.zeros(0), *((kind, _TRIES * self._parameters)
+            self._num_parameters, excess + math.log(-math.expm1(-excess))),
+        np.zeros(0), *((kind, _TRIES * self._num_parameters)
                        for kind in ("normal", "exponential")))
 
   def distribution(self, parameters: tf.Tensor) -> Any:
@@ -164,7 +169,7 @@ class Beta(action_distribution.ActionDistribution):
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.sample`."""
     normal, exponential = (
-        tf.reshape(part, [-1, self._parameters, _TRIES])
+        tf.reshape(part, [-1, self._num_parameters, _TRIES])
         for part in tf.split(noise, 2, -1))
     gamma = _gamma(1 + tf.nn.softplus(parameters), normal, exponential)
     upper, lower = tf.split(gamma, 2, -1)
@@ -189,15 +194,15 @@ def _gamma(concentration: tf.Tensor, normal: tf.Tensor,
 
   Args:
     concentration: Tensor of shape [...], at least 1.
-    normal, exponential: Random numbers of shape [..., tries].
+    normal, exponential: Noise of shape [..., _TRIES].
   """
   scale = concentration[..., None] - 1 / 3
   root = 1 + normal / tf.sqrt(9 * scale)
   cube = tf.maximum(root, 1e-6) ** 3
   accepted = (root > 0) & (-exponential < 0.5 * tf.square(normal)
                            + scale * (1 - cube + tf.math.log(cube)))
-  # If all tries are rejected, with a probability of at most 6e-6, the result
-  # is the mode.
+  # All tries fail with a probability below 7e-6. The result is then
+  # `concentration - 1 / 3`, close to the median.
   result = tf.ones_like(concentration)
   for index in range(_TRIES):
     result = tf.where(accepted[..., index], cube[..., index], result)

@@ -8,7 +8,7 @@ import tensorflow as tf
 from agents import config as config_lib
 from agents.networks import feed_forward
 
-_MIN_SIDE = 36  # Pixels; smaller images do not fill a kernel of each layer.
+_MIN_SIDE = 36  # Pixels; in smaller images, the third kernel does not fit.
 
 
 class _Conv(keras.layers.Conv2D):
@@ -22,11 +22,11 @@ class _Conv(keras.layers.Conv2D):
     """Maps images of shape [N, H, W, C] to [N, H', W', filters]."""
     stride, channels = self.strides[0], images.shape[-1]
     size = self.kernel_size[0]
-    steps = size // stride
+    span = size // stride
     rows, columns = (
         (pixels - size) // stride + 1 for pixels in images.shape[1:3])
-    # A kernel covers steps x steps blocks of stride x stride pixels.
-    height, width = rows + steps - 1, columns + steps - 1
+    # A kernel covers span x span blocks of stride x stride pixels.
+    height, width = rows + span - 1, columns + span - 1
     blocks = tf.reshape(
         images[:, :height * stride, :width * stride],
         [-1, height, stride, width, stride, channels])
@@ -34,9 +34,9 @@ class _Conv(keras.layers.Conv2D):
                         [-1, height, width, stride * stride * channels])
     windows = tf.concat([
         blocks[:, row:row + rows, column:column + columns]
-        for row in range(steps) for column in range(steps)], -1)
+        for row in range(span) for column in range(span)], -1)
     kernel = tf.transpose(tf.reshape(
-        self.kernel, [steps, stride, steps, stride, channels, -1]),
+        self.kernel, [span, stride, span, stride, channels, -1]),
         [0, 2, 1, 3, 4, 5])
     result = tf.matmul(
         tf.reshape(windows, [-1, windows.shape[-1]]),
@@ -80,7 +80,7 @@ class Nature(keras.Model):
 
 
 class Impala(keras.Model):
-  """Fifteen convolutions, most of them residual (Espeholt et al. 2018).
+  """Fifteen convolutions, twelve in residual blocks (Espeholt et al. 2018).
 
   Args:
     config: Initializer of all layers.
@@ -125,8 +125,8 @@ def make(kind: str, config: config_lib.Network, seed: int, name: str
 
 def _layer(kind: type[keras.layers.Layer], name: str,
            config: config_lib.Network, seed: int, *args) -> keras.layers.Layer:
-  return kind(*args, name=name, kernel_initializer=feed_forward.hidden(
-      config.initializer, seed))
+  initializer = feed_forward.hidden_initializer(config.initializer, seed)
+  return kind(*args, name=name, kernel_initializer=initializer)
 
 
 def _padded(images: tf.Tensor) -> tf.Tensor:

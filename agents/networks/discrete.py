@@ -1,4 +1,7 @@
-"""Distributions over choices, numbered from 0; parameters are logits."""
+"""Distributions over discrete actions.
+
+The options of a choice are integers from 0. The parameters are logits.
+"""
 
 import math
 from typing import Any
@@ -12,16 +15,17 @@ from agents.networks import action_distribution
 
 tfd = tfp.distributions
 
-_IMPOSSIBLE = -1e9  # Logit; gradients of infinite ones are not finite.
+_MASKED_LOGIT = -1e9  # With -inf, gradients would not be finite.
 
 
 class Categorical(action_distribution.ActionDistribution):
   """Distribution over one choice or several independent ones.
 
-  All choices have as many logits as the largest one; surplus logits are masked.
+  Every choice has as many logits as the choice with the most options. Surplus
+  logits are masked.
 
   Args:
-    sizes: Number of options of each choice, of the shape of an action.
+    sizes: Number of options of each choice, in the shape of an action.
   """
 
   def __init__(self, sizes: np.ndarray):
@@ -53,7 +57,7 @@ class Categorical(action_distribution.ActionDistribution):
     shape = tf.concat([tf.shape(parameters)[:-1], self._possible.shape], 0)
     logits = tf.reshape(parameters, shape)
     return logits if self._possible.all() else tf.where(
-        self._possible, logits, _IMPOSSIBLE)
+        self._possible, logits, _MASKED_LOGIT)
 
 
 class Bernoulli(action_distribution.ActionDistribution):

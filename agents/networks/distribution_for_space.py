@@ -1,4 +1,4 @@
-"""The distribution over actions of any supported space."""
+"""Creates the action distribution for any supported space."""
 
 import gymnasium
 import numpy as np
@@ -17,17 +17,17 @@ _BOX_DISTRIBUTIONS = {
 
 
 class Product(action_distribution.ActionDistribution):
-  """Independent distributions over the leaves of a composite space.
+  """Independent distributions over the simple spaces in a composite space.
 
-  Actions are vectors of bytes.
+  Each action is a vector of bytes, see `tensor_bytes.pack`.
 
   Args:
-    space: Dict or Tuple of actions.
-    config: Kind and initial parameters of the distributions.
+    space: Dict or Tuple space.
+    config: Kind and initial parameters of the distributions over Box spaces.
   """
 
   def __init__(self, space: gymnasium.Space, config: config_lib.Network):
-    self._leaves = spaces.leaves(space, acting=True)
+    self._leaves = spaces.leaves(space, is_action=True)
     self._factors = [make(leaf.space, config) for leaf in self._leaves]
     super().__init__(
         (sum(leaf.num_bytes for leaf in self._leaves),),
@@ -48,33 +48,34 @@ class Product(action_distribution.ActionDistribution):
   def mode(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.mode`."""
     return tensor_bytes.pack([
-        factor.mode(own) for factor, own in self._split(parameters)])
+        factor.mode(part) for factor, part in self._split(parameters)])
 
   def noise(self, num_actions: int, key: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.noise`."""
     keys = tf.unstack(random.split(key, len(self._factors)))
-    return tf.concat([factor.noise(num_actions, own) for factor, own in zip(
-        self._factors, keys)], -1)
+    return tf.concat([
+        factor.noise(num_actions, factor_key)
+        for factor, factor_key in zip(self._factors, keys)], -1)
 
   def sample(self, parameters: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.sample`."""
     noises = tf.split(
         noise, [factor.noise_size for factor in self._factors], -1)
     return tensor_bytes.pack([
-        factor.sample(own, noise)
-        for (factor, own), noise in zip(self._split(parameters), noises)])
+        factor.sample(part, noise)
+        for (factor, part), noise in zip(self._split(parameters), noises)])
 
   def log_prob(self, parameters: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.log_prob`."""
     actions = tensor_bytes.unpack(action, self._leaves)
     return tf.add_n([
-        factor.log_prob(own, action)
-        for (factor, own), action in zip(self._split(parameters), actions)])
+        factor.log_prob(part, action)
+        for (factor, part), action in zip(self._split(parameters), actions)])
 
   def entropy(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.entropy`."""
     return tf.add_n([
-        factor.entropy(own) for factor, own in self._split(parameters)])
+        factor.entropy(part) for factor, part in self._split(parameters)])
 
   def kl(self, parameters: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.kl`."""
@@ -85,18 +86,18 @@ class Product(action_distribution.ActionDistribution):
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.std`."""
     return tf.add_n([
-        factor.std(own) for factor, own in self._split(parameters)
+        factor.std(part) for factor, part in self._split(parameters)
     ]) / len(self._factors)
 
   def saturation(self, action: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.saturation`."""
     actions = tensor_bytes.unpack(action, self._leaves)
-    return tf.add_n([factor.saturation(own) for factor, own in zip(
+    return tf.add_n([factor.saturation(part) for factor, part in zip(
         self._factors, actions)]) / len(self._factors)
 
   def _split(self, parameters: tf.Tensor) -> list[
       tuple[action_distribution.ActionDistribution, tf.Tensor]]:
-    """Returns every factor with its own parameters."""
+    """Returns pairs of a factor and its parameters."""
     sizes = [factor.size for factor in self._factors]
     return list(zip(self._factors, tf.split(parameters, sizes, -1)))
 
@@ -107,8 +108,8 @@ def make(space: gymnasium.Space, config: config_lib.Network | None = None
 
   Args:
     space: Space that `spaces.dtype` supports.
-    config: Kind and initial parameters of distributions over numbers; None for
-      the defaults.
+    config: Kind and initial parameters of distributions over Box spaces; None
+      for the defaults.
 
   Raises:
     ConfigError: If the distribution needs bounds and the space has none.
@@ -126,7 +127,7 @@ def make(space: gymnasium.Space, config: config_lib.Network | None = None
   kind = config.action_distribution
   if kind != "gaussian" and not space.is_bounded():
     raise config_lib.ConfigError(
-        f"`network.action_distribution` can be '{kind}' only if all actions "
-        f"are bounded, and {space} is not; set it to 'gaussian', or bound the "
-        "space.")
+        f"`network.action_distribution` can be '{kind}' only for a bounded "
+        f"action space; set it to 'gaussian', or bound the space. Received: "
+        f"{space}.")
   return _BOX_DISTRIBUTIONS[kind](space, config)

@@ -13,10 +13,11 @@ class FeedForward(keras.Model):
   """Hidden layers and an output layer.
 
   Args:
-    layers: Units of each hidden layer; not used by a custom class of layers.
+    layers: Units of each hidden layer; ignored if `config.hidden` names a
+      custom class.
     config: Kind, activation and initializer of the hidden layers.
     output_initializer: Initializer of the output layer's kernel.
-    output_bias: Initial bias of the output layer, one number for each unit.
+    output_bias: Initial bias of the output layer, of shape [outputs].
     seed: Seed of the initial weights.
     name: Prefix of the variables' names.
   """
@@ -29,10 +30,11 @@ class FeedForward(keras.Model):
       self._layers_in_order = [
           keras.layers.Dense(
               units, config.activation, name=f"hidden_{index}",
-              kernel_initializer=hidden(config.initializer, seed + index))
+              kernel_initializer=hidden_initializer(
+                  config.initializer, seed + index))
           for index, units in enumerate(layers)]
     else:
-      self._layers_in_order = [own_hidden(config)(
+      self._layers_in_order = [custom_hidden(config)(
           seed=seed, name="hidden", **config.hidden_kwargs)]
     self._layers_in_order.append(keras.layers.Dense(
         output_bias.size, name="output",
@@ -57,7 +59,8 @@ class Policy(FeedForward):
 
   def __init__(self, distribution: action_distribution.ActionDistribution,
                config: config_lib.Network, seed: int):
-    # Outputs are small, so first actions lie near the middle of their range.
+    # Initial outputs are small, so the first actions are near the middle of
+    # their range.
     factor, output_seed = (
         config.init_output_factor, seed + len(config.policy_layers))
     output = (keras.initializers.VarianceScaling(
@@ -86,27 +89,28 @@ def feed_forward_value(config: config_lib.Network, seed: int) -> keras.Model:
     config: Layers, activation and initializer.
     seed: Seed of the initial weights.
   """
-  output = hidden(config.initializer, seed + len(config.value_layers), gain=1.0)
+  output = hidden_initializer(
+      config.initializer, seed + len(config.value_layers), gain=1.0)
   return FeedForward(
       config.value_layers, config, output, np.zeros(1), seed, "value")
 
 
-def own_hidden(config: config_lib.Network) -> type[keras.Model]:
+def custom_hidden(config: config_lib.Network) -> type[keras.Model]:
   """Returns the user's class of hidden layers.
 
   Args:
     config: Name and arguments of the class.
 
   Raises:
-    ConfigError: If the class does not exist or does not accept its arguments.
+    ConfigError: If the class does not exist or does not accept the arguments.
   """
   return class_loader.find_class(
       "network.hidden", config.hidden, keras.Model,
       arguments=["seed", "name", *config.hidden_kwargs])
 
 
-def hidden(initializer: str, seed: int, gain: float = 2 ** 0.5
-           ) -> keras.initializers.Initializer:
+def hidden_initializer(initializer: str, seed: int, gain: float = 2 ** 0.5
+                       ) -> keras.initializers.Initializer:
   """Returns the initializer of hidden layers.
 
   Args:

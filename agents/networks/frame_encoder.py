@@ -10,8 +10,8 @@ from agents.networks import observation_encoder
 class FrameEncoder(observation_encoder.ObservationEncoder):
   """Adds images in [0, 1] to the vectors, and concatenates stacked frames.
 
-  Bytes of shape [H, W], [H, W, C] or [C, H, W] with at least 36 x 36 pixels are
-  images. Smaller ones are part of the vectors.
+  A uint8 space of shape [H, W], [H, W, C] or [C, H, W] with at least 36 x 36
+  pixels contains images. Smaller uint8 spaces are part of the vectors.
 
   Args:
     space: Observation space.
@@ -29,7 +29,7 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
       self.example = tf.stack([self.example] * stack, 1)
 
   def images(self, observ: tf.Tensor) -> list[tf.Tensor]:
-    """Returns all images, of shape [N, H, W, C] and in [0, 1].
+    """Returns one tensor of shape [N, H, W, C] in [0, 1] per image space.
 
     Args:
       observ: Observations of shape [N, ...].
@@ -46,8 +46,8 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
         of several frames.
 
     Returns:
-      Vectors of all frames, [N, stack * size], and each image with the channels
-      of all frames.
+      Tuple of the concatenated vectors of all frames, [N, frames * size], and
+      one tensor per image space, [N, H, W, frames * C].
     """
     if isinstance(observ, types.FrameIndices):
       observ = observ.gather_frames()
@@ -71,32 +71,32 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
 
 def make(space: gymnasium.Space, normalize: bool, clip: float, stack: int,
          frame_indices: bool) -> observation_encoder.ObservationEncoder:
-  """Returns the encoder that a space needs.
+  """Returns the encoder for a space.
 
   Args:
     space: Observation space.
     normalize: Whether numbers are normalized by their running moments.
     clip: Bound of the absolute value of normalized numbers.
-    stack: Number of observations that a policy sees at a time.
-    frame_indices: Whether images are stored as `types.FrameIndices`, also if
+    stack: Number of recent observations that a policy receives at each step.
+    frame_indices: Whether images are stored as `types.FrameIndices`, even if
       `stack` is 1.
   """
-  images = any(leaf.is_image for leaf in spaces.leaves(space))
-  if stack == 1 and not images:
+  has_images = any(leaf.is_image for leaf in spaces.leaves(space))
+  if stack == 1 and not has_images:
     return observation_encoder.ObservationEncoder(space, normalize, clip)
   return FrameEncoder(space, normalize, clip,
                       stack if stack > 1 or frame_indices else 0)
 
 
 def _latest(observ: tf.Tensor | types.FrameIndices) -> tf.Tensor:
-  """Returns the latest frame of each observation, so that each counts once."""
+  """Returns the latest frame of each observation, to count each frame once."""
   if isinstance(observ, types.FrameIndices):
     return tf.gather(observ.frames, observ.index[:, -1])
   return observ
 
 
 def _image(leaf: spaces.Leaf, part: tf.Tensor) -> tf.Tensor:
-  """Returns images of shape [N, H, W, C] in [0, 1]."""
+  """Converts the values of an image space to [N, H, W, C] in [0, 1]."""
   if len(leaf.shape) == 2:
     part = part[..., None]
   elif leaf.shape[0] < min(leaf.shape[1:]):

@@ -1,4 +1,4 @@
-"""Running moments as variables of the graph."""
+"""Running mean and standard deviation as TensorFlow variables."""
 
 import tensorflow as tf
 
@@ -6,8 +6,8 @@ import tensorflow as tf
 class RunningMoments:
   """Mean and standard deviation of all samples so far (Chan et al. 1979).
 
-  Sums are float64, because float32 cannot count beyond 2^24. Moments only
-  change during updates, so the policy is constant during a rollout.
+  The variables are float64, because float32 cannot count beyond 2^24. The
+  moments do not change during a rollout, so the policy is constant.
 
   Args:
     shape: Shape of one sample.
@@ -29,7 +29,7 @@ class RunningMoments:
 
   @property
   def std(self) -> tf.Tensor:
-    """Standard deviation, float64; one before the first update."""
+    """Standard deviation, float64; 1 before the first update."""
     updated = self.count > 0
     variance = self.squares / tf.where(updated, self.count, 1.0)
     return tf.where(updated, tf.sqrt(variance), 1.0)
@@ -39,19 +39,20 @@ class RunningMoments:
 
     Args:
       samples: Tensor of shape [N, *shape].
-      valid: Bool tensor of shape [N]; other rows are ignored.
+      valid: Bool tensor of shape [N]. Rows with false are ignored.
     """
     samples = tf.cast(samples, tf.float64)
     mask = tf.reshape(tf.cast(valid, tf.float64),
                       [-1] + [1] * (samples.shape.rank - 1))
     added = tf.reduce_sum(mask)
-    mean = tf.reduce_sum(mask * samples, 0) / added
+    mean = tf.reduce_sum(mask * samples, 0) / tf.maximum(added, 1.0)
     squares = tf.reduce_sum(mask * tf.square(samples - mean), 0)
     count = self.count + added
+    divisor = tf.maximum(count, 1.0)
     delta = mean - self.mean
     self.squares.assign_add(
-        squares + tf.square(delta) * self.count * added / count)
-    self.mean.assign_add(delta * added / count)
+        squares + tf.square(delta) * self.count * added / divisor)
+    self.mean.assign_add(delta * added / divisor)
     self.count.assign(count)
 
   def normalize(self, samples: tf.Tensor, clip: float) -> tf.Tensor:

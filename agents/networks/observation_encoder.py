@@ -26,9 +26,9 @@ class ObservationEncoder:
   Attributes:
     stack: Number of frames in an observation; 0 if frames are not stacked.
     moments: Running moments of the numbers; None without normalization.
-    example: One observation, of shape [1, ...], or [1, stack, ...] if it
-      consists of several frames.
-    size: Length of the vectors.
+    example: Batch of one zero observation, of shape [1, ...], or of shape
+      [1, stack, ...] if frames are stacked.
+    size: Length of the vector of one frame.
   """
 
   stack = 0
@@ -39,14 +39,14 @@ class ObservationEncoder:
     self._unpack = (
         functools.partial(tensor_bytes.unpack, leaves=leaves)
         if spaces.composite(space) else lambda observ: [observ])
-    # Positions of leaves, and functions that encode them.
-    self._numbers = [(position, _encoder(leaf))
-                     for position, leaf in enumerate(leaves)
+    # Pairs of a leaf's index in `leaves` and the function that encodes it.
+    self._numbers = [(index, _encoder(leaf))
+                     for index, leaf in enumerate(leaves)
                      if _is_number(leaf)]
-    self._choices = [(position, _encoder(leaf))
-                     for position, leaf in enumerate(leaves)
+    self._choices = [(index, _encoder(leaf))
+                     for index, leaf in enumerate(leaves)
                      if not (_is_number(leaf) or leaf.is_image)]
-    if not (self._numbers or self._choices):  # The vector is empty.
+    if not (self._numbers or self._choices):  # All leaves are images.
       self._choices = [(0, _empty_vectors)]
     num_numbers = sum(math.prod(leaf.shape) for leaf in leaves
                       if _is_number(leaf))
@@ -59,7 +59,7 @@ class ObservationEncoder:
   def __call__(self, observ: tf.Tensor) -> tf.Tensor:
     """Maps observations of shape [N, ...] to vectors of shape [N, size]."""
     leaves = self._unpack(observ)
-    vectors = [encode(leaves[position]) for position, encode in self._choices]
+    vectors = [encode(leaves[index]) for index, encode in self._choices]
     if self._numbers:
       numbers = self._concat_numbers(leaves)
       if self.moments:
@@ -68,7 +68,7 @@ class ObservationEncoder:
     return tf.concat(vectors, -1) if len(vectors) > 1 else vectors[0]
 
   def inputs(self, observ: tf.Tensor) -> tuple[tf.Tensor, ...]:
-    """Returns the vectors, [N, size], followed by images if there are any.
+    """Returns a tuple of the vectors, [N, size], and any images.
 
     Args:
       observ: Observations of shape [N, ...].
@@ -76,7 +76,7 @@ class ObservationEncoder:
     return (self(observ),)
 
   def clipped(self, observ: tf.Tensor) -> tf.Tensor:
-    """Returns the share of clipped numbers of each observation, of shape [N].
+    """Returns the share of clipped numbers in each observation, [N].
 
     Args:
       observ: Observations of shape [N, ...].
@@ -88,18 +88,19 @@ class ObservationEncoder:
     return tf.reduce_mean(tf.cast(at_bound, tf.float32), -1)
 
   def update(self, observ: tf.Tensor, valid: tf.Tensor):
-    """Adds observations to the moments, if there are any.
+    """Adds observations to the moments, unless `moments` is None.
 
     Args:
       observ: Observations of shape [N, ...].
-      valid: Bool tensor of shape [N]; other rows are ignored.
+      valid: Bool tensor of shape [N], with at least one true element. Rows
+        with false are ignored.
     """
     if self.moments:
       self.moments.update(self._concat_numbers(self._unpack(observ)), valid)
 
   def _concat_numbers(self, leaves: Sequence[tf.Tensor]) -> tf.Tensor:
-    """Returns numbers that can be normalized, of shape [N, numbers]."""
-    numbers = [encode(leaves[position]) for position, encode in self._numbers]
+    """Returns the unnormalized numbers of all leaves, [N, num_numbers]."""
+    numbers = [encode(leaves[index]) for index, encode in self._numbers]
     return tf.concat(numbers, -1) if len(numbers) > 1 else numbers[0]
 
 
@@ -109,9 +110,10 @@ def _is_number(leaf: spaces.Leaf) -> bool:
 
 
 def _encoder(leaf: spaces.Leaf) -> Callable[[tf.Tensor], tf.Tensor]:
-  """Returns a function from values of a leaf to vectors of shape [N, size].
+  """Returns a function that maps values of a leaf to vectors, [N, size].
 
-  Bytes map to [0, 1], and choices to one-hot vectors.
+  The function scales bytes to [0, 1], encodes choices as one-hot vectors, and
+  flattens other values.
   """
   space = leaf.space
   if isinstance(space, gymnasium.spaces.Box) and leaf.dtype == np.uint8:
@@ -134,7 +136,7 @@ def _one_hot_each(choices: tf.Tensor, start: np.ndarray, sizes: list[int]
 
 
 def _empty_vectors(image: tf.Tensor) -> tf.Tensor:
-  # A slice of the image would fail in TensorFlow Lite.
+  # TensorFlow Lite does not support an empty slice of the image.
   rows = tf.shape(image)[0] if image.shape[0] is None else image.shape[0]
   return tf.zeros([rows, 0])
 

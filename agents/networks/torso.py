@@ -1,4 +1,4 @@
-"""Torsos: convolutions and recurrent cells in front of policy and value."""
+"""Torsos: convolutions and recurrent cells before policy and value networks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ class Torso:
   """Concatenates a vector with the features of images.
 
   Args:
-    convolutions: One network for each image, from [N, H, W, C] to [N, U].
+    convolutions: One network for each image; maps [N, H, W, C] to [N, U].
   """
 
   def __init__(self, convolutions: Sequence[keras.Model] = ()):
@@ -20,7 +20,7 @@ class Torso:
 
   @property
   def trainable_variables(self) -> list[Any]:
-    """Variables of all layers; empty before their first call."""
+    """Variables of all layers; empty before the layers are called."""
     return [variable for layer in self._layers
             for variable in layer.trainable_variables]
 
@@ -28,7 +28,7 @@ class Torso:
     """Returns features of shape [N, D].
 
     Args:
-      inputs: A vector of shape [N, D'] and images of shape [N, H, W, C], see
+      inputs: Vectors of shape [N, D'] and images of shape [N, H, W, C], see
         `observation_encoder.ObservationEncoder.inputs`.
     """
     vector, *images = inputs
@@ -43,11 +43,11 @@ class RecurrentTorso(Torso):
   """Adds a recurrent cell, with a zero state at the start of each episode.
 
   Args:
-    convolutions: One network for each image, from [N, H, W, C] to [N, U].
+    convolutions: One network for each image; maps [N, H, W, C] to [N, U].
     cell: Maps features [N, D] and states to outputs [N, U] and states.
 
   Attributes:
-    size: Length of the state of one episode.
+    size: Length of the state vector of one episode.
   """
 
   def __init__(self, convolutions: Sequence[keras.Model],
@@ -60,14 +60,14 @@ class RecurrentTorso(Torso):
 
   def step(self, features: tf.Tensor, state: tf.Tensor
            ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Applies the cell to one step.
+    """Applies the cell to one step of N episodes.
 
     Args:
       features: Result of `encode`, [N, D].
       state: State after the previous step, [N, size].
 
     Returns:
-      Outputs of shape [N, U], and the state after the step.
+      Outputs of shape [N, U], and the state after the step, [N, size].
     """
     output, states = self._cell(features, tf.split(state, self._sizes, -1))
     return output, tf.concat(tf.nest.flatten(states), -1)
@@ -78,11 +78,12 @@ class RecurrentTorso(Torso):
 
     Args:
       features: Result of `encode`, [S, T, D].
-      first: Whether an episode begins, which resets the state, [S, T].
+      first: Bool tensor of shape [S, T]; true where an episode begins, which
+        sets the state to zeros.
       state: State before the first step of each sequence, [S, size].
 
     Returns:
-      Outputs of shape [S, T, U], and the states after each step.
+      Outputs of shape [S, T, U], and the state after each step, [S, T, size].
     """
     features = tf.transpose(features, [1, 0, 2])
     continues = tf.cast(~tf.transpose(first), tf.float32)[..., None]

@@ -12,15 +12,16 @@ def generalized_advantage(
       delta[t]     = reward[t] + discount * next_value[t] - value[t]
       advantage[t] = delta[t] + discount * lambda_ * advantage[t + 1]
 
-  Termination removes `next_value`. The end of a sequence removes
-  `advantage[t + 1]`, and `next_value` estimates all later rewards.
+  At termination, `next_value` and `advantage[t + 1]` count as zero. Where a
+  sequence ends without termination, only `advantage[t + 1]` counts as zero, and
+  `next_value` estimates all later rewards.
 
   Args:
     reward: Float tensor of shape [T, ...].
     value: Value of each state, of shape [T, ...], in units of reward.
     next_value: Value of each true successor, of shape [T, ...].
-    terminated: Bool tensor of shape [T, ...], no future reward exists.
-    last: Bool tensor of shape [T, ...], the sequence ends with this step.
+    terminated: Bool tensor of shape [T, ...], true if no future reward exists.
+    last: Bool tensor of shape [T, ...], true at the last step of a sequence.
     discount: Reward weight per environment step, in [0, 1].
     lambda_: Weight of longer estimates, in [0, 1].
 

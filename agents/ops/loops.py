@@ -1,7 +1,7 @@
 """Loops in the graph.
 
-AutoGraph could convert Python loops, but converting all functions that a loop
-body calls takes longer than tracing them.
+AutoGraph could convert Python loops. However, AutoGraph would also convert all
+functions that a loop body calls, which takes longer than tracing them.
 """
 
 from collections.abc import Callable
@@ -12,19 +12,19 @@ import tensorflow as tf
 
 def repeat(num_iterations: tf.Tensor | int,
            body: Callable[[tf.Tensor, Any], Any], state: Any) -> Any:
-  """Computes `state = body(index, state)` for every index from 0.
+  """Repeats `state = body(index, state)` for index 0, 1, 2, ...
 
   Args:
-    num_iterations: Number of iterations; a Python number if gradients flow
-      through the loop.
-    body: Function of the index, int32, and a structure of tensors that returns
-      a structure like it.
-    state: Initial structure of tensors or TensorArrays.
+    num_iterations: Number of iterations. Must be a Python integer if gradients
+      flow through the loop.
+    body: Maps the index, int32, and the state to the next state. Structure,
+      types and shapes of the state must not change.
+    state: Initial state, a structure of tensors or TensorArrays.
 
   Returns:
-    The structure after the last iteration.
+    State after the last iteration.
   """
-  # XLA compiles a loop over `tf.range` once for each length.
+  # XLA would compile a loop over `tf.range` again for each length.
   _, state = tf.while_loop(
       lambda index, _: index < num_iterations,
       lambda index, state: (index + 1, body(index, state)),

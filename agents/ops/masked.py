@@ -4,7 +4,7 @@ import tensorflow as tf
 
 
 def valid_length(valid: tf.Tensor) -> tf.Tensor:
-  """Returns the number of rows up to and including the last true one, int32.
+  """Returns the number of rows up to and including the last valid row, int32.
 
   Args:
     valid: Bool tensor of shape [N].
@@ -21,7 +21,7 @@ def weight(valid: tf.Tensor, axis: int | None = None) -> tf.Tensor:
     axis: Axis along which the weights sum to one; all axes by default.
 
   Returns:
-    Float32 tensor of the same shape, zero where `valid` is false.
+    Float32 tensor of the shape of `valid`, zero where `valid` is false.
   """
   mask = tf.cast(valid, tf.float32)
   return mask / tf.maximum(tf.reduce_sum(mask, axis, keepdims=True), 1.0)
@@ -32,27 +32,27 @@ def mean(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
 
   Args:
     values: Float tensor of any shape.
-    weights: Tensor of the same shape, from `weight`.
+    weights: Result of `weight`, of the shape of `values`.
   """
   return tf.reduce_sum(weights * values)
 
 
 def variance(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-  """Returns the weighted mean squared deviation from the mean.
+  """Returns the weighted variance.
 
   Args:
     values: Float tensor of any shape.
-    weights: Tensor of the same shape, from `weight`.
+    weights: Result of `weight`, of the shape of `values`.
   """
   return mean(tf.square(values - mean(values, weights)), weights)
 
 
 def normalize(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-  """Shifts and scales values to mean 0 and standard deviation 1.
+  """Shifts and scales values to weighted mean 0 and standard deviation 1.
 
   Args:
     values: Float tensor of any shape.
-    weights: Tensor of the same shape, from `weight`.
+    weights: Result of `weight`, of the shape of `values`.
   """
   std = tf.sqrt(variance(values, weights))
   return (values - mean(values, weights)) / (std + 1e-8)

@@ -1,7 +1,8 @@
 """Random numbers that depend only on a seed and a counter.
 
-The numbers are the same eagerly, in graphs and under XLA. TensorFlow's stateful
-generators ignore the seed when compiled.
+Eager execution, graphs and XLA return the same numbers; only normal numbers can
+differ in their last bits. TensorFlow's stateful generators ignore the seed when
+XLA compiles them.
 """
 
 from collections.abc import Sequence
@@ -22,28 +23,28 @@ def stream(run_seed: int, name: str) -> int:
 
 
 def key(stream_seed: int, counter: tf.Tensor) -> tf.Tensor:
-  """Returns a key of shape [2] for one use.
+  """Returns a random key of shape [2]; use each key only once.
 
   Args:
     stream_seed: Result of `stream`.
-    counter: Integer; every value gives other random numbers.
+    counter: Integer; different values lead to different random numbers.
   """
   return tf.stack([tf.constant(stream_seed, tf.int64),
                    tf.cast(counter, tf.int64)])
 
 
 def split(key_: tf.Tensor, num_keys: int) -> tf.Tensor:
-  """Derives several keys, of shape [num_keys, 2], from one.
+  """Derives several keys, of shape [num_keys, 2], from one key.
 
   Args:
-    key_: Result of `key`, which must not be used otherwise.
+    key_: Result of `key`; do not use this key for anything else.
     num_keys: Number of keys.
   """
   return tf.cast(_bits([num_keys, 2], key_), tf.int64)
 
 
 def uniform(shape: Sequence[int] | tf.Tensor, key_: tf.Tensor) -> tf.Tensor:
-  """Returns numbers in [0, 1), multiples of 2^-24.
+  """Returns uniform random numbers in [0, 1), multiples of 2^-24.
 
   Args:
     shape: Shape of the result.
@@ -55,7 +56,7 @@ def uniform(shape: Sequence[int] | tf.Tensor, key_: tf.Tensor) -> tf.Tensor:
 
 
 def normal(shape: Sequence[int], key_: tf.Tensor) -> tf.Tensor:
-  """Returns standard normal numbers (Box and Muller 1958).
+  """Returns standard normal random numbers (Box and Muller 1958).
 
   Args:
     shape: Shape of the result.
@@ -66,12 +67,14 @@ def normal(shape: Sequence[int], key_: tf.Tensor) -> tf.Tensor:
 
 
 def permutation(size: int, key_: tf.Tensor, first: tf.Tensor) -> tf.Tensor:
-  """Returns the numbers below `size` in random order.
+  """Returns the indices below `size`; selected indices come first, shuffled.
+
+  All other indices follow in ascending order.
 
   Args:
-    size: Number of numbers.
+    size: Number of indices.
     key_: Result of `key`.
-    first: Bool tensor of shape [size]; these numbers precede all others.
+    first: Bool tensor of shape [size], true for the selected indices.
   """
   # tf.random.experimental.stateless_shuffle does not compile under XLA.
   bits = tf.where(first, _bits([size], key_), tf.int32.max)
@@ -79,8 +82,8 @@ def permutation(size: int, key_: tf.Tensor, first: tf.Tensor) -> tf.Tensor:
 
 
 def _bits(shape: Sequence[int] | tf.Tensor, key_: tf.Tensor) -> tf.Tensor:
-  """Returns random integers."""
-  # Philox gives the same integers under XLA. Its floats differ if the key is
-  # not a constant (tensorflow issues 117644 and 121243).
+  """Returns random int32 numbers, negative ones included."""
+  # With Philox, XLA returns the same integers as eager execution. Floats would
+  # differ if the key is not a constant (tensorflow issues 117644 and 121243).
   return tf.random.stateless_uniform(
       shape, key_, minval=None, maxval=None, dtype=tf.int32, alg="philox")

@@ -13,7 +13,7 @@ def unpack(packed: tf.Tensor, leaves: Sequence[spaces.Leaf]) -> list[tf.Tensor]:
   """Returns the values of all leaves, of shape [..., *leaf.shape].
 
   Args:
-    packed: Bytes of shape [..., bytes].
+    packed: Tensor of shape [..., num_bytes], uint8.
     leaves: Types, shapes and byte offsets of the values.
   """
   return [restore(packed[..., leaf.offset:leaf.offset + leaf.num_bytes],
@@ -27,7 +27,7 @@ def pack(values: Sequence[tf.Tensor]) -> tf.Tensor:
     values: One tensor of shape [N, ...] for each leaf.
 
   Returns:
-    Bytes of shape [N, bytes].
+    Tensor of shape [N, num_bytes], uint8.
   """
   return tf.concat([as_bytes(value) for value in values], -1)
 
@@ -36,9 +36,9 @@ def restore(raw: tf.Tensor, dtype: np.dtype, shape: Sequence[int]) -> tf.Tensor:
   """Converts bytes to a tensor.
 
   Args:
-    raw: Bytes of shape [..., bytes].
+    raw: Tensor of shape [..., num_bytes], uint8.
     dtype: Type of the result.
-    shape: Shape of the value that the bytes contain.
+    shape: Shape of one value.
 
   Returns:
     Tensor of shape [..., *shape].
@@ -59,7 +59,7 @@ def as_bytes(value: tf.Tensor) -> tf.Tensor:
     value: Tensor of shape [N, ...].
 
   Returns:
-    Bytes of shape [N, bytes].
+    Tensor of shape [N, num_bytes], uint8.
   """
   if value.dtype == tf.bool:
     value = tf.cast(value, tf.uint8)

@@ -1,1 +1,1 @@
-"""Reports on runs, made from their run folders."""
+"""Writes reports on runs from the files in run folders."""

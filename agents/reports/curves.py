@@ -1,7 +1,7 @@
-"""Interquartile means over seeds, with bootstrap intervals.
+"""Computes interquartile means over seeds, with bootstrap intervals.
 
-These statistics are robust for a small number of runs: Agarwal et al. 2021,
-"Deep Reinforcement Learning at the Edge of the Statistical Precipice".
+These statistics are robust for a small number of runs (Agarwal et al. 2021,
+"Deep Reinforcement Learning at the Edge of the Statistical Precipice").
 """
 
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from scipy import stats
 
 from agents.reports import results
 
-_NUM_POINTS = 60  # Points of a curve.
-_NUM_RESAMPLES = 2000  # Bootstrap samples.
+_NUM_POINTS = 60  # Number of points of a curve.
+_NUM_RESAMPLES = 2000  # Number of bootstrap samples.
 
 
 class Estimate(NamedTuple):
-  """Interquartile mean and its 95 % interval, of any shape [...]."""
+  """Interquartile means with 95 % intervals; three arrays of equal shape."""
 
   mean: np.ndarray
   low: np.ndarray
@@ -25,13 +25,13 @@ class Estimate(NamedTuple):
 
 
 def estimate(scores: np.ndarray) -> Estimate:
-  """Estimates the score of the next seed.
+  """Estimates the interquartile mean of the scores over seeds.
 
   Args:
-    scores: Scores of S runs, array of shape [S, ...].
+    scores: Array of shape [S, ...] with the scores of S runs.
 
   Returns:
-    Estimate of shape [...]; a single run has an interval of length zero.
+    Estimate of shape [...]. With a single run, intervals have length zero.
   """
   def interquartile_mean(values, axis):
     return stats.trim_mean(values, 0.25, axis=axis)
@@ -46,20 +46,22 @@ def estimate(scores: np.ndarray) -> Estimate:
 
 def curve(runs: Sequence[results.RunResults], phase: str, unit: str
           ) -> tuple[np.ndarray, Estimate] | None:
-  """Returns the scores of runs against steps or hours.
+  """Returns the learning curve of runs over steps or hours.
 
-  Scores between two reports are interpolated. The curve ends where the first
-  run ends; against hours, only incomplete runs limit the curve, and complete
-  runs keep their last score.
+  Scores between two reports are interpolated. A curve over steps ends where the
+  first run ends. A curve over hours ends where the first incomplete run ends,
+  or where the last run ends if all runs are complete. Complete runs keep their
+  last score until the curve ends.
 
   Args:
-    runs: Runs that differ in their seeds.
-    phase: "eval" for the mean action, "train" for sampled actions.
+    runs: Runs that differ only in their seeds.
+    phase: "eval" for scores of the mean action, "train" for scores of sampled
+      actions.
     unit: "steps" or "hours".
 
   Returns:
-    Steps or hours of P points of training, [P], and estimates of the scores
-    there, [P]; None if no run has scores.
+    Steps or hours of P points, [P], and the estimated scores at these points,
+    [P]. None if no run has scores.
   """
   series, incomplete_ends = [], []
   for run in runs:
@@ -81,15 +83,16 @@ def curve(runs: Sequence[results.RunResults], phase: str, unit: str
 
 def final(runs: Sequence[results.RunResults], phase: str
           ) -> tuple[int, np.ndarray]:
-  """Returns the last step that all runs reached, and their scores there.
+  """Returns the last step that all runs reached, and the scores at this step.
 
   Args:
-    runs: Runs that differ in their seeds.
-    phase: "eval" or "train".
+    runs: Runs that differ only in their seeds.
+    phase: "eval" for scores of the mean action, "train" for scores of sampled
+      actions.
 
   Returns:
-    The step, and an array of shape [S] with each run's last score up to this
-    step, without runs that have no score.
+    The step, and an array with the last score of each run up to this step. Runs
+    without a score are left out.
   """
   step = min(run.rows[-1]["step"] for run in runs)
   scores = [[row["return_mean"] for row in run.phase(phase)

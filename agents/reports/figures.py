@@ -1,4 +1,4 @@
-"""Learning curves as SVG that adopts the colors of the surrounding page."""
+"""Draws learning curves as SVG with the text color of the surrounding page."""
 
 import io
 import itertools
@@ -11,20 +11,20 @@ from matplotlib import style, ticker
 
 from agents.reports import curves, published_scores, results
 
-_INK = "#010203"  # Placeholder of the text color of the page.
+_INK = "#010203"  # Placeholder, replaced by the text color of the page.
 # These colors differ clearly on white and on black. Color-blind readers can
-# distinguish the first ones, too (Okabe and Ito 2008).
+# distinguish at least the first four (Okabe and Ito 2008).
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9",
           "#8c6bb1", "#a65628", "#7f7f7f", "#e41a1c", "#6a9f00", "#17a2a2")
 
 
 def learning(groups: Sequence[results.RunGroup]) -> str:
-  """Draws the return on a task against steps and against wall-clock time.
+  """Draws the return of a task over steps and over wall-clock time.
 
   The time is in hours, or in minutes if all runs took less than an hour.
 
   Args:
-    groups: Groups of runs on the same task, in the order of their colors.
+    groups: Groups of runs on the same task, in the order of `COLORS`.
 
   Returns:
     An SVG element.
@@ -36,7 +36,7 @@ def learning(groups: Sequence[results.RunGroup]) -> str:
     by_steps, by_time = figure.subplots(1, 2, sharey=True)
     panels = ((by_steps, "steps", 1),
               (by_time, "hours", 60 if use_minutes else 1))
-    # Solid: the mean action. Dashed: sampled actions.
+    # Solid lines show the mean action, dashed lines show sampled actions.
     for (axes, unit, scale), (group, color), (phase, line) in itertools.product(
         panels, zip(groups, itertools.cycle(COLORS)),
         (("eval", "-"), ("train", "--"))):
@@ -73,6 +73,6 @@ def _svg(figure: figure_lib.Figure, title: str) -> str:
   text = file.getvalue()
   text = text[text.index("<svg"):].replace(_INK, "currentColor")
   text = re.sub("<metadata>.*</metadata>", "", text, flags=re.DOTALL)
-  # A page contains several figures, so their ids need different prefixes.
+  # A page contains several figures, and ids must be unique within the page.
   prefix = re.sub(r"\W", "_", title)
   return re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{prefix}_", text)

@@ -1,4 +1,4 @@
-"""Report on runs as one HTML file, and its scores as CSV."""
+"""Writes a report on runs as one HTML file, and all scores as CSV."""
 
 import csv
 import datetime
@@ -24,7 +24,7 @@ def page(groups: Sequence[results.RunGroup], title: str) -> str:
     title: Title of the page.
 
   Returns:
-    HTML document that needs no other file.
+    HTML document that refers to no other file.
   """
   runs = _runs(groups)
   num_incomplete = sum(not run.complete for _, run in runs)
@@ -32,8 +32,8 @@ def page(groups: Sequence[results.RunGroup], title: str) -> str:
   return string.Template(template).substitute(
       title=html.escape(title), date=datetime.date.today(),
       runs=f"{len(runs)} run{'s' * (len(runs) != 1)}",
-      incomplete=f" Incomplete runs: {num_incomplete}. Curves end where the "
-      "first seed ends." if num_incomplete else "",
+      incomplete=f" Incomplete runs: {num_incomplete}. A curve ends where the "
+      "first of its incomplete runs ends." if num_incomplete else "",
       tasks="\n".join(_task(task, list(members)) for task, members in (
           itertools.groupby(groups, lambda group: group.task))),
       speed=_speed(groups), differences=_differences(groups),
@@ -47,7 +47,7 @@ def points(groups: Sequence[results.RunGroup]) -> str:
     groups: Groups of runs.
 
   Returns:
-    CSV text with a header, and one line per report that has a score.
+    CSV text with a header, and one line per row of metrics.jsonl with a score.
   """
   file = io.StringIO()
   writer = csv.writer(file, lineterminator="\n")
@@ -69,7 +69,7 @@ def _runs(groups: Sequence[results.RunGroup]
 
 
 def _task(task: str, groups: list[results.RunGroup]) -> str:
-  """Returns figure and table of a task."""
+  """Returns the section of a task: heading, figure and table."""
   names, rows = [], []
   for group, color in zip(groups, itertools.cycle(figures.COLORS)):
     names.append(f'<i class="swatch" style="background:{color}"></i>'
@@ -94,7 +94,7 @@ def _task(task: str, groups: list[results.RunGroup]) -> str:
 
 
 def _final(group: results.RunGroup, phase: str) -> list[str]:
-  """Returns mean and interquartile mean of the last scores as two cells."""
+  """Returns two cells: mean and interquartile mean of the last scores."""
   _, scores = curves.final(group.runs, phase)
   if not len(scores):
     return ["-", "-"]
@@ -110,7 +110,7 @@ def _final(group: results.RunGroup, phase: str) -> list[str]:
 
 
 def _speed(groups: Sequence[results.RunGroup]) -> str:
-  """Returns a table of speeds and of shares of the time."""
+  """Returns a table with the speed and the time shares of each group."""
   columns = {"steps_per_second": ",.0f", "step_limit": ",.0f",
              "limit_share": ".2f",
              **{f"{part}_share": ".0%" for part in time_usage.PARTS}}
@@ -137,7 +137,7 @@ def _differences(groups: Sequence[results.RunGroup]) -> str:
 
 
 def _warnings(groups: Sequence[results.RunGroup]) -> str:
-  """Returns a list of the warnings of all runs."""
+  """Returns a section with the warnings of all runs, "" without warnings."""
   lines = [
       f"<li>{_name(group)}, seed {run.config.seed}, step {row['step']:,}: "
       f"{html.escape(warning)}</li>"

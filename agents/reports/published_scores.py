@@ -1,10 +1,10 @@
 """Published scores of PPO on MuJoCo tasks, for comparison.
 
 The table published_scores.csv contains the highest known scores for one, three
-and about ten million steps. Protocols differ: Tianshou evaluates sampled
-actions and takes the maximum of the mean curve; the zoo of Stable-Baselines3
-evaluates the mean action of one run's final model; the scores of rl_games were
-read off its curves.
+and about ten million steps. The protocols differ. Tianshou evaluates sampled
+actions and takes the maximum of the mean curve. The zoo of Stable-Baselines3
+(SB3) evaluates the final model of one run with the mean action. The scores of
+rl_games were read from published curves.
 """
 
 import csv
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class PublishedScore(NamedTuple):
-  """A published score."""
+  """One row of the table."""
 
   steps: int  # Budget in environment steps.
   score: float  # Undiscounted return of an episode.
@@ -24,15 +24,17 @@ class PublishedScore(NamedTuple):
 def up_to(task: str, steps: int) -> list[PublishedScore]:
   """Returns the published scores of a task for budgets up to `steps`.
 
-  Versions of a task are treated alike, although v5 adds contact costs to Ant
-  and Humanoid and pays the healthy reward only in healthy states.
+  Scores of all versions of a task are returned, although rewards differ: v5
+  adds contact costs to Ant and Humanoid, and gives the healthy reward only in
+  healthy states.
 
   Args:
-    task: Result of `results.task`. Only ids without changed settings match.
-    steps: Budget in environment steps; a tenth more is accepted.
+    task: Result of `results.task`. A task with changed settings has no scores.
+    steps: Budget in environment steps. Published budgets may exceed `steps` by
+      a tenth.
 
   Returns:
-    Scores in the order of their budgets.
+    Scores of the task, in the order of their budgets.
   """
   text = pathlib.Path(__file__).with_suffix(".csv").read_text()
   return [PublishedScore(int(row["steps"]), float(row["score"]), row["source"])
@@ -49,7 +51,7 @@ def best(task: str, steps: int) -> PublishedScore | None:
     steps: Budget in environment steps.
 
   Returns:
-    The score, or None if none is known.
+    The score, or None if the table has no score for this task and budget.
   """
   return max(up_to(task, steps), default=None,
              key=lambda published: (published.steps, published.score))

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from agents import config as config_lib
 from agents.training.run_folder import run_folder
 
-# Settings that affect neither the scores nor the data of an update.
-_IRRELEVANT = (
+# Settings in which the runs of a group may differ: the seed, and settings that
+# do not affect learning.
+_NOT_COMPARED = (
     "seed", "num_workers", "env_processes", "device", "eager", "report_every",
     "eval_every", "eval_episodes", "histograms", "checkpoint_every",
     "video_every", "on_env_error", "env_timeout", "max_env_restarts")
@@ -20,27 +21,27 @@ class RunResults(NamedTuple):
   """Settings and reports of one run, complete or not."""
 
   name: str  # Name of the config.
-  path: pathlib.Path
+  path: pathlib.Path  # Run folder.
   config: config_lib.Config
   rows: list[dict[str, Any]]  # Lines of metrics.jsonl.
 
   def phase(self, name: str) -> list[dict[str, Any]]:
-    """Returns the rows of a phase that have a score.
+    """Returns the rows with a score of one phase.
 
     Args:
       name: "train" or "eval".
 
     Returns:
-      Rows in order of their steps.
+      Rows in the order of their steps.
     """
     return [row for row in self.rows
             if row["phase"] == name and row["return_mean"] is not None]
 
   @property
   def settings(self) -> dict[str, Any]:
-    """Settings that affect the scores, except for the seed, by dotted key."""
+    """Settings that all runs of a group have in common, by dotted key."""
     return {key: value for key, value in config_lib.flat(self.config).items()
-            if key not in _IRRELEVANT}
+            if key not in _NOT_COMPARED}
 
   @property
   def complete(self) -> bool:
@@ -50,24 +51,24 @@ class RunResults(NamedTuple):
 
 
 class RunGroup(NamedTuple):
-  """Runs with the same settings except for the seed."""
+  """Runs with the same settings, except for the seed."""
 
-  task: str
-  label: str  # Distinguishes the groups of a task.
+  task: str  # See `task`.
+  label: str  # Text that distinguishes the groups of a task.
   runs: list[RunResults]
 
 
 def find(paths: Iterable[str]) -> list[pathlib.Path]:
-  """Finds the run folders in folders, at any depth.
+  """Finds run folders at any depth.
 
   Args:
-    paths: Paths of run folders, or of folders that contain some.
+    paths: Paths of run folders, or of folders that contain run folders.
 
   Returns:
     Path of each run folder, without duplicates.
 
   Raises:
-    ConfigError: If one of the folders contains no run folder.
+    ConfigError: If a path contains no run folder.
   """
   folders: dict[pathlib.Path, None] = {}
   for text in paths:
@@ -77,7 +78,7 @@ def find(paths: Iterable[str]) -> list[pathlib.Path]:
     if not configs:
       raise config_lib.ConfigError(
           f"{path}: there is no run folder in it. Expected a run folder of "
-          "train.py, or a folder that contains some.")
+          "train.py, or a folder that contains run folders.")
     folders |= dict.fromkeys(config.parent.resolve() for config in configs)
   return list(folders)
 
@@ -85,8 +86,8 @@ def find(paths: Iterable[str]) -> list[pathlib.Path]:
 def read(path: pathlib.Path) -> RunResults:
   """Reads the results of a run.
 
-  A last line of metrics.jsonl without a line break is ignored, because the run
-  may be writing it.
+  If the last line of metrics.jsonl has no line break, the run may be writing
+  this line. It is therefore ignored.
 
   Args:
     path: Path of the run folder.
@@ -138,7 +139,7 @@ def differences(groups: Sequence[RunGroup]) -> dict[str, list[Any]]:
     groups: Groups of runs.
 
   Returns:
-    Values of all groups, by dotted key.
+    List of the values of all groups, in the order of `groups`, by dotted key.
   """
   settings = [group.runs[0].settings for group in groups]
   keys = dict.fromkeys(key for each in settings for key in each)
@@ -148,7 +149,7 @@ def differences(groups: Sequence[RunGroup]) -> dict[str, list[Any]]:
 
 
 def task(env: config_lib.Env) -> str:
-  """Returns the name of a task: the environment's id and changed settings.
+  """Returns the name of a task: id and changed settings of the environment.
 
   Args:
     env: Settings of the environment.
@@ -165,17 +166,18 @@ def task(env: config_lib.Env) -> str:
 
 
 def _label(run: RunResults, representatives: Sequence[RunResults]) -> str:
-  """Returns the config's name, and settings unless the name is unique.
+  """Returns the config's name; adds settings unless the name is unique.
 
   Args:
     run: Run of the group to label.
     representatives: One run of each group.
   """
-  name = task(run.config.env)
-  rivals = [other.settings for other in representatives
-            if other.name == run.name and task(other.config.env) == name]
+  run_task = task(run.config.env)
+  same_name = [other.settings for other in representatives
+               if other.name == run.name
+               and task(other.config.env) == run_task]
   differing = [key.rpartition(".")[2] + (
       f"={value:.6g}" if isinstance(value, float) else f"={value}")
                for key, value in run.settings.items()
-               if any(other.get(key) != value for other in rivals)]
+               if any(other.get(key) != value for other in same_name)]
   return ", ".join([run.name, *differing])

@@ -8,18 +8,19 @@ from agents import types
 from agents.environments.data import episode_data
 from agents.simulation import in_graph_batch_env, rollout_to_batch, simulate
 
-_CHUNK = 50  # Batched steps between two calls of `stop`.
+_CHUNK = 50  # Maximum number of batched steps between two calls of `stop`.
 
 
 class Evaluator:
-  """Plays the same episodes every time.
+  """Plays episodes that have the same seeds at every call.
 
   Args:
-    env: Environments to play in.
+    env: Environments of the episodes.
     actor: Chooses the actions.
-    explore: Whether to sample actions or to take the mode.
+    explore: True samples actions; false takes the mode of their distribution.
 
-  The attribute `env` is the argument.
+  Attributes:
+    env: Environments of the episodes.
   """
 
   def __init__(self, env: in_graph_batch_env.InGraphBatchEnv,
@@ -30,23 +31,23 @@ class Evaluator:
 
   def play(self, num_episodes: int, stop: Callable[[], bool] = lambda: False
            ) -> list[episode_data.Episode] | None:
-    """Plays episodes; each environment plays its share of them.
+    """Plays episodes; each environment plays a fixed share of the episodes.
 
-    Fixed shares prevent short episodes from counting more than long ones.
+    Without fixed shares, short episodes would be overrepresented.
 
     Args:
       num_episodes: Number of episodes.
-      stop: Called now and then; returns whether to abort.
+      stop: Called before every 50 batched steps; returns whether to abort.
 
     Returns:
       The episodes in order of their ends, or None if aborted.
     """
-    carry, left = self.begin(
+    carry, episodes_left = self.begin(
         rollout_to_batch.shares(num_episodes, len(self.env)))
-    while left.numpy().any():
+    while episodes_left.numpy().any():
       if stop():
         return None
-      carry, left = self.advance(carry, left)
+      carry, episodes_left = self.advance(carry, episodes_left)
     return self.env.batch_env.take_finished()
 
   def close(self):
@@ -61,7 +62,7 @@ class Evaluator:
       episodes_left: Number of episodes that each environment plays.
 
     Returns:
-      Carry and episodes to pass to `advance`.
+      Carry and `episodes_left`, [B] int32, for `advance`.
     """
     batch_env = self.env.batch_env
     batch_env.take_finished()
@@ -71,21 +72,22 @@ class Evaluator:
 
   def advance(self, carry: types.Carry, episodes_left: tf.Tensor
               ) -> tuple[types.Carry, tf.Tensor]:
-    """Steps the environments for a while.
+    """Steps the environments at most 50 times.
 
     Args:
       carry: Carry of the previous steps.
-      episodes_left: Number of episodes that each environment still plays, [B].
+      episodes_left: Number of episodes that each environment still plays, [B]
+        int32.
 
     Returns:
-      Carry and episodes to pass to the next call.
+      Carry and `episodes_left` for the next call.
     """
     with self.env.original_errors():
       return self._chunk(carry, episodes_left)
 
   @tf.function(autograph=False)
   def _chunk(self, carry: types.Carry, episodes_left: tf.Tensor):
-    with tf.device("CPU:0"):  # The device of the environments.
+    with tf.device("CPU:0"):  # Environments run on the CPU.
       simulation, episodes_left = simulate.simulate_episodes(
           self.env, self._actor, carry, _CHUNK, self._explore, episodes_left)
     return simulation.carry, episodes_left

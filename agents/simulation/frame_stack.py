@@ -1,9 +1,9 @@
 """Frame stacking: a policy sees the last few observations of an episode.
 
-Mnih et al. (2015) stack four images. The first observation of an episode is
-repeated in place of earlier ones. During acting, the policy's state contains
-the last observations. For learning, a table stores every frame once, and each
-step refers to its frames by their positions in the table.
+Mnih et al. (2015) stack four images. At the start of an episode, copies of the
+first observation fill the stack. During acting, the policy's state contains the
+last observations. For learning, a table stores every frame once, and each step
+refers to its frames by their positions in the table.
 """
 
 from typing import NamedTuple
@@ -12,16 +12,17 @@ import tensorflow as tf
 
 from agents import types
 
-FULL = ("More than one step in sixteen of a rollout truncated its episode. "
-        "With images or network.frame_stack, the rollout has no room for so "
-        "many last observations. If the time limit of episodes is less than "
-        "16 steps, set env.max_length to it.")
+TOO_MANY_TRUNCATIONS = (
+    "Too many episodes of one rollout were truncated. With images or "
+    "network.frame_stack, a rollout has room for about one truncated episode "
+    "per 16 steps. If the time limit of episodes is less than 16 steps, set "
+    "env.max_length to this limit.")
 
 
 class Recent(NamedTuple):
   """The last observations of N running episodes."""
 
-  observ: tf.Tensor  # [N, stack - 1, ...]
+  observ: tf.Tensor  # [N, stack - 1, ...], the latest observation last.
   begun: tf.Tensor  # [N] bool, false before the first step of an episode.
 
 
@@ -29,7 +30,8 @@ def initial_recent(example: tf.Tensor, num_episodes: int) -> Recent:
   """Returns the state before the first step of every episode.
 
   Args:
-    example: Any stack of observations, [1, stack, ...].
+    example: Stack of observations, [1, stack, ...]; only its type and shape are
+      used.
     num_episodes: Number of episodes, N.
   """
   shape = [num_episodes, *example[:, 1:].shape[1:]]
@@ -38,11 +40,11 @@ def initial_recent(example: tf.Tensor, num_episodes: int) -> Recent:
 
 
 def stack_frames(observ: tf.Tensor, recent: Recent) -> tuple[tf.Tensor, Recent]:
-  """Appends observations to the last ones of their episodes.
+  """Appends observations to the previous observations of their episodes.
 
   Args:
     observ: Observations of shape [N, ...].
-    recent: The observations before them.
+    recent: Observations before `observ`.
 
   Returns:
     Stacks of shape [N, stack, ...], the latest observation last, and the state
@@ -63,8 +65,8 @@ class FrameTable(NamedTuple):
   """All frames of a rollout, and the positions of each step's frames."""
 
   frames: tf.Tensor  # [F, ...], each observation once.
-  step: tf.Tensor  # [T, B, stack] int32, frames before the action.
-  successor: tf.Tensor  # [T, B, stack] int32, frames after the action.
+  step: tf.Tensor  # [T, B, stack] int32, positions before the action.
+  successor: tf.Tensor  # [T, B, stack] int32, positions after the action.
 
 
 def index_frames(transitions: types.Transition, recent: Recent,
@@ -72,7 +74,7 @@ def index_frames(transitions: types.Transition, recent: Recent,
   """Stores each observation of a rollout once and indexes the steps.
 
   Successors of terminated steps are arbitrary, because learning does not use
-  their values.
+  the values of these successors.
 
   Args:
     transitions: Tensors of shape [T, B, ...].
@@ -81,8 +83,11 @@ def index_frames(transitions: types.Transition, recent: Recent,
     room: Maximum number of truncated episodes.
 
   Returns:
-    The table. Evaluating it raises InvalidArgumentError if more episodes were
-    truncated.
+    The table.
+
+  Raises:
+    InvalidArgumentError: If more than `room` episodes were truncated. In a
+      graph, the evaluation of `frames` raises this error.
   """
   ended = transitions.terminated | transitions.truncated
   time, num_envs = ended.shape
@@ -92,17 +97,18 @@ def index_frames(transitions: types.Transition, recent: Recent,
   truncated = transitions.truncated & ~transitions.terminated
   finals = tf.boolean_mask(
       transitions.final_observ, tf.boolean_mask(truncated, ended))
-  enough = tf.debugging.Assert(tf.shape(finals)[0] <= room, [FULL])
-  with tf.control_dependencies([enough] if enough is not None else []):
+  check = tf.debugging.Assert(
+      tf.shape(finals)[0] <= room, [TOO_MANY_TRUNCATIONS])
+  with tf.control_dependencies([check] if check is not None else []):
     finals = tf.pad(finals, [[0, room - tf.shape(finals)[0]]] + [
         [0, 0]] * (finals.shape.rank - 1))
   finals = tf.ensure_shape(finals, [room, *finals.shape[1:]])
-  number = tf.reshape(tf.cumsum(tf.reshape(
+  final_index = tf.reshape(tf.cumsum(tf.reshape(
       tf.cast(truncated, tf.int32), [-1]), exclusive=True), [time, num_envs])
   latest = tf.where(
-      truncated, (stack + time) * num_envs + number,
+      truncated, (stack + time) * num_envs + final_index,
       (stack + tf.range(time)[:, None]) * num_envs + tf.range(num_envs))
-  # Rows are in order of time, with `num_envs` rows for each time.
+  # The timeline contains `num_envs` frames for each time, in order of time.
   before = tf.transpose(
       recent.observ, [1, 0, *range(2, recent.observ.shape.rank)])
   timeline = [tf.reshape(tensor, [-1, *next_observ.shape[1:]])
@@ -120,8 +126,8 @@ def _step_index(restarts: tf.Tensor, begun: tf.Tensor, stack: int) -> tf.Tensor:
     stack: Number of frames of a step.
   """
   time, num_envs = restarts.shape
-  # Position in the timeline at which the episode of each step began; the
-  # rollout is preceded by `stack - 1` observations.
+  # Time index in the timeline at which the episode of each step began. The
+  # timeline starts with the `stack - 1` observations before the rollout.
   begin = tf.concat([
       tf.where(begun, 0, stack - 1)[None],
       tf.where(restarts[:-1], stack - 1 + tf.range(1, time)[:, None], 0)], 0)
@@ -135,7 +141,7 @@ def _step_index(restarts: tf.Tensor, begun: tf.Tensor, stack: int) -> tf.Tensor:
 
 
 def _where(condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-  """Selects elements; TensorFlow Lite has no `tf.where` for bytes."""
+  """Replaces `tf.where`, which does not support bytes in TensorFlow Lite."""
   if x.dtype != tf.uint8:
     return tf.where(condition, x, y)
   return tf.cast(tf.where(

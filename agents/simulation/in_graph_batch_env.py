@@ -14,7 +14,7 @@ from agents import spaces
 from agents.environments import batch_env as batch_env_lib
 from agents.ops import tensor_bytes
 
-_ALIGNMENT = 64  # Bytes; TensorFlow requires it of the memory of tensors.
+_ALIGNMENT = 64  # Alignment of memory that TensorFlow requires, in bytes.
 
 
 class StepResult(NamedTuple):
@@ -41,14 +41,16 @@ class InGraphBatchEnv:
   Args:
     batch_env: The environments.
 
-  The attribute `batch_env` is the wrapped object.
+  Attributes:
+    batch_env: The environments.
+    action_spec: Type and shape of actions, [B, ...].
+    packed_spec: Type and shape of the packed results of a step, [num_bytes].
   """
 
   def __init__(self, batch_env: batch_env_lib.BatchEnv):
     self.batch_env = batch_env
     self._error: BaseException | None = None
     action = batch_env.action_layout.fields[0]
-    # Type and shape of the actions, [B, ...], and of packed results, [bytes].
     self.action_spec = tf.TensorSpec(action.graph_shape, action.graph_dtype)
     self.packed_spec = tf.TensorSpec(
         [batch_env.step_layout.num_bytes], tf.uint8)
@@ -58,14 +60,16 @@ class InGraphBatchEnv:
 
   def step(self, action: tf.Tensor, active: tf.Tensor | None = None
            ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Steps the active environments; begins the next episode where one ended.
+    """Steps the active environments; resets them where an episode ended.
 
     Args:
       action: Tensor of shape [B, ...].
-      active: Bool tensor of shape [B]; the others wait. All by default.
+      active: Bool tensor of shape [B], by default all true; inactive
+        environments wait.
 
     Returns:
-      Packed results for `unpack`, and the seconds that the step took, float64.
+      Packed results for `unpack`, and the duration of the step in seconds,
+      float64.
     """
     inputs = [action] if active is None else [action, active]
     with tf.control_dependencies(inputs):
@@ -82,7 +86,7 @@ class InGraphBatchEnv:
     """Splits packed results into their fields.
 
     Args:
-      packed: Bytes of shape [..., bytes].
+      packed: Tensor of shape [..., num_bytes], uint8.
 
     Returns:
       Fields of shape [..., B, ...].
@@ -111,14 +115,15 @@ class InGraphBatchEnv:
 
   @contextlib.contextmanager
   def original_errors(self):
-    """Context that raises an environment's own error, not TensorFlow's."""
+    """Returns a context that raises an environment's errors unchanged."""
     try:
       yield
-    except (tf.errors.OpError, RuntimeError):  # In a graph, or eagerly.
+    # Graphs raise OpError, eager execution raises RuntimeError.
+    except (tf.errors.OpError, RuntimeError):
       error, self._error = self._error, None
       if error is None:
         raise
-      raise error from error.__cause__  # Names the environment.
+      raise error from error.__cause__  # The cause names the environment.
 
   def _step(self, action: tf.Tensor, active: tf.Tensor | None = None
             ) -> tf.Tensor:
@@ -144,10 +149,11 @@ def _to_tensor(data: np.ndarray) -> tf.Tensor:
 
 
 def successors(results: StepResult, final_observ: tf.Tensor) -> tf.Tensor:
-  """Returns the true successors of steps, none of which is a reset.
+  """Returns the true successors of steps, never observations after a reset.
 
-  Where no episode ended, the successor is the next observation to act on. Only
-  the other successors are stored and transferred a second time.
+  If a step did not end its episode, the true successor is the next observation
+  to act on. Therefore only last observations of episodes are transferred
+  separately.
 
   Args:
     results: Results of shape [..., B, ...].

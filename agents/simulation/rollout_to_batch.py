@@ -8,40 +8,41 @@ from agents import types
 from agents.algorithms import gradient_accumulation
 from agents.simulation import frame_stack
 
-_STEPS_PER_TRUNCATION = 16  # Room for truncated episodes of stacked frames.
+# With frame stacks, a batch has room for one truncated episode per 16 steps.
+_STEPS_PER_TRUNCATION = 16
 
 
 class RolloutSpec(NamedTuple):
-  """Length of a rollout, and static sizes of the batch made from it.
+  """Length of a rollout, and static sizes of the resulting batch.
 
   Compiled learning needs static shapes, so the batch has room for the longest
   rollout.
   """
 
-  steps: int  # Maximum batched steps of one rollout.
-  quota: tuple[int, ...] | None  # Episodes of each environment; None: no limit.
-  rows: int  # Maximum steps of all environments together.
-  sequences: int  # Maximum number of sequences.
+  steps: int  # Maximum number of batched steps of one rollout, T.
+  quota: tuple[int, ...] | None  # Episodes per environment; None for segments.
+  rows: int  # Number of rows of the batch, N, including padding.
+  sequences: int  # Maximum number of sequences in the batch, S.
   in_place: bool = False  # Whether invalid steps keep their rows.
-  room: int = 0  # Maximum truncated episodes, for frame stacks only.
+  room: int = 0  # Maximum number of truncated episodes; for frame stacks only.
 
   def flatten(self, transitions: types.Transition,
               state: types.PolicyState = types.NOTHING,
               next_observ: tf.Tensor | None = None) -> types.Experience:
-    """Concatenates the steps of all environments, one after the other.
+    """Concatenates the steps of all environments, ordered by environment.
 
     Args:
-      transitions: Tensors of shape [T, B, ...], with T up to `steps`; at least
-        one step is valid.
+      transitions: Tensors of shape [T, B, ...]. T is at most `steps`, and at
+        least one step must be valid.
       state: State of the policy before the rollout.
       next_observ: Observations after the rollout, [B, ...]; only needed for
         frame stacks.
 
     Returns:
-      Tensors of static shape, although T is dynamic.
+      The batch. Its shapes are static, although T is dynamic.
     """
     if not isinstance(state, types.PolicyState):
-      state = types.NOTHING  # A custom algorithm does not learn from its state.
+      state = types.NOTHING  # Batches omit the states of custom algorithms.
     if state.recent:
       table = frame_stack.index_frames(
           transitions, state.recent, next_observ, self.room)
@@ -56,7 +57,8 @@ class RolloutSpec(NamedTuple):
     num_steps, num_envs = tf.shape(valid)[0], valid.shape[1]
     env, step = tf.unstack(tf.meshgrid(
         tf.range(num_envs), tf.range(num_steps), indexing="ij"), num=2)
-    source = tf.reshape(step * num_envs + env, [-1])  # Rows in time order.
+    # Rows of `flat`, ordered by environment, then by time.
+    source = tf.reshape(step * num_envs + env, [-1])
     if not self.in_place:
       source = tf.boolean_mask(source, tf.gather(flat.valid, source))
     ends = tf.gather(last & flat.valid, source)
@@ -77,19 +79,19 @@ class RolloutSpec(NamedTuple):
 
 
 def segments(num_envs: int, length: int, in_place: bool = False,
-             brief: bool = False) -> RolloutSpec:
+             short_episodes: bool = False) -> RolloutSpec:
   """Returns the spec for segments of `length` steps of every environment.
 
   Args:
     num_envs: Number of environments.
     length: Steps of each environment.
-    in_place: Whether invalid steps keep their rows, for recurrent policies,
-      which need the order of the steps.
-    brief: Whether episodes other than the first ones are truncated after fewer
-      than 16 steps.
+    in_place: Whether invalid steps keep their rows. Recurrent policies need
+      this, because they process each segment in order of time.
+    short_episodes: Whether the time limit of episodes is less than 16 steps.
+      Staggered first episodes do not count.
   """
   steps = num_envs * length
-  room = steps if brief else min(
+  room = steps if short_episodes else min(
       steps, num_envs * (length // _STEPS_PER_TRUNCATION + 2))
   rows = gradient_accumulation.padded_rows(steps)
   return RolloutSpec(length, None, rows, rows, in_place, room)
@@ -99,7 +101,7 @@ def episodes(num_envs: int, num_episodes: int, max_length: int) -> RolloutSpec:
   """Returns the spec for whole episodes.
 
   Every environment plays a fixed share of the episodes, so short episodes are
-  not preferred and no episode is abandoned.
+  not overrepresented. Every episode is played to its end.
 
   Args:
     num_envs: Number of environments.
@@ -126,7 +128,7 @@ def shares(num_episodes: int, num_envs: int) -> tuple[int, ...]:
 
 def _segments(transitions: types.Transition, state: tf.Tensor
               ) -> types.Segments:
-  """Returns first steps of episodes and initial states, by environment."""
+  """Returns first steps of episodes, [B, T], and initial recurrent states."""
   continues = transitions.valid & ~(
       transitions.terminated | transitions.truncated)
   first = tf.concat([tf.zeros_like(continues[:1]), ~continues[:-1]], 0)
@@ -134,6 +136,6 @@ def _segments(transitions: types.Transition, state: tf.Tensor
 
 
 def _pad(tensor: tf.Tensor, size: int) -> tf.Tensor:
-  """Repeats the first element at the end, so that padding is a valid step."""
+  """Pads with copies of the first element, so that padding is a valid step."""
   padding = tf.fill([size - tf.shape(tensor)[0]], tensor[0])
   return tf.ensure_shape(tf.concat([tensor, padding], 0), [size])

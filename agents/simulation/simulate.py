@@ -32,8 +32,8 @@ class Simulation(NamedTuple):
 
   carry: types.Carry  # Start of the next simulation.
   transitions: types.Transition  # [T, B, ...]
-  # Scalars, float64. "env" is the time of the environments' steps, including
-  # the calls of Python.
+  # Durations by name, in seconds, float64. "env" is the duration of all batched
+  # steps, including the calls from the graph to Python.
   seconds: dict[str, tf.Tensor]
 
 
@@ -43,7 +43,7 @@ def initial_carry(observ: np.ndarray, step_counter: Any = 0,
 
   Args:
     observ: First observations, [B, ...].
-    step_counter: Counter from which random numbers are derived.
+    step_counter: Number of batched steps so far; seeds the random numbers.
     state: Result of `Actor.initial_state`.
   """
   return types.Carry(tf.constant(spaces.as_bytes(np.asarray(observ))),
@@ -54,23 +54,23 @@ def simulate(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
              carry: types.Carry, num_steps: int, explore: bool) -> Simulation:
   """Steps all environments `num_steps` times.
 
-  The loop stores actions and packed results. Everything that can be computed
-  for all steps at once is computed after it.
+  The loop stores only actions and packed results. The other tensors are
+  computed after the loop, for all steps at once.
 
   Args:
     env: B environments; `carry` contains their latest observations.
     actor: Chooses the actions.
     carry: Result of `initial_carry` or of the previous simulation.
     num_steps: Number of batched steps, T.
-    explore: Whether to sample actions or to take the mode.
+    explore: True samples actions; false takes the mode of their distribution.
 
   Returns:
-    Transitions of shape [T, B, ...] and the carry after them.
+    Transitions of shape [T, B, ...], and the carry after these steps.
   """
   if not explore:
     return _loop(env, actor, carry, num_steps, lambda step: None)[0]
-  # Draws the noise of all steps at once. Between two steps, drawing it takes
-  # several times as long, because environments evict the caches.
+  # Draws the noise of all steps before the loop. Between two steps, the draw
+  # would take several times as long, because environments evict the CPU caches.
   noise = tf.map_fn(
       lambda counter: actor.noise(counter, len(env)),
       carry.step_counter + tf.range(num_steps, dtype=tf.int64),
@@ -82,22 +82,23 @@ def simulate_episodes(
     env: in_graph_batch_env.InGraphBatchEnv, actor: Actor, carry: types.Carry,
     max_steps: int, explore: bool, episodes_left: tf.Tensor
     ) -> tuple[Simulation, tf.Tensor]:
-  """Steps all environments until each has played its number of episodes.
+  """Steps the environments until each one has played its share of episodes.
 
-  An environment that has played its episodes waits for the others, at the
-  start of its next episode.
+  An environment that has played its episodes waits at the start of the next
+  episode.
 
   Args:
     env: B environments; `carry` contains their latest observations.
     actor: Chooses the actions.
     carry: Result of `initial_carry` or of the previous simulation.
     max_steps: Maximum number of batched steps.
-    explore: Whether to sample actions or to take the mode.
+    explore: True samples actions; false takes the mode of their distribution.
     episodes_left: Number of episodes that each environment plays, [B] int32.
-      Episodes that fail count.
+      Failed episodes count, too.
 
   Returns:
-    Transitions of shape [T, B, ...], and the episodes that are left, [B].
+    Simulation of up to `max_steps` steps, and the number of episodes that each
+    environment has not played yet, [B] int32.
   """
   def noise(step):
     step_counter = carry.step_counter + tf.cast(step, tf.int64)
@@ -105,7 +106,7 @@ def simulate_episodes(
   return _loop(env, actor, carry, max_steps, noise, episodes_left)
 
 
-def transitions_of(carry: types.Carry, action: tf.Tensor,
+def make_transitions(carry: types.Carry, action: tf.Tensor,
                    results: in_graph_batch_env.StepResult,
                    final_observ: tf.Tensor, state: Any
                    ) -> tuple[types.Carry, types.Transition]:
@@ -127,7 +128,7 @@ def transitions_of(carry: types.Carry, action: tf.Tensor,
       results.truncated, in_graph_batch_env.successors(results, final_observ),
       results.valid, final_observ)
   counter = carry.step_counter + tf.shape(action, tf.int64)[0]
-  # The next simulation must not begin before the final observations are taken.
+  # The next simulation must begin after this one has taken final observations.
   with tf.control_dependencies([final_observ]):
     return types.Carry(tf.identity(observ[-1]), counter, state), transitions
 
@@ -154,17 +155,17 @@ def _loop(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
           noise: Callable[[tf.Tensor], tf.Tensor | None],
           episodes_left: tf.Tensor | None = None) -> tuple[Simulation, Any]:
   """Steps `max_steps` times, or until no environment has episodes left."""
-  counted = episodes_left is not None
+  has_quota = episodes_left is not None
   def body(step, observ, state, actions, results, seconds, left):
     step_noise = noise(step)
-    # Runs the policy after the noise is drawn. Running both in parallel takes
-    # longer, because TensorFlow wakes another thread.
+    # Draws the noise before the policy runs. In parallel, both would take more
+    # time, because TensorFlow would wake another thread.
     with tf.control_dependencies([] if step_noise is None else [step_noise]):
       action, state = actor.act(observ, state, step_noise)
-    active = left > 0 if counted else None
+    active = left > 0 if has_quota else None
     packed, step_seconds = env.step(action, active)
     result = env.unpack(packed)
-    if counted:
+    if has_quota:
       left -= tf.cast(result.ended | active & ~result.valid, tf.int32)
     return (step + 1, result.observ, reset_state(state, result),
             actions.write(step, action), results.write(step, packed),
@@ -172,16 +173,16 @@ def _loop(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
 
   step, _, state, *arrays, seconds, left = tf.while_loop(
       lambda step, *carried: (
-          tf.reduce_any(carried[-1] > 0) if counted else step < max_steps),
+          tf.reduce_any(carried[-1] > 0) if has_quota else step < max_steps),
       body, (0, carry.observ, carry.state, *(
           tf.TensorArray(spec.dtype, max_steps, element_shape=spec.shape)
           for spec in (env.action_spec, env.packed_spec)),
-          tf.constant(0.0, tf.float64), episodes_left if counted else ()),
+          tf.constant(0.0, tf.float64), episodes_left if has_quota else ()),
       maximum_iterations=max_steps)
   action, packed = (
-      array.gather(tf.range(step)) if counted else array.stack()
+      array.gather(tf.range(step)) if has_quota else array.stack()
       for array in arrays)
   results = env.unpack(packed)
-  carry, transitions = transitions_of(
+  carry, transitions = make_transitions(
       carry, action, results, env.final_observ(results), state)
   return Simulation(carry, transitions, {"env": seconds}), left

@@ -1,1 +1,1 @@
-"""Hyperparameter search by training many runs."""
+"""Searches for hyperparameters by training many runs."""

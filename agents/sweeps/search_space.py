@@ -11,24 +11,25 @@ import optuna
 from agents import config as config_lib
 from agents import config_parsing
 
-_MAX_DRAWS = 100  # Random configs to find a valid one with a given value.
+_MAX_DRAWS = 100  # Maximum number of random configs to test for each value.
 _EXAMPLE = ("algorithm.learning_rate: {low: 1e-5, high: 1e-3, log: true}, or "
             "algorithm.minibatch_size: [32, 64, 128]")
 
 
 @dataclasses.dataclass(frozen=True)
 class _Range:
-  """Numbers between two bounds."""
+  """Range of numbers, including both bounds."""
 
   low: float
   high: float
-  log: bool = False  # Sample uniformly on a logarithmic scale.
-  step: float | None = None  # Distance of the values.
+  log: bool = False  # Whether to sample uniformly on a logarithmic scale.
+  step: float | None = None  # Distance between neighboring values.
 
   def __post_init__(self):
     if not (math.isfinite(self.low) and math.isfinite(self.high)
             and self.low < self.high):
-      raise config_lib.ConfigError("`low` must be below `high`, both finite.")
+      raise config_lib.ConfigError(
+          "`low` must be below `high`, and both must be finite.")
     if self.log and self.low <= 0:
       raise config_lib.ConfigError("With `log`, `low` must be positive.")
     if self.step is not None and (self.log or not self.step > 0):
@@ -39,16 +40,19 @@ class _Range:
 class _Dimension(NamedTuple):
   """Values to try for a setting."""
 
-  examples: list[Any]  # Values that must be valid.
-  suggest: Callable[[optuna.Trial], Any]  # Returns the value of a trial.
+  examples: list[Any]  # All choices, or both bounds, for `SearchSpace.check`.
+  suggest: Callable[[optuna.Trial], Any]  # Returns the value for a trial.
 
 
 class SearchSpace:
-  """Settings by their dotted keys, each with the values to try.
+  """Settings by dotted key, each with the values to try.
+
+  Attributes:
+    data: Content of the YAML text.
 
   Args:
     text: YAML with a range or a list of choices for each key.
-    source: Name of the text in errors, such as its path.
+    source: Path of the text, for error messages.
 
   Raises:
     ConfigError: If the text is invalid.
@@ -66,25 +70,25 @@ class SearchSpace:
       raise config_lib.ConfigError(f"{source}: {error}") from None
 
   def suggest(self, trial: optuna.Trial) -> dict[str, Any]:
-    """Returns the settings of a trial.
+    """Suggests the settings of a trial.
 
     Args:
-      trial: Trial that the values are suggested for.
+      trial: New trial of a study.
 
     Returns:
-      Values by dotted key.
+      Suggested values by dotted key.
     """
     return {key: dimension.suggest(trial)
             for key, dimension in self._dimensions.items()}
 
   def check(self, build: Callable[[dict[str, Any]], Any]):
-    """Checks that each choice and bound is part of some valid config.
+    """Checks that each choice and bound is part of at least one valid config.
 
     Args:
       build: Builds a config from settings, or raises ConfigError.
 
     Raises:
-      ConfigError: If a value is invalid in combination with all others.
+      ConfigError: If no sampled config with one of the values is valid.
     """
     for key, dimension in self._dimensions.items():
       for example in dimension.examples:
@@ -107,15 +111,16 @@ def _dimension(key: Any, data: Any) -> _Dimension:
   if key == "seed":
     raise config_lib.ConfigError("seed: every trial uses a different seed.")
   if isinstance(data, dict):
-    limits = config_parsing.convert(_Range, data, key)
+    value_range = config_parsing.convert(_Range, data, key)
     if all(isinstance(data[name], int)
            for name in ("low", "high", "step") if name in data):
       low, high, step = data["low"], data["high"], data.get("step", 1)
       return _Dimension([low, high], lambda trial: trial.suggest_int(
-          key, low, high, log=limits.log, step=step))
-    return _Dimension([limits.low, limits.high], lambda trial: (
+          key, low, high, log=value_range.log, step=step))
+    return _Dimension([value_range.low, value_range.high], lambda trial: (
         trial.suggest_float(
-            key, limits.low, limits.high, log=limits.log, step=limits.step)))
+            key, value_range.low, value_range.high, log=value_range.log,
+            step=value_range.step)))
   if not isinstance(data, list):
     raise config_lib.ConfigError(
         f"{key}: expected a range or choices, such as {_EXAMPLE}. Received: "
@@ -128,5 +133,5 @@ def _dimension(key: Any, data: Any) -> _Dimension:
 
 
 def _stored(value: Any) -> Any:
-  """Returns how Optuna stores a value: only scalars can be categories."""
+  """Returns a scalar for a value, because Optuna's categories are scalars."""
   return json.dumps(value) if isinstance(value, (list, dict)) else value

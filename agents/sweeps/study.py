@@ -1,4 +1,4 @@
-"""Study of a sweep: its trials, in a database that processes share."""
+"""Runs the trials of a sweep; a database contains their results."""
 
 import time
 import warnings
@@ -11,15 +11,16 @@ import sqlalchemy
 from agents import config as config_lib
 from agents.sweeps import trial_runner
 
-_HEARTBEAT = 10  # Seconds between heartbeats of a running trial.
-_GRACE = 60  # Seconds without heartbeat before another process resumes a trial.
+_HEARTBEAT_SECONDS = 10  # Time between two heartbeats of a running trial.
+# Time without a heartbeat after which another process resumes a trial.
+_GRACE_SECONDS = 60
 _MAX_ATTEMPTS = 3  # Attempts to open the database.
-_MAX_FAILURES = 3  # Consecutive failed trials that end the sweep.
+_MAX_FAILURES = 3  # Number of consecutive failed trials that end the sweep.
 _TrialState = optuna.trial.TrialState
 
 
 class Study:
-  """A sweep that ends after a number of trials, summed over all processes.
+  """A study in a database that several processes can share.
 
   Settings are suggested by a tree-structured Parzen estimator (Bergstra et
   al., 2011). After a quarter of the evaluations, a trial is pruned if its score
@@ -29,12 +30,12 @@ class Study:
   Args:
     storage: URL of the database.
     name: Name of the study.
-    about: Settings that must be the same in all processes, as plain data.
-    num_evaluations: Evaluations per trial.
+    about: Settings that must be the same in all processes, as JSON data.
+    num_evaluations: Number of evaluations per trial.
 
   Raises:
-    ConfigError: If the database can't be used, or contains a study of this
-      name with other settings.
+    ConfigError: If the database can't be used, or contains a study with this
+      name and other settings.
   """
 
   def __init__(self, storage: str, name: str, about: dict[str, Any],
@@ -78,12 +79,14 @@ class Study:
   def run(self, run_trial: Callable[[optuna.Trial], float], num_trials: int,
           num_parallel: int, stop: Callable[[], bool],
           report: Callable[[optuna.trial.FrozenTrial], None]):
-    """Runs trials until enough have ended in all processes together.
+    """Runs trials until the study has `num_trials` ended trials.
+
+    Trials of other processes and of earlier calls count, too.
 
     Args:
       run_trial: Runs one trial; see `trial_runner.TrialRunner`.
-      num_trials: Trials of the study.
-      num_parallel: Trials of this process at the same time.
+      num_trials: Number of trials in the study.
+      num_parallel: Number of trials that this process runs simultaneously.
       stop: Returns whether the sweep is interrupted.
       report: Called with each trial that ended in this process.
 
@@ -93,7 +96,7 @@ class Study:
     failures: list[Exception] = []  # Errors of consecutive failed trials.
     errors: list[Exception] = []  # Optuna's threads may drop exceptions.
 
-    def run_and_count(trial):
+    def run_and_record_errors(trial):
       try:
         return run_trial(trial)
       except (trial_runner.TrialInterrupted, optuna.TrialPruned):
@@ -115,8 +118,8 @@ class Study:
         study.stop()
 
     while not stop() and len(self.ended) < num_trials:
-      # Optuna finds trials of dead processes, which this process may resume,
-      # only if they had a heartbeat, so each running trial gets one.
+      # Finds and enqueues trials of dead processes. Optuna finds only trials
+      # with a heartbeat, so this process records one for each running trial.
       optuna.storages.fail_stale_trials(self._study)
       for trial in self._in_state(_TrialState.RUNNING):
         if trial._trial_id not in self._with_heartbeat:
@@ -124,13 +127,15 @@ class Study:
           self._storage.record_heartbeat(trial._trial_id)
       if (num_missing := self._num_missing(num_trials)) > 0:
         self._study.optimize(
-            run_and_count, n_trials=num_missing, n_jobs=num_parallel,
+            run_and_record_errors, n_trials=num_missing, n_jobs=num_parallel,
             catch=(trial_runner.TrialFailed, trial_runner.TrialInterrupted),
             callbacks=[after_trial])
         if errors:
           raise errors[0]
       else:
-        time.sleep(1)  # Other processes run the last trials, but may die.
+        # Other processes run the last trials. If they die, this process resumes
+        # the trials.
+        time.sleep(1)
       if len(failures) >= _MAX_FAILURES:
         raise failures[-1]
 
@@ -144,26 +149,27 @@ class Study:
 
 
 def _resume_later(study: optuna.Study, trial: optuna.trial.FrozenTrial):
-  """Enqueues a trial with the settings and run of an interrupted one."""
+  """Enqueues a new trial that continues the run of an interrupted trial."""
   study.enqueue_trial(
       trial.params, {"number": trial_runner.first_number(trial)})
 
 
 def _open_storage(url: str) -> optuna.storages.RDBStorage:
-  # Heartbeats are experimental.
+  # Optuna warns that heartbeats are experimental.
   warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
   sqlite = url.startswith("sqlite")
   # SQLite serializes the writes of threads and processes.
   engine_kwargs = {"connect_args": {"timeout": 60, "isolation_level": None}}
   storage = optuna.storages.RDBStorage(
       url, engine_kwargs=engine_kwargs if sqlite else None,
-      heartbeat_interval=_HEARTBEAT, grace_period=_GRACE,
+      heartbeat_interval=_HEARTBEAT_SECONDS, grace_period=_GRACE_SECONDS,
       heartbeat_stale_trial_callback=_resume_later)
   if sqlite:
     # Two processes must not start the same waiting trial. Other databases lock
-    # the row that a transaction reads and updates. For SQLite, Python starts a
-    # transaction only at the first write, or none without an isolation level.
-    # This listener starts each transaction before the first read.
+    # the row that a transaction reads and updates. For SQLite, Python would
+    # start a transaction only at the first write. The isolation level None
+    # disables this, and the listener starts each transaction before the first
+    # read.
     sqlalchemy.event.listen(
         storage.engine, "begin",
         lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))

@@ -1,9 +1,9 @@
-"""Starts the program of a trial, on one core, as long as its parent lives.
+"""Runs a program on one core; the program ends if the parent process dies.
 
     python -m agents.sweeps.trial_launcher CORE PROGRAM ARGUMENTS...
 
-CORE is a number, or "all". Systems without CPU affinity or parent-death
-signals skip these steps.
+CORE is the index of a CPU core, or "all". On systems without CPU affinity or
+parent-death signals, the program runs without them.
 """
 
 import contextlib
@@ -16,13 +16,13 @@ _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2).
 
 
 def main():
-  """Sets up this process and replaces it by the program."""
+  """Sets up this process, and then executes the program in this process."""
   core, *command = sys.argv[1:]
   if core != "all" and hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {int(core)})
   with contextlib.suppress(AttributeError):
     ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
-  # Machines share the trials of a sweep; each trial runs on one machine.
+  # Each trial runs on one machine, not in the cluster of this variable.
   os.environ.pop("TF_CONFIG", None)
   os.execv(command[0], command)
 

@@ -1,4 +1,4 @@
-"""Runs a trial of a sweep: trains in a process of its own."""
+"""Runs a trial of a sweep: trains in a separate process."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from agents.reports import results
 from agents.sweeps import search_space
 from agents.training.run_folder import run_folder
 
-_MAX_RESTARTS = 3  # Restarts of a trial after its process is killed.
-_POLL_SECONDS = 0.5  # Interval of checking the process and its metrics.
+_MAX_RESTARTS = 3  # Number of times that a killed trial is restarted.
+_POLL_SECONDS = 0.5  # Interval between checks of the process and its metrics.
 
 
 class TrialFailed(errors.RunError):
@@ -30,44 +30,45 @@ class TrialFailed(errors.RunError):
 
 
 class TrialInterrupted(Exception):
-  """The sweep ends before the trial, which is resumed later."""
+  """The sweep was interrupted; the trial is resumed later."""
 
 
 @dataclasses.dataclass
 class TrialRunner:
   """Trains with the settings that a study suggests."""
 
-  # Returns the config of a run with settings by dotted key, or raises
-  # ConfigError if they are invalid.
+  # Returns the config for settings by dotted key, or raises ConfigError if the
+  # settings are invalid.
   build: Callable[[dict[str, Any]], config_lib.Config]
-  # Returns the command-line arguments of `train` for settings.
+  # Returns the command-line arguments of `train` for settings by dotted key.
   arguments: Callable[[dict[str, Any]], list[str]]
   space: search_space.SearchSpace  # Settings to try.
-  logdir: pathlib.Path  # Folder of the trials.
-  # Trials at the same time. A single trial uses all cores; several trials use
-  # one core each and no worker processes.
+  logdir: pathlib.Path  # Parent folder of the folders of the trials.
+  # Number of simultaneous trials. A single trial uses all cores. Several trials
+  # use one core each and no worker processes.
   num_parallel: int
   stop: Callable[[], bool]  # Returns whether the sweep is interrupted.
 
   def __post_init__(self):
     cores = (sorted(os.sched_getaffinity(0))
              if hasattr(os, "sched_getaffinity") else range(pool.num_cores()))
-    # Cores of the next trials; `pop` and `append` are thread-safe.
+    # Free cores. Trials in other threads take and return cores; `pop` and
+    # `append` are thread-safe.
     self._cores = ["all"] if self.num_parallel == 1 else [
         str(cores[index % len(cores)]) for index in range(self.num_parallel)]
 
   def __call__(self, trial: optuna.Trial) -> float:
-    """Runs a trial until its budget is used up.
+    """Runs a trial until the budget of the run is used up.
 
     Args:
       trial: Trial of a study.
 
     Returns:
-      Return of the last evaluation with the mean action.
+      Mean return of the last evaluation.
 
     Raises:
-      TrialPruned: If other trials were better at the same step, or if the
-        settings are invalid or make training diverge.
+      TrialPruned: If the study prunes the trial because of low scores, or if
+        the settings are invalid or make training diverge.
       TrialFailed: If training ended with an error.
       TrialInterrupted: If the sweep was interrupted.
     """
@@ -94,7 +95,7 @@ class TrialRunner:
     return monitor.score
 
   def _train(self, monitor: _Monitor, core: str, arguments: list[str]):
-    """Trains until the process succeeds; restart it if it is killed."""
+    """Trains until a process succeeds; restarts killed processes."""
     trial, output = monitor.trial, monitor.folder / "output.txt"
     for _ in range(1 + _MAX_RESTARTS):
       code = self._run_process(monitor, core, arguments, output)
@@ -125,7 +126,8 @@ class TrialRunner:
     with open(output, "ab") as file:
       process = subprocess.Popen(
           command, stdout=file, stderr=subprocess.STDOUT,
-          stdin=subprocess.DEVNULL, start_new_session=True)  # Ignores Ctrl-C.
+          # In a new session, the process does not receive Ctrl-C.
+          stdin=subprocess.DEVNULL, start_new_session=True)
     try:
       code = None
       while code is None:
@@ -137,28 +139,30 @@ class TrialRunner:
       return code
     finally:
       if process.poll() is None:
-        process.terminate()  # Saves a checkpoint.
+        process.terminate()  # The run saves a checkpoint before it ends.
         process.wait()
 
 
 @dataclasses.dataclass
 class _Monitor:
-  """Reports the evaluations of a run to its trial."""
+  """Reports the evaluations of a run to Optuna's trial."""
 
   trial: optuna.Trial
   config: config_lib.Config
   folder: pathlib.Path  # Folder of the trial, which contains the run folder.
-  score: float | None = None  # Return of the last evaluation that has one.
+  score: float | None = None  # Mean return of the last evaluation with a score.
+  # Indices of the reported evaluations.
   reported: set[int] = dataclasses.field(default_factory=set)
 
   def report(self):
-    """Reports new evaluations; raise TrialPruned if the trial is pruned."""
+    """Reports new evaluations; raises TrialPruned if the trial is pruned."""
     step = 0
-    with contextlib.suppress(config_lib.ConfigError):  # The run has no folder.
+    # Raises ConfigError until training has created the run folder.
+    with contextlib.suppress(config_lib.ConfigError):
       for row in results.read(run_folder.find(self.folder).path).phase("eval"):
         step, self.score = row["step"], row["return_mean"]
-        # Optuna compares trials by the index of the evaluation, because the
-        # steps of evaluations differ between trials.
+        # Optuna compares trials at the same index. The step can't be the index,
+        # because trials are evaluated at slightly different steps.
         index = step // self.config.every("eval_every")
         if index not in self.reported:
           self.trial.report(self.score, index)
@@ -169,12 +173,13 @@ class _Monitor:
 
 
 def first_number(trial: optuna.Trial | optuna.trial.FrozenTrial) -> int:
-  """Returns the number that names the folder of a trial.
+  """Returns the number in the name of a trial's folder.
 
   Args:
     trial: Trial of a study.
 
   Returns:
-    Number of the trial that `trial` resumes, or its own.
+    Number of the trial that first started the run. It is the trial's own number
+    unless the trial resumes an interrupted one.
   """
   return trial.user_attrs.get("number", trial.number)

@@ -1,1 +1,1 @@
-"""The run around the algorithm: loop, checkpoints, metrics, signals."""
+"""Training of a run: loop, checkpoints, metrics, failures and signals."""

@@ -1,4 +1,4 @@
-"""Rough model of training time, fitted to docs/performance.md."""
+"""Rough model of training time, fitted to speeds in docs/performance.md."""
 
 import contextlib
 import math
@@ -12,29 +12,33 @@ from agents.environments.workers import pool
 from agents.training import epoch_result
 from agents.training import trainer as trainer_lib
 
-_FLOPS = 150e9  # Per second in small matrix products, on two cores.
-_SECONDS_PER_GRADIENT_STEP = 50e-6  # Constant overhead.
-_SECONDS_PER_BATCHED_STEP = 640e-6  # Graph crossing and inference.
+# Floating-point operations per second, in small matrix products on two cores.
+_FLOPS = 150e9
+_SECONDS_PER_GRADIENT_STEP = 50e-6  # Overhead for any minibatch size.
+# Inference, and the call of Python from the graph.
+_SECONDS_PER_BATCHED_STEP = 640e-6
 # Multiplications per pixel of an image, and number of output features.
 _CONVOLUTIONS = {"nature": (1300, 512), "impala": (8500, 256)}
-_STEPPING_OVERHEAD = 1.2  # Stepping in workers relative to a plain loop.
+# Stepping time in workers relative to the stepping time in a plain loop.
+_STEPPING_OVERHEAD = 1.2
 
 
-def gpu_pays(config: config_lib.Config, space: gymnasium.Space, rows: int
+def is_gpu_faster(config: config_lib.Config, space: gymnasium.Space, rows: int
              ) -> bool:
-  """Returns whether an update takes twice as long on two cores as on a GPU.
+  """Returns whether an update on a GPU is more than twice as fast as on a CPU.
 
-  Each start of a GPU kernel takes about 5 us. A gradient step starts 150
-  kernels, and the advantages start three kernels per row. These numbers were
-  derived from measurements on a CPU, not measured on a GPU.
+  The model assumes that each start of a GPU kernel takes about 5 us, that a
+  gradient step starts 150 kernels, and that computing the advantages starts
+  three kernels per row. These numbers were derived from measurements on a CPU
+  with two cores, not measured on a GPU.
 
   Args:
     config: Configuration of the run.
     space: Space of the observations.
-    rows: Steps in the batch of an update.
+    rows: Number of steps in the batch of an update.
 
   Returns:
-    True if the GPU is worth its overhead.
+    Whether updates should run on the GPU.
   """
   epochs = config.algorithm.update_epochs
   estimates = epochs if config.algorithm.recompute_advantages else 1
@@ -51,31 +55,33 @@ def training_minutes(config: config_lib.Config, trainer: trainer_lib.Trainer,
   Args:
     config: Configuration of the run.
     trainer: Trainer of the run.
-    epoch: Result of the first epoch, which contains the stepping time.
+    epoch: Result of the first epoch, from which the stepping time is taken.
     steps: Remaining training steps.
 
   Returns:
     Estimated minutes.
   """
   env, rows = trainer.train_env.batch_env, trainer.rollout_spec.rows
-  step = _STEPPING_OVERHEAD * epoch.least_seconds * env.parallel / epoch.steps
-  workers = min(env.parallel, pool.num_cores())  # Each has its own core.
-  learn = config.algorithm.update_epochs * (
+  step_seconds = (
+      _STEPPING_OVERHEAD * epoch.busy_seconds * env.parallel / epoch.steps)
+  workers = min(env.parallel, pool.num_cores())  # Workers that run in parallel.
+  learn_seconds = config.algorithm.update_epochs * (
       6 * _multiplications(config, env.observation_space) / _FLOPS
       + _SECONDS_PER_GRADIENT_STEP * _num_minibatches(config, rows) / rows)
-  seconds = steps * (step / workers + learn
+  seconds = steps * (step_seconds / workers + learn_seconds
                      + _SECONDS_PER_BATCHED_STEP / config.num_envs)
-  with contextlib.suppress(config_lib.ConfigError):  # There is no time limit.
+  # Without a time limit, the length of evaluation episodes is unknown.
+  with contextlib.suppress(config_lib.ConfigError):
     eval_steps = (steps / config.every("eval_every")
                   * make.max_length(config.env))
     seconds += eval_steps * (
-        math.ceil(config.eval_episodes / workers) * step
+        math.ceil(config.eval_episodes / workers) * step_seconds
         + _SECONDS_PER_BATCHED_STEP)
   return max(0.0, seconds) / 60
 
 
 def _multiplications(config: config_lib.Config, space: gymnasium.Space) -> int:
-  """Returns the multiplications of both networks per step."""
+  """Returns the multiplications of the policy and value network per step."""
   network, leaves = config.network, spaces.leaves(space)
   images = [leaf for leaf in leaves if leaf.is_image]
   pixels = sum(math.prod(sorted(leaf.shape)[-2:]) for leaf in images)

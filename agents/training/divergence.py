@@ -19,15 +19,15 @@ def check(epoch: epoch_result.Epoch, step: int, algorithm: trainer.Algorithm):
 
   Raises:
     TrainingDiverged: If a value is not finite. The message names the first
-      metric and up to three variables.
+      metric and up to three variables that are not finite.
   """
   metrics = [f"{name} became {value}" for name, value in epoch.metrics.items()
              if not math.isfinite(value)]
-  if metrics or not all(map(_finite, algorithm.weights)):
+  if metrics or not all(map(_is_finite, algorithm.weights)):
     names = [name for name, variable in algorithm.variables().items()
-             if not _finite(variable)]
+             if not _is_finite(variable)]
     more = f" and {len(names) - 3} others" if len(names) > 3 else ""
-    variables = (f"Not finite are {', '.join(names[:3])}{more}." if names
+    variables = (f"Non-finite variables: {', '.join(names[:3])}{more}." if names
                  else "All variables are finite.")
     raise errors.TrainingDiverged(
         f"{metrics[0] if metrics else 'A weight became NaN or infinite'} "
@@ -37,5 +37,5 @@ def check(epoch: epoch_result.Epoch, step: int, algorithm: trainer.Algorithm):
         "example, a smaller algorithm.learning_rate.")
 
 
-def _finite(variable: Any) -> bool:
+def _is_finite(variable: Any) -> bool:
   return bool(np.isfinite(np.asarray(variable)).all())

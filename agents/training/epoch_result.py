@@ -10,11 +10,11 @@ from agents.environments.data import episode_data
 
 
 class Samples(NamedTuple):
-  """Steps that an update learned from."""
+  """T steps of B environments, and N rows of the batch in the update."""
 
-  observ: tf.Tensor  # [T, B, ...]
-  action: tf.Tensor  # [T, B, ...]
-  valid: tf.Tensor  # [T, B] bool
+  observ: tf.Tensor  # [T, B, ...], before the action.
+  action: tf.Tensor  # [T, B, ...], as sampled (not clipped).
+  valid: tf.Tensor  # [T, B] bool, false if the environment waited or failed.
   ended: tf.Tensor  # [T, B] bool, last step of an episode.
   advantage: tf.Tensor  # [N], in units of scaled reward.
   learned: tf.Tensor  # [N] bool, false for padding.
@@ -27,9 +27,9 @@ class Epoch(NamedTuple):
   gradient_steps: int
   finite_steps: int  # Gradient steps with finite gradients.
   episodes: list[episode_data.Episode]  # Ended episodes, in order of time.
-  steps: int  # Summed over all environments.
-  seconds: dict[str, float]  # Wall-clock time, see `time_usage.PARTS`.
-  least_seconds: float  # Stepping time without the idle time of workers.
+  steps: int  # Valid training steps, summed over all environments.
+  seconds: dict[str, float]  # Wall-clock time by part; see `time_usage.PARTS`.
+  busy_seconds: float  # Stepping time without the idle time of workers.
   samples: Samples
 
 
@@ -60,7 +60,8 @@ class Statistics:
     """Returns the fields of `metrics.jsonl` that describe episodes.
 
     Returns:
-      Number of episodes, and statistics that are None without any episode.
+      Number of episodes, and statistics. Without any episode, the statistics
+      are None.
     """
     def apply(function, values):
       return float(function(values)) if values else None
@@ -73,10 +74,10 @@ class Statistics:
         "length_mean": apply(np.mean, self.lengths)}
 
   def mean_reward_parts(self) -> dict[str, float]:
-    """Returns the mean per episode of each reward part.
+    """Returns the mean of each reward part over the episodes.
 
     Returns:
-      Means by name, without the prefix "reward_".
+      Means by name of the reward part, without the prefix "reward_".
     """
     names = sorted(set().union(*self.reward_parts))
     return {name.removeprefix("reward_"): float(np.mean(

@@ -1,4 +1,4 @@
-"""Trains a run: decides when to report, evaluate, record videos and save."""
+"""Training loop; decides when to report, evaluate, record videos and save."""
 
 import contextlib
 import dataclasses
@@ -28,7 +28,7 @@ from agents.training.monitoring import (
 )
 from agents.training.run_folder import checkpoint, provenance, run_folder
 
-# Context manager that receives a function to save a checkpoint.
+# Returns a context manager; the argument is a function that saves a checkpoint.
 SaveOnTimeout = Callable[
     [Callable[[], None]], contextlib.AbstractContextManager]
 
@@ -64,25 +64,25 @@ class Schedule:
 class Loop:
   """Trains one run to the end of its budget.
 
-  All decisions depend on environment steps, never on time, and a checkpoint
-  stores everything they depend on. A resumed run therefore makes the same
-  decisions. Videos are an exception: a video is skipped if another one is being
-  rendered.
+  All decisions depend on the number of environment steps, never on time. A
+  checkpoint stores all inputs of these decisions, so a resumed run makes the
+  same decisions as an uninterrupted run. Videos are an exception: a due video
+  starts only after the previous video is rendered.
 
   Args:
     trainer: Trainer of the run.
-    folder: Run folder, with the configuration.
-    stop: Called after every epoch; returns whether to end early.
-    rendering: Environment variables of processes that render videos.
-    save_on_timeout: Context of every epoch; receives a function that another
-      thread may call to save the state from before the epoch.
+    folder: Run folder, which contains the configuration.
+    stop: Returns whether to end early; called after every epoch.
+    video_variables: Environment variables of the process that renders videos.
+    save_on_timeout: Context of every epoch. The context receives a function
+      that another thread may call to save the state from before the epoch.
 
   The attribute `step` is the number of steps of all environments so far.
   """
 
   def __init__(self, trainer: trainer_lib.Trainer,
                folder: run_folder.RunFolder, stop: Callable[[], bool],
-               rendering: dict[str, str] | None = None,
+               video_variables: dict[str, str] | None = None,
                save_on_timeout: SaveOnTimeout = contextlib.nullcontext):
     self.step = 0
     self._trainer = trainer
@@ -101,12 +101,12 @@ class Loop:
     self._restarts = 0  # Replaced environments and workers, across resumes.
     self._episode_recorder = episode_recorder.EpisodeRecorder()
     self._video_recorder = training_videos.VideoRecorder(
-        folder, rendering or {})
+        folder, video_variables or {})
     self._warnings = training_warnings.TrainingWarnings(self._config, any(
         isinstance(leaf.space, gymnasium.spaces.Box)
-        for leaf in spaces.leaves(env.action_space, acting=True)))
+        for leaf in spaces.leaves(env.action_space, is_action=True)))
     self._num_fallbacks = 0  # Fallbacks since the latest checkpoint.
-    self._is_compiled = False  # The first epoch compiles, so its time differs.
+    self._is_compiled = False  # The first epoch also compiles the graph.
 
   @property
   def complete(self) -> bool:
@@ -211,7 +211,7 @@ class Loop:
     self._statistics.add(epoch)
     self._episode_recorder.add(epoch.episodes, self.step)
     if self._is_compiled:
-      self._time_usage.add(epoch.steps, epoch.seconds, epoch.least_seconds)
+      self._time_usage.add(epoch.steps, epoch.seconds, epoch.busy_seconds)
     else:
       self._time_usage.seconds["compiling"] += seconds
       self._is_compiled = True
@@ -228,14 +228,14 @@ class Loop:
         warnings, self._restarts))
     for warning in warnings:
       progress.warn(f"step {self.step:,}: {warning}")
-    if warnings:  # TensorBoard keeps one text per step.
+    if warnings:  # Joins the texts: TensorBoard keeps only one text per step.
       with self._metrics.training_events(self.step):
         tf.summary.text("health/warnings", "\n\n".join(warnings))
     self._statistics = epoch_result.Statistics()
     self._schedule.last["report_every"] = self.step
 
   def _evaluate(self, epoch: epoch_result.Epoch | None):
-    """Evaluates and writes a row, unless interrupted."""
+    """Evaluates the policy, and writes a row if `stop` did not abort."""
     self._progress.bar.set_description("eval")
     start = time.monotonic()
     result = self._trainer.evaluate(self._config.eval_episodes, self._stop)
@@ -273,7 +273,7 @@ class Loop:
     return bool(finished)
 
   def _finish_videos(self):
-    """Waits for the video in progress and for one that is due."""
+    """Finishes the video in progress, and renders a video that is due."""
     has_written = not self._stop() and self._advance_videos()
     if self._video_recorder.busy:
       print("Rendering the last video of training; Ctrl-C skips it.",
@@ -283,7 +283,9 @@ class Loop:
       time.sleep(0.1)
       has_written |= self._advance_videos()
     if has_written:
-      self._save()  # Resuming truncates files to their length at a checkpoint.
+      # Resuming truncates files to their lengths in the checkpoint. Without
+      # this checkpoint, resuming would remove the videos from TensorBoard.
+      self._save()
 
   def _save(self, state: Callable[[], dict[str, np.ndarray]] | None = None):
     """Writes a checkpoint.
@@ -336,7 +338,8 @@ class Loop:
     """Loads the newest checkpoint, and changes the random numbers.
 
     Raises:
-      TrainingDiverged: If earlier fallbacks to it did not help.
+      TrainingDiverged: If `_MAX_FALLBACKS` earlier fallbacks to the checkpoint
+        did not help, or if the checkpoint cannot be loaded.
     """
     self._num_fallbacks += 1
     if self._num_fallbacks > _MAX_FALLBACKS:
@@ -347,12 +350,13 @@ class Loop:
     try:
       self._load()
     except Exception as load_error:
-      # This error has no cause, because `run` would save the state if the cause
-      # were a failure of environments.
+      # "from None" removes the cause. If the cause were a failure of
+      # environments, `run` would save the state that diverged.
       raise errors.TrainingDiverged(
           f"{error} The last checkpoint cannot be loaded: {load_error}"
       ) from None
-    # Time and restarts after the checkpoint still count.
+    # `_load` has reset time and restarts to their values in the checkpoint, but
+    # time and restarts after the checkpoint still count.
     self._start_time, self._restarts = start_time, restarts
     self._trainer.change_random_numbers(self._num_fallbacks)
     self._time_usage = time_usage.TimeUsage()
@@ -365,14 +369,15 @@ class Loop:
     """Context that records failures of environments, and raises them again.
 
     Args:
-      save: Whether to save the state, and to ignore failures caused by a
-        signal.
+      save: Whether to save a checkpoint after a failure, and to suppress
+        failures after a request to stop.
     """
     try:
       yield
     except Exception as error:
-      # After failures of environments, and after an interrupted step, the
-      # trainer still holds the state before the epoch.
+      # After a failure of environments or an interrupted step, the trainer
+      # still has the state from before the epoch. Other errors may leave a
+      # state that must not be saved.
       if not crash_folder.is_environment_failure(error):
         raise
       try:

@@ -1,4 +1,4 @@
-"""Trains in compiled epochs, evaluates, and saves and restores all state."""
+"""Trainer: epochs in one graph, evaluation, and the state for checkpoints."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -34,15 +34,25 @@ class Algorithm(simulate.Actor, Protocol):
     """Returns all variables that a checkpoint stores, by name."""
 
   def assign(self, values: dict[str, np.ndarray]):
-    """Sets all variables."""
+    """Sets all variables.
+
+    Args:
+      values: New values by name, for all names in `variables`.
+    """
 
   def learn(self, batch: types.Experience, step_counter: tf.Tensor,
             progress: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """Learns from a batch of steps.
 
+    Args:
+      batch: Tensors of shape [N, ...].
+      step_counter: Batched steps so far, int64; seeds the random numbers.
+      progress: Completed share of the budget, in [0, 1].
+
     Returns:
-      Scalars to log, and the advantages, of shape [N]. The scalars include the
-      numbers of all "gradient_steps" and of the "finite_steps" among them.
+      Scalars to log by name, and advantages of shape [N]. Required scalars are
+      "gradient_steps", the number of gradient steps, and "finite_steps", the
+      number of gradient steps with finite gradients.
     """
 
   def encode(self, observ: tf.Tensor) -> tf.Tensor:
@@ -53,10 +63,10 @@ class Trainer:
   """Trains and evaluates an algorithm on batches of environments.
 
   Args:
-    algorithm: Acts and learns.
-    train_env: Environments to learn from, B.
-    evaluator: Plays the evaluations.
-    rollout_spec: Size and layout of the batch that one update learns from.
+    algorithm: Selects actions, and learns from batches.
+    train_env: The B training environments.
+    evaluator: Plays the evaluation episodes.
+    rollout_spec: Size and layout of the batch of one update.
   """
 
   def __init__(self, algorithm: Algorithm,
@@ -80,8 +90,8 @@ class Trainer:
       progress: Completed share of the budget, in [0, 1].
 
     Returns:
-      The next carry, metrics by name, samples for histograms, and seconds by
-      name.
+      The next carry, metrics by name, samples for histograms, and durations in
+      seconds by name.
     """
     with tf.device("CPU:0"):  # The device of the environments.
       start = tf.timestamp()
@@ -111,13 +121,13 @@ class Trainer:
           "learn": end - middle}
 
   def collect(self, carry: types.Carry) -> simulate.Simulation:
-    """Steps the environments; part of the graph.
+    """Steps the environments; `train_epoch` calls this method in its graph.
 
     Args:
       carry: Latest observations and state of the policy.
 
     Returns:
-      Transitions of all environments, [T, B, ...].
+      The next carry, transitions of shape [T, B, ...], and durations.
     """
     spec = self.rollout_spec
     arguments = self.train_env, self._actor, carry, spec.steps
@@ -143,8 +153,10 @@ class Trainer:
       training ends before the epoch.
 
     Raises:
-      EnvironmentsError: If all steps have failed, or a failure exceeds the
-        failure budget. The state is then the one from before the epoch.
+      EnvironmentsError: If all steps have failed, too many episodes were
+        truncated, or failures exceed the failure budget. An environment's own
+        error may be raised instead, with an EnvironmentsError as its cause. The
+        trainer still has the state from before the epoch.
     """
     env = self.train_env.batch_env
     env.take_finished()
@@ -154,19 +166,20 @@ class Trainer:
         carry, metrics, samples, seconds = self.train_epoch(
             self._carry, tf.constant(progress, tf.float32))
     except tf.errors.InvalidArgumentError as error:
-      for text in (_NO_VALID_STEP, frame_stack.FULL):
+      for text in (_NO_VALID_STEP, frame_stack.TOO_MANY_TRUNCATIONS):
         if text in error.message:
           raise errors.EnvironmentsError(text) from None
       raise
     finished, state = self._collected(samples)
-    # Both are set last, so that an error above does not change the state.
+    # Sets the state last, so that an error above does not change the state.
     self._carry, self._episodes = carry, state
     numbers = {name: float(value) for name, value in metrics.items()}
     seconds = {name: float(value) for name, value in seconds.items()}
     gradient_steps, finite_steps = (
         int(numbers.pop(name)) for name in ("gradient_steps", "finite_steps"))
     stepping = env.step_seconds - step_seconds
-    exchange = seconds.get("exchange", 0.0)  # Only with several machines.
+    # Only trainers of several machines measure "exchange".
+    exchange = seconds.get("exchange", 0.0)
     return epoch_result.Epoch(
         numbers, gradient_steps, finite_steps, finished,
         int(np.count_nonzero(samples.valid.numpy())), {
@@ -177,14 +190,15 @@ class Trainer:
 
   def evaluate(self, num_episodes: int, stop: Callable[[], bool]
                ) -> tuple[list[float], list[int]] | None:
-    """Plays episodes with the mean action and the same seeds every time.
+    """Plays episodes without exploration, with the same seeds in every call.
 
     Args:
       num_episodes: Number of episodes.
-      stop: Called now and then; returns whether to abort.
+      stop: Returns whether to abort; called repeatedly.
 
     Returns:
-      Scores and lengths, the lowest score first, or None if aborted.
+      Scores and lengths of the episodes in ascending order of scores, or None
+      if aborted.
     """
     finished = self._evaluator.play(num_episodes, stop)
     if finished is None:
@@ -213,7 +227,8 @@ class Trainer:
     """Uses other random numbers in all further epochs.
 
     Args:
-      number: Selects the random numbers.
+      number: Positive integer; different integers select different random
+        numbers.
     """
     assert self._carry is not None
     self._carry = self._carry._replace(
@@ -227,8 +242,8 @@ class Trainer:
     """Copies the state to tensors in host memory.
 
     Returns:
-      Function that converts the copy to arrays, like `state`. Any thread may
-      call it, also while an epoch runs.
+      Function that returns the copy as arrays by name, like `state`. Any
+      thread may call the function, even while an epoch runs.
     """
     assert self._carry is not None and self._episodes is not None
     carry, episodes = self._carry, self._episodes
@@ -245,10 +260,10 @@ class Trainer:
     return arrays
 
   def load(self, arrays: dict[str, np.ndarray]):
-    """Continues from the result of `state`.
+    """Restores the state of a trainer.
 
     Args:
-      arrays: Arrays by name.
+      arrays: Result of `state`.
 
     Raises:
       KeyError: If an array is missing.
@@ -268,7 +283,7 @@ class Trainer:
     self._begin(arrays["clock"], state)
 
   def end(self, finished: bool):
-    """Called once when training ends.
+    """Called once when training ends; subclasses may override this method.
 
     Args:
       finished: Whether the budget is used up and the final policy is evaluated.
@@ -289,7 +304,7 @@ class Trainer:
 
   def _collected(self, samples: epoch_result.Samples) -> tuple[
       list[episode_data.Episode], episode_data.EpisodeState]:
-    """Returns the episodes that ended in an epoch and the running ones."""
+    """Returns the episodes that ended in an epoch, and the running episodes."""
     env = self.train_env.batch_env
     return env.take_finished(), env.snapshot()
 
@@ -309,11 +324,11 @@ class Trainer:
 
 
 def load_variables(algorithm: Algorithm, arrays: dict[str, np.ndarray]):
-  """Sets the variables of an algorithm from the result of `Trainer.state`.
+  """Sets the variables of an algorithm.
 
   Args:
-    algorithm: Algorithm of the same configuration.
-    arrays: Arrays by name.
+    algorithm: Algorithm with the same configuration as the saved algorithm.
+    arrays: Result of `Trainer.state`; arrays other than variables are ignored.
 
   Raises:
     ValueError: If names or shapes differ.

@@ -19,21 +19,23 @@ from agents.videos import encode, renderer
 from agents.videos import video as video_lib
 
 _TIME_SHARE = 0.03  # Fraction of wall time spent rendering while throttled.
-_HEIGHT = 200  # Pixels of the video.
+_TILE_HEIGHT = 200  # Pixels.
 _MAX_FRAMES = 1000  # Longer episodes are rendered at a lower frame rate.
-_GIF_SIZE = 160  # Pixels.
+_GIF_SIZE = 160  # Maximum width and height in pixels.
 _GIF_MAX_FRAMES = 40
 _GIF_FRAME_DURATION = 100  # Milliseconds.
 
 
 def main(job_fd: int):
-  """Renders a video, and write a pickled result to the output.
+  """Renders a video, and writes a pickled result to standard output.
 
-  The result is a `video.Gif` and the message of `VideoRenderer.problem`. A byte
-  of input removes the throttle. The end of the input ends the process.
+  The result is a tuple of a `video.Gif` and the message of
+  `VideoRenderer.problem`. A byte on standard input removes the throttle. The
+  process ends when its standard input is closed.
 
   Args:
-    job_fd: File descriptor of a pickled `config.Env` and `video.Video`.
+    job_fd: File descriptor of a pickled tuple of `config.Env` and
+      `video.Video`.
   """
   # Use only idle processor time, in this process and its children.
   os.nice(19)
@@ -42,15 +44,15 @@ def main(job_fd: int):
       os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
   out = os.fdopen(os.dup(1), "wb")
   os.dup2(2, 1)
-  mujoco_warnings.capture(lambda _: None)  # Training has printed them.
+  mujoco_warnings.capture(lambda _: None)  # Training has printed the warnings.
   with os.fdopen(job_fd, "rb") as file:
     env, video = cloudpickle.load(file)
   unthrottled = threading.Event()
   threading.Thread(
       target=_watch_input, args=[unthrottled], daemon=True).start()
-  # This process renders itself: another process would take a second to start.
+  # Uses no render workers, because a process takes a second to start.
   video_renderer = renderer.VideoRenderer(
-      video, make.MakeEnv(env, render_mode="rgb_array"), _HEIGHT)
+      video, make.MakeEnv(env, render_mode="rgb_array"), _TILE_HEIGHT)
   step = -(-video.num_frames // _MAX_FRAMES)
   thumbnails: list[Image.Image] = []
   def frames():
@@ -66,11 +68,12 @@ def main(job_fd: int):
 
 def _throttle(frames: Iterable[np.ndarray], unthrottled: threading.Event
               ) -> Iterator[np.ndarray]:
-  """Yields frames, and pause after each in proportion to its rendering time.
+  """Yields frames, and pauses after each in proportion to its rendering time.
 
   The lowest priority is not enough: the cores are idle only while training
-  processes wait for each other, and rendering in these moments would evict
-  their data from the caches. ffmpeg pauses, too, because it gets no frames.
+  processes wait for each other, and rendering in these moments would evict the
+  training data from the CPU caches. ffmpeg pauses, too, because it receives no
+  frames meanwhile.
   """
   start = time.monotonic()
   for frame in frames:
@@ -91,7 +94,7 @@ def _make_gif(images: Sequence[Image.Image]) -> video_lib.Gif:
 
 
 def _watch_input(unthrottled: threading.Event):
-  """Removes the throttle on input; ends the process group with the input."""
+  """Removes the throttle on input; kills the process group when input ends."""
   while os.read(0, 1 << 16):
     unthrottled.set()
   os.killpg(0, signal.SIGKILL)

@@ -14,10 +14,10 @@ from agents.videos import video as video_lib
 def encode(video: video_lib.Video, frames: Iterable[np.ndarray], fps: float):
   """Writes a complete video file, or no file if rendering fails.
 
-  Memory does not grow with the number of frames.
+  Memory use does not grow with the number of frames.
 
   Args:
-    video: Video that names the file.
+    video: Video whose `path` is written.
     frames: uint8 arrays of shape [H, W, 3]; H and W are even.
     fps: Frames per second.
   """

@@ -5,21 +5,23 @@ import sys
 import gymnasium
 import numpy as np
 
-_MAX_SHADOW_MAP = 1024  # Pixels of the texture that shadows are computed from.
+_MAX_SHADOW_MAP = 1024  # Width of the shadow texture in pixels.
 _MIN_SIZE_WITH_ANTIALIASING = 400  # Pixels.
 _MIN_SIZE_WITH_SHADOWS = 240  # Pixels.
-_MIN_GROUND_SIZE = 10  # Meters from the center; smaller planes are tables.
+_MIN_GROUND_SIZE = 10  # Half width in meters; smaller planes can be tables.
 
 
 def configure(env: gymnasium.Env, size: int | None):
   """Sets frame size and rendering quality of a MuJoCo environment.
 
-  Other environments stay as they are. When the CPU renders, the shadow map
-  takes half of the time, and antialiasing triples the time of small frames.
+  The function does not change other environments. On a CPU, the shadow map
+  takes half of the rendering time, and antialiasing triples the rendering time
+  of small frames.
 
   Args:
     env: Environment with `render_mode="rgb_array"`, before its first frame.
-    size: Height and width of a frame in pixels; None keeps the environment's.
+    size: Height and width of a frame in pixels; None keeps the
+      environment's size.
   """
   renderer = getattr(env.unwrapped, "mujoco_renderer", None)
   if renderer is None or "mujoco" not in sys.modules:
@@ -40,13 +42,13 @@ def configure(env: gymnasium.Env, size: int | None):
 def extend_grounds(model):
   """Makes ground planes infinite, as they already are for collisions.
 
-  A good HalfCheetah runs farther than the 40 meters of ground that are
-  rendered otherwise.
+  A well-trained HalfCheetah runs farther than the 40 meters of ground that
+  MuJoCo renders by default.
 
   Args:
     model: `mujoco.MjModel`, changed in place.
   """
-  import mujoco  # The environment has imported it.
+  import mujoco  # Imported late: environments without MuJoCo do not need it.
   grounds = (model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE) & (
       model.geom_size[:, :2].min(-1) >= _MIN_GROUND_SIZE)
   for plane in np.flatnonzero(grounds):
@@ -54,5 +56,5 @@ def extend_grounds(model):
     model.geom_size[plane, :2] = 0  # MuJoCo renders size 0 as infinite.
     material = model.geom_matid[plane]
     if material >= 0 and not model.mat_texuniform[material]:
-      # Repetitions per meter instead of per plane.
+      # Infinite planes repeat the texture per meter, finite ones per plane.
       model.mat_texrepeat[material] /= width

@@ -22,8 +22,8 @@ from agents.videos import video as video_lib
 # Environment variables of rendering processes: no display, one thread each.
 PROCESS_VARIABLES = {"SDL_VIDEODRIVER": "dummy", "LP_NUM_THREADS": "1"}
 _DEBIAN_PACKAGES = {"egl": "libegl1 libgl1", "osmesa": "libosmesa6"}
-_MAX_CRASHES = 2  # Crashes of native code, such as drivers, for each `record`.
-_FIRST_FRAME = video_lib.Video("", (video_lib.Tile(
+_MAX_CRASHES = 2  # Crashes of native code, such as drivers, before failure.
+_SINGLE_FRAME = video_lib.Video("", (video_lib.Tile(
     episode_data.Episode(0, np.zeros(0), 0.0, {})),))
 
 
@@ -41,7 +41,8 @@ def record(job: render_worker.RenderJob, fps: float,
   """Writes videos, one after the other, with several processes.
 
   Args:
-    job: Videos, their environment, and the maximum number of workers.
+    job: Videos, constructor of their environment, and maximum number of
+      workers.
     fps: Frames per second.
     gl_variables: Result of `find_gl_backend`.
 
@@ -75,7 +76,7 @@ def record(job: render_worker.RenderJob, fps: float,
 @contextlib.contextmanager
 def _render_worker(job: render_worker.RenderJob, gl_variables: dict[str, str]
                    ) -> Iterator[Callable[[], Any]]:
-  """Runs a worker; yield the function that receives what the worker sends."""
+  """Runs a worker; yields a function that receives the worker's next object."""
   with tempfile.TemporaryFile() as stderr, process.launch(
       "agents.videos.render_worker", (), {**PROCESS_VARIABLES, **gl_variables},
       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr) as worker:
@@ -115,7 +116,7 @@ def find_gl_backend(constructor: Callable[[], gymnasium.Env]
   preset = os.environ.get("MUJOCO_GL")
   backends = ([preset] if preset or sys.platform != "linux"
               else list(_DEBIAN_PACKAGES))
-  job = render_worker.RenderJob(constructor, [_FIRST_FRAME])
+  job = render_worker.RenderJob(constructor, [_SINGLE_FRAME])
   failures = {}
   for backend in backends:
     variables = {"MUJOCO_GL": backend} if backend else {}

@@ -26,9 +26,9 @@ class RenderJob(NamedTuple):
 
   constructor: Callable[[], gymnasium.Env]  # Renders RGB arrays.
   videos: Sequence[video_lib.Video]
-  tile_height: int | None = None  # Pixels; None uses the environment's own.
+  tile_height: int | None = None  # Pixels; None keeps the environment's height.
   num_workers: int = 1
-  worker_index: int = 0  # Also the index of the first frame that it renders.
+  worker_index: int = 0  # Also the index of this worker's first frame.
 
 
 def main():
@@ -43,7 +43,7 @@ def main():
   os.dup2(2, 1)  # Environments may print; their text must not mix with frames.
   job: RenderJob = cloudpickle.load(sys.stdin.buffer)
   gymnasium.logger.min_level = gymnasium.logger.ERROR
-  mujoco_warnings.capture(lambda _: None)  # Training has printed them.
+  mujoco_warnings.capture(lambda _: None)  # Training has printed the warnings.
   with contextlib.suppress(BrokenPipeError):  # The parent needs no more frames.
     for video in job.videos:
       video_renderer = renderer.VideoRenderer(

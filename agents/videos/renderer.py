@@ -19,7 +19,7 @@ class VideoRenderer:
   Args:
     video: Video to render.
     constructor: Builds the environment with `render_mode="rgb_array"`.
-    tile_height: Height of a tile in pixels; None uses the environment's own.
+    tile_height: Height of a tile in pixels; None uses the environment's height.
   """
 
   def __init__(self, video: video_lib.Video,
@@ -30,9 +30,9 @@ class VideoRenderer:
                    for tile in video.tiles]
 
   def frames(self, start: int = 0, step: int = 1) -> Iterator[np.ndarray]:
-    """Replays all episodes to their ends and render every `step`-th frame.
+    """Replays all episodes to their ends and renders every `step`-th frame.
 
-    Afterwards, all environments are closed.
+    Closes all environments afterwards.
 
     Args:
       start: Index of the first rendered frame.
@@ -51,10 +51,10 @@ class VideoRenderer:
       tile.env.close()
 
   def problem(self) -> str:
-    """Returns how the replay differs from the recorded episodes.
+    """Compares scores and lengths of the replay with the recorded episodes.
 
     Returns:
-      Message for the user, or "" if all scores and lengths are the same.
+      Message about the first difference, or "" if there is none.
     """
     for index, (tile, replay) in enumerate(zip(self._video.tiles, self._tiles)):
       episode = tile.episode
@@ -62,21 +62,21 @@ class VideoRenderer:
         return (
             f"The environment is not deterministic: the replay of episode "
             f"{index}, seed {episode.seed}, has return {replay.score:.1f} in "
-            f"{replay.num_steps} steps, the recorded episode "
-            f"{episode.score:.1f} in {episode.length}.")
+            f"{replay.num_steps} steps, but the recorded episode has return "
+            f"{episode.score:.1f} in {episode.length} steps.")
     return ""
 
 
 class TileRenderer:
-  """Environment that replays one episode and renders it.
+  """Replays one episode in an environment and renders its frames.
 
   Args:
     constructor: Builds the environment with `render_mode="rgb_array"`.
     tile: Episode and caption.
-    height: Height of the frames in pixels; None uses the environment's own.
+    height: Height of the frames in pixels; None uses the environment's height.
 
   Attributes:
-    env: The environment.
+    env: Environment of the replay.
     score: Sum of the rewards so far.
     num_steps: Number of steps so far.
   """
@@ -110,7 +110,7 @@ class TileRenderer:
         self._actions = self._actions[:self.num_steps]
 
   def frame(self) -> np.ndarray:
-    """Renders the current state, at the requested height and with text.
+    """Renders the current state with a caption, at the requested height.
 
     Returns:
       uint8 array of shape [H, W, 3].
@@ -122,9 +122,12 @@ class TileRenderer:
       return self._frame
     rendered = self.env.render()
     if not (isinstance(rendered, np.ndarray) and rendered.ndim == 3
-            and rendered.shape[-1] == 3):
-      received = (f"an array of shape {rendered.shape}" if isinstance(
-          rendered, np.ndarray) else f"a {type(rendered).__name__}")
+            and rendered.shape[-1] == 3
+            and np.issubdtype(rendered.dtype, np.integer)):
+      received = (
+          f"an array of shape {rendered.shape} and type {rendered.dtype}"
+          if isinstance(rendered, np.ndarray) else
+          f"a {type(rendered).__name__}")
       raise ValueError(
           "render() must return an RGB image of shape [height, width, 3] and "
           f"type uint8. It returned {received}.")

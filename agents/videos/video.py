@@ -18,7 +18,7 @@ class Tile(NamedTuple):
 class Video(NamedTuple):
   """One MP4 file that shows episodes in a grid, row by row.
 
-  An episode that ends early shows its last frame until the longest one ends.
+  A tile shows the last frame of its episode until the longest episode ends.
   """
 
   path: str
@@ -31,7 +31,7 @@ class Video(NamedTuple):
 
   @property
   def num_frames(self) -> int:
-    """Number of frames: one after each step of the longest episode."""
+    """Number of frames: one per step of the longest episode, at least 1."""
     return max(1, *(tile.episode.length for tile in self.tiles))
 
   @property

@@ -9,8 +9,8 @@ from agents.environments.workers import pool
 from agents.videos import render_pool, render_worker
 from agents.videos import video as video_lib
 
-WIDTH_OF_GRID = 960  # Pixels.
-LARGEST_TILE = 480  # Pixels.
+GRID_WIDTH = 960  # Pixels.
+MAX_TILE_HEIGHT = 480  # Pixels.
 
 
 def record(videos: Sequence[video_lib.Video], env: config_lib.Env,
@@ -19,16 +19,16 @@ def record(videos: Sequence[video_lib.Video], env: config_lib.Env,
 
   Args:
     videos: Videos to write.
-    env: Environment that all episodes were played in.
-    size: Height of a tile in pixels; None uses the environment's own height,
-      or less in a grid.
+    env: Environment of all episodes.
+    size: Height of a tile in pixels. None uses the environment's height for one
+      tile, and fits several tiles into `GRID_WIDTH`.
 
   Raises:
     RenderingFailed: If the environment cannot be rendered.
   """
   num_columns = max(video.num_columns for video in videos)
   if size is None and num_columns > 1:
-    size = min(LARGEST_TILE, WIDTH_OF_GRID // num_columns)
+    size = min(MAX_TILE_HEIGHT, GRID_WIDTH // num_columns)
   constructor = make.MakeEnv(env, render_mode="rgb_array")
   job = render_worker.RenderJob(constructor, videos, size, pool.num_cores())
   for video, problem in render_pool.record(

@@ -31,11 +31,11 @@ def make_parser(doc: str | None, **defaults: str) -> argparse.ArgumentParser:
 
 
 def measure_in_child(module: str, *args: str, **variables: str) -> Any:
-  """Runs a module in a process of its own; returns the JSON of its last line.
+  """Runs a module in a child process; parses its last line of output as JSON.
 
   Args:
     module: Name of the module.
-    args: Its arguments.
+    args: Command line arguments of the module.
     variables: Environment variables to add to those of this process.
 
   Raises:

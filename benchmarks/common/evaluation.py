@@ -15,18 +15,18 @@ from agents.training.monitoring import quiet_imports
 from agents.training.run_folder import checkpoint, run_folder
 from benchmarks.common import command_line
 
-# Index of the checkpoint, and whether to sample actions or take their mean.
+# Index of the checkpoint, and whether to sample actions or use their means.
 POLICIES = {"mean_action": (-1, False), "sampled": (-1, True),
             "untrained": (0, True)}
-_MOST_ENVS = 50  # Environments that play at the same time.
+_MAX_ENVS = 50  # Maximum number of simultaneous environments.
 
 
 def evaluate(folder: run_folder.RunFolder, policies: Sequence[str],
              num_episodes: int) -> dict[str, dict[str, float]]:
   """Evaluates policies in the same episodes.
 
-  The seeds continue those of the evaluations during training. Neither training
-  nor any selection of policies has used them.
+  The seeds of the episodes follow the seeds of the evaluations during training,
+  so training has used none of these episodes.
 
   Args:
     folder: Run folder.
@@ -45,7 +45,7 @@ def evaluate(folder: run_folder.RunFolder, policies: Sequence[str],
   for name in policies:
     index, explore = POLICIES[name]
     played, = rollout_policy.play(
-        folder, [paths[index]], num_episodes, _MOST_ENVS, explore)
+        folder, [paths[index]], num_episodes, _MAX_ENVS, explore)
     scores = [episode.score for episode in played.episodes]
     results[name] = {
         "mean": float(np.mean(scores)), "std": float(np.std(scores))}
@@ -54,7 +54,15 @@ def evaluate(folder: run_folder.RunFolder, policies: Sequence[str],
 
 def evaluate_in_child(folder: run_folder.RunFolder, policies: Sequence[str],
                       num_episodes: int) -> dict[str, dict[str, float]]:
-  """Calls `evaluate` in a process of its own.
+  """Calls `evaluate` in a child process.
+
+  Args:
+    folder: Run folder.
+    policies: Names in POLICIES.
+    num_episodes: Number of episodes of each policy.
+
+  Returns:
+    "mean" and "std" of the returns, by policy.
 
   Raises:
     ProcessFailed: If the evaluation fails.
@@ -68,7 +76,7 @@ def main(argv: list[str] | None = None):
   parser = command_line.make_parser(__doc__)
   parser.add_argument("run_folder")
   parser.add_argument("--policies", default="mean_action,sampled",
-                      help=f"of {','.join(POLICIES)}")
+                      help=f"any of {','.join(POLICIES)}")
   parser.add_argument("--episodes", type=int, default=100,
                       help="number of episodes of each policy")
   args = parser.parse_args(argv)

@@ -13,11 +13,12 @@ FAULTS = "hang", "raise", "nan"
 class Faulty(gymnasium.Wrapper):
   """Wraps an environment that fails once per request.
 
-  Of all instances with the same path, the first to step takes the request.
+  If several instances have the same path, only the first instance to call
+  `step` executes the request.
 
   Args:
     env_id: Id of a Gymnasium environment.
-    path: File that `request` writes; every step looks for it.
+    path: File that `request` writes; every step checks whether it exists.
     render_mode: Render mode of the environment.
   """
 
@@ -36,13 +37,13 @@ class Faulty(gymnasium.Wrapper):
     return np.full_like(observ, np.nan) if fault == "nan" else observ, *rest
 
   def _take(self) -> str | None:
-    """Returns the requested fault, unless another environment took it."""
+    """Returns the requested fault; None if another environment was faster."""
     taken = f"{self._path}-{os.getpid()}-{id(self)}"
     try:
       fault = pathlib.Path(self._path).read_text()
       if fault not in FAULTS:
         return None
-      os.rename(self._path, taken)
+      os.rename(self._path, taken)  # Succeeds in one environment only.
     except FileNotFoundError:
       return None
     os.unlink(taken)
@@ -50,10 +51,10 @@ class Faulty(gymnasium.Wrapper):
 
 
 def request(path: pathlib.Path, fault: str):
-  """Makes one environment fail.
+  """Requests one failure of one environment.
 
   Args:
-    path: File of the environments.
+    path: Argument `path` of the environments.
     fault: One of FAULTS.
   """
   temporary = path.with_suffix(".tmp")

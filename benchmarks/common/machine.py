@@ -61,9 +61,9 @@ def python(*args: str, variables: Mapping[str, str] | None = None) -> str:
 
 
 def memory(pids: Iterable[int]) -> int | None:
-  """Returns the memory of processes in bytes; None where /proc has no figures.
+  """Returns the memory of processes in bytes; None if /proc does not show it.
 
-  The figure is the proportional set size without mapped files. Shared pages
+  The result is the proportional set size without mapped files. Shared pages
   count once, and libraries do not count because all programs share them.
 
   Args:
@@ -80,7 +80,7 @@ def memory(pids: Iterable[int]) -> int | None:
 
 
 def release_memory():
-  """Returns freed memory of this process to the system, where glibc can.
+  """Returns freed memory of this process to the system, if the C library can.
 
   Compilation leaves some hundred MB of freed memory, which would hide the
   memory that training needs.
@@ -90,7 +90,7 @@ def release_memory():
 
 
 def proportional_bytes(text: str) -> int:
-  """Returns the proportional set size without mapped files.
+  """Returns the proportional set size without mapped files, in bytes.
 
   Args:
     text: Contents of `/proc/PID/smaps_rollup`.

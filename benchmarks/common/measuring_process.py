@@ -14,12 +14,12 @@ from benchmarks.common import machine
 
 
 class MeasuringProcess:
-  """Python process that calls `serve`, and sleeps between requests.
+  """Python process that calls `serve`, and waits between requests.
 
   Args:
     args: Arguments of the interpreter, such as "-m" and a module.
     folder: Working folder, from which the process imports its modules; None
-      for those of this process.
+      keeps the folder and the modules of this process.
   """
 
   def __init__(self, *args: str, folder: pathlib.Path | None = None):
@@ -64,7 +64,7 @@ def serve(measure: Callable[[], Any]):
   results.
 
   Args:
-    measure: Function that returns a value for JSON.
+    measure: Function whose result can be stored as JSON.
   """
   results = os.fdopen(os.dup(1), "w")
   os.dup2(2, 1)

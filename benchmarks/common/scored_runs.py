@@ -1,7 +1,8 @@
 """Trains many runs, evaluates each final policy, and keeps the scores as CSV.
 
-`benchmarks.learning` and `benchmarks.ablation` share this module. After an
-interruption they continue: finished runs are in the CSV file, others resume.
+`benchmarks.learning` and `benchmarks.ablation` share this module. If they are
+started again after an interruption, they skip the runs in the CSV file, and
+resume unfinished runs.
 """
 
 import concurrent.futures
@@ -71,15 +72,15 @@ def run(jobs: Sequence[Job], logdir: pathlib.Path, results: pathlib.Path,
     jobs: Runs to train.
     logdir: Folder of the run folders.
     results: CSV file to append rows to.
-    at_once: Number of simultaneous runs. A single run has all cores, as users'
-      runs do; each of several runs has one core.
+    at_once: Number of simultaneous runs. With 1, the run uses all cores, like
+      runs of users; otherwise, each run uses one core.
     num_episodes: Number of episodes of an evaluation.
 
   Returns:
-    Rows of all jobs.
+    Rows of all jobs in the CSV file.
 
   Raises:
-    ProcessFailed: If some jobs failed, after all others have finished.
+    ProcessFailed: If some jobs failed; raised after the other jobs finish.
   """
   identities = [identity(job, num_episodes) for job in jobs]
   rows = read(results)
@@ -87,9 +88,10 @@ def run(jobs: Sequence[Job], logdir: pathlib.Path, results: pathlib.Path,
                if not any(matches(row, expected) for row in rows)]
   print(f"{len(jobs)} runs, {len(jobs) - len(remaining)} of them finished "
         "before.", flush=True)
-  cores, failures = itertools.count(), []
+  thread_indices, failures = itertools.count(), []
   with concurrent.futures.ThreadPoolExecutor(
-      at_once, initializer=lambda: _pin_thread(next(cores), at_once)) as pool:
+      at_once, initializer=lambda: _pin_thread(
+          next(thread_indices), at_once)) as pool:
     futures = {pool.submit(_run, job, logdir, at_once, num_episodes): job
                for job in remaining}
     try:
@@ -133,7 +135,7 @@ def identity(job: Job, num_episodes: int) -> dict[str, Any]:
 def matches(row: dict[str, Any], expected: dict[str, Any]) -> bool:
   """Returns whether a row is the result of a job.
 
-  Settings that the row does not contain were added later; they do not count.
+  Settings that the row does not contain were added later, and are ignored.
 
   Args:
     row: Row of the CSV file.
@@ -207,7 +209,10 @@ def spread(values: Sequence[float]) -> str:
 
 
 def _minutes(rows: Sequence[dict[str, str]]) -> str:
-  """Returns the duration of a run, such as "1.3" or "1.5 (2 at once)"."""
+  """Returns the median minutes of a run, such as "1.3" or "1.5 (2 at once)".
+
+  The median is over the rows with the fewest simultaneous runs.
+  """
   at_once = min(int(row["at_once"]) for row in rows)
   seconds = [float(row["seconds"]) for row in rows
              if int(row["at_once"]) == at_once]
@@ -248,7 +253,7 @@ def commit() -> str:
 
 
 def versions(folder: run_folder.RunFolder) -> str:
-  """Returns the package versions that a run started with."""
+  """Returns the package versions at the start of a run."""
   values = yaml.safe_load((folder.path / "versions.yaml").read_text())
   return " ".join(f"{name}={value}" for name, value in values.items())
 
@@ -259,7 +264,7 @@ def train(job: Job, logdir: pathlib.Path, *options: str
 
   Args:
     job: Run to train.
-    logdir: Folder of the run folder.
+    logdir: Folder that contains, or will contain, the run folder.
     options: Further arguments of `train.py`, for new and for resumed runs.
 
   Raises:
@@ -275,18 +280,18 @@ def train(job: Job, logdir: pathlib.Path, *options: str
   return folders[0]
 
 
-def _pin_thread(number: int, at_once: int):
-  """Restricts this thread and its child processes to one core if necessary."""
+def _pin_thread(index: int, at_once: int):
+  """Pins the calling thread and its children to a core if `at_once` > 1."""
   if at_once > 1 and hasattr(os, "sched_setaffinity"):
     cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {cores[number % len(cores)]})
+    os.sched_setaffinity(0, {cores[index % len(cores)]})
 
 
 def _run(job: Job, logdir: pathlib.Path, at_once: int, num_episodes: int
          ) -> dict[str, Any]:
   """Trains and evaluates one job; returns its row."""
-  sha = commit()  # The run loads the code of this commit.
-  # The duration depends on `at_once`, so the folder does too.
+  sha = commit()  # Read before the run loads the code.
+  # Durations depend on `at_once`, so only runs with the same value resume.
   folder = train(job, logdir / f"{job.title}-{at_once}_at_once",
                  *(["--no-env-processes"] if at_once > 1 else []))
   scores = evaluation.evaluate_in_child(

@@ -2,10 +2,11 @@
 
     python -m benchmarks.common.serve_updates cheetah paper
 
-`benchmarks.commits` starts this module in the files of each commit that it
-compares. Keep the arguments and the answers, so that commits stay comparable:
-an answer is an object with `seconds` (of the update, by part; `total` is the
-whole epoch), `metrics`, and `checksum` (CRC-32 of all variables).
+`benchmarks.commits` compares versions of the code, and starts this module in
+the files of each version. Do not change the arguments and the answers, so that
+versions stay comparable. An answer is a JSON object with `seconds` (durations
+by part of the epoch; `total` is the whole epoch), `metrics`, and `checksum`
+(CRC-32 of all variables).
 """
 
 import sys
@@ -22,7 +23,7 @@ def update(trainer: Any) -> dict[str, Any]:
   """Trains for one epoch and returns the answer for `benchmarks.commits`.
 
   Args:
-    trainer: Trainer that has started.
+    trainer: Trainer after `start`.
   """
   start = time.perf_counter()
   epoch = trainer.epoch(0.0)
@@ -41,7 +42,8 @@ def main(name: str, preset: str | None = None):
     name: Name of a config.
     preset: Name of a preset, or None.
   """
-  # `serve_updates_of_old_layout` imports this file where `training` fails.
+  # Imported late, because `serve_updates_of_old_layout` imports this file in
+  # commits that cannot import `training`.
   from benchmarks.common import training
   config = training.load_config(name, preset=preset)
   with (training.open_workers(config) as workers,

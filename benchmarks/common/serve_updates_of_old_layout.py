@@ -1,8 +1,8 @@
 """`serve_updates` for commits that do not contain that module.
 
-`benchmarks.commits` copies this folder into the files of such a commit. This
-module works for 9d4bf19 and the commits around it, in which the worker pool and
-the failure budget have other names.
+`benchmarks.commits` copies the folder of this module into the files of such a
+commit. The module works for commit 9d4bf19 and the commits around it, where the
+worker pool and the failure budget have other names.
 """
 
 import os
@@ -12,7 +12,7 @@ from benchmarks.common import measuring_process, serve_updates
 
 
 def import_classes():
-  """Returns the class of the worker pool, and that of its failure budget."""
+  """Returns the classes of worker pools and of failure budgets."""
   try:
     from agents.environments.data import failure_budget
     from agents.environments.workers import pool

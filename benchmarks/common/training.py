@@ -36,13 +36,14 @@ def open_workers(config: config_lib.Config
                  ) -> Iterator[pool.WorkerPool | None]:
   """Starts worker processes; ends them afterwards.
 
-  They start in the background, for example while TensorFlow is imported.
+  The processes start in the background, for example while this process imports
+  TensorFlow.
 
   Args:
     config: Configuration of the run.
 
   Yields:
-    The workers; None if the config has no `env_processes`.
+    The workers; None if `config.env_processes` is false.
   """
   if not config.env_processes:
     yield None

@@ -1,1 +1,1 @@
-"""Other libraries that do the work of this project, for comparison."""
+"""Runs other libraries on the tasks of this project, for comparison."""

@@ -1,8 +1,8 @@
 """Replays recorded actions in plain loops and in vector environments.
 
-A running cheetah takes longer to simulate than one that lies on its back. So
-that all candidates step the same physics, a trained policy acts once from
-seeded resets, and every candidate replays its actions.
+A running cheetah takes longer to simulate than one that lies on its back. All
+systems must therefore simulate the same states: a trained policy acts once from
+seeded resets, and every system replays these actions.
 """
 
 import time
@@ -20,7 +20,8 @@ class PlainLoop:
 
   Args:
     config: Configuration of the run.
-    actions: Array of shape [T, B, ...], as the policy returned it.
+    actions: Actions of the policy, of shape [T, B, ...], before they are scaled
+      to the bounds of the space.
     first: Index of the first environment.
     stop: Index after the last environment.
   """
@@ -35,7 +36,7 @@ class PlainLoop:
     self._actions = [convert(action[first:stop]) for action in actions]
 
   def replay(self) -> float:
-    """Replays all actions from the first resets; returns steps per second."""
+    """Resets, replays all actions, and returns the steps per second."""
     episode = [0] * len(self._envs)
     for offset in range(len(self._envs)):
       self._reset(offset, 0)
@@ -58,12 +59,13 @@ def replay_in_vector_env(env: gymnasium.vector.VectorEnv, actions: np.ndarray,
                          run_seed: int) -> float:
   """Replays actions in an environment with automatic resets.
 
-  The first episodes begin with the recorded seeds, later ones with others.
+  Only the first episodes have the seeds of the recorded ones.
 
   Args:
     env: Environment with B sub-environments.
-    actions: Array of shape [T, B, ...], as the policy returned it.
-    run_seed: Seed from which the seeds of the episodes derive.
+    actions: Actions of the policy, of shape [T, B, ...], before they are scaled
+      to the bounds of the space.
+    run_seed: Seed that determines the seeds of the first episodes.
 
   Returns:
     Steps per second of all sub-environments together.

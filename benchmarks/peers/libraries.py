@@ -1,8 +1,8 @@
-"""Speed of plain loops and of other libraries in the task of a config.
+"""Measures plain loops and other libraries on the task of a config.
 
-Functions of this module prepare a measurement: they take a config and recorded
-actions, and return a function that measures steps per second.
-`benchmarks.throughput` runs each of them in a process of its own.
+The functions of this module prepare a measurement: they take a config and
+recorded actions, and return a function that measures steps per second.
+`benchmarks.throughput` runs each measurement in its own process.
 """
 
 import copy
@@ -26,12 +26,12 @@ Measurement = Callable[[], float]  # Returns steps per second.
 def step_vector_env(env_class: Callable[..., gymnasium.vector.VectorEnv],
                     config: config_lib.Config,
                     actions: np.ndarray) -> Measurement:
-  """Measures how fast a class of vector environments replays actions.
+  """Prepares to measure how fast a vector environment replays actions.
 
   Args:
     env_class: Class with the constructor of `gymnasium.vector.SyncVectorEnv`.
     config: Configuration of the run.
-    actions: Array of shape [T, B, ...], as the policy returned it.
+    actions: Actions of the policy, of shape [T, B, ...].
   """
   env = env_class([make.MakeEnv(config.env)] * config.num_envs,
                   autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
@@ -41,10 +41,10 @@ def step_vector_env(env_class: Callable[..., gymnasium.vector.VectorEnv],
 
 def train_sb3(config: config_lib.Config,
               actions: np.ndarray) -> Measurement:
-  """Measures how fast Stable-Baselines3 trains with the config's settings.
+  """Prepares to measure how fast Stable-Baselines3 trains a config.
 
   All environments run in one process. Every measurement trains the same
-  untrained policy for at least as many steps as were recorded.
+  untrained policy for at least the number of recorded steps.
 
   Args:
     config: Configuration of the run.
@@ -68,7 +68,7 @@ def train_sb3(config: config_lib.Config,
   return measure
 
 
-# Package and measurements of each library; the latter are rows of the table.
+# For each library: its package, and its measurements by name of the table row.
 PEERS: dict[str, tuple[str, dict[str, Callable[..., Measurement]]]] = {
     "gymnasium": ("gymnasium", {
         name: functools.partial(step_vector_env, env_class)
@@ -84,8 +84,9 @@ def main(row: str, path: str, config_name: str, *settings: str):
   """Serves a measurement for `benchmarks.throughput`.
 
   Args:
-    row: A row of a peer, or START-STOP for a plain loop over environments.
-    path: File with the recorded actions, see `numpy.save`.
+    row: Name of a measurement in PEERS, or START-STOP for a plain loop over the
+      environments from index START to STOP - 1.
+    path: File with the recorded actions, written by `numpy.save`.
     config_name: Name of a config.
     settings: Changes of the config, each as KEY=VALUE.
   """

@@ -1,10 +1,11 @@
-"""Trains the task of a config by PPO of Stable-Baselines3.
+"""Trains the task of a config with the PPO of Stable-Baselines3.
 
     python -m benchmarks.peers.sb3 --config hopper --steps 300000 --matched
 
 Prints the learning curve as one line of JSON. `--matched` applies the settings
-of the config that Stable-Baselines3 has too. Otherwise PPO has its defaults and
-one environment. Both train in one process, on the CPU.
+of the config that Stable-Baselines3 supports. Without this option, PPO has its
+default settings and one environment. Training always runs in one process, on
+the CPU.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU"}
 def library() -> types.ModuleType:
   """Imports Stable-Baselines3.
 
-  It imports TensorFlow for its logs. Its optimizers import PyTorch's compiler
-  later, which then ends the process (PyTorch 2.14 and 2.15, TensorFlow 2.21).
-  So this function imports the compiler first.
+  A process crashes if it imports PyTorch's compiler after TensorFlow (PyTorch
+  2.14 and 2.15, TensorFlow 2.21). Stable-Baselines3 imports TensorFlow for its
+  logs, and PyTorch's optimizers import the compiler later. This function
+  therefore imports the compiler first.
 
   Returns:
     The module `stable_baselines3`.
@@ -46,7 +48,7 @@ def library() -> types.ModuleType:
 
 def settings(config: config_lib.Config, action_space: gymnasium.Space
              ) -> dict[str, Any]:
-  """Returns arguments of PPO with the meaning of a config.
+  """Returns the arguments of PPO that correspond to a config.
 
   Args:
     config: Configuration of the run.
@@ -64,7 +66,7 @@ def settings(config: config_lib.Config, action_space: gymnasium.Space
   rate, std = algorithm.learning_rate, network.init_std
   if isinstance(action_space, gymnasium.spaces.Box) and (
       action_space.is_bounded()):
-    # Our standard deviation is in units of actions scaled to [-1, 1].
+    # `init_std` applies to actions that are scaled to [-1, 1].
     std *= float(np.mean(action_space.high - action_space.low)) / 2
   return {
       "learning_rate": rate if algorithm.lr_schedule != "linear" else (
@@ -89,7 +91,7 @@ def settings(config: config_lib.Config, action_space: gymnasium.Space
 
 
 def normalization(config: config_lib.Config) -> dict[str, Any]:
-  """Returns arguments of VecNormalize with the meaning of a config."""
+  """Returns the arguments of VecNormalize that correspond to a config."""
   algorithm = config.algorithm
   return {
       "norm_obs": algorithm.normalize_observ,
@@ -107,7 +109,8 @@ def train(config: config_lib.Config, matched: bool) -> dict[str, Any]:
     matched: Whether to apply the settings of the config.
 
   Returns:
-    "seconds" of training, and "points" of the learning curve, see `points`.
+    Duration of training, "seconds", and the learning curve, "points", see
+    `points`.
   """
   stable_baselines3 = library()
   import torch
@@ -137,13 +140,14 @@ def points(episodes: pd.DataFrame, interval: int) -> list[dict[str, float]]:
   """Returns the points of a learning curve.
 
   Args:
-    episodes: Return "r", length "l" and end "t" of each episode, in order of
-      time. "t" is in seconds since the start of training.
+    episodes: Table with a row for each episode, in order of time. The columns
+      are the return "r", the length "l" and the end "t" in seconds since the
+      start of training.
     interval: Environment steps between two points.
 
   Returns:
-    "seconds" at the end of each interval, and the mean "return" of its
-    episodes, before any normalization.
+    One point for each interval, with the end of the last episode, "seconds",
+    and the mean of the unnormalized returns, "return".
   """
   intervals = (episodes["l"].cumsum() - 1) // interval
   curve = episodes.groupby(intervals).agg({"t": "last", "r": "mean"})

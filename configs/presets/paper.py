@@ -1,7 +1,7 @@
 """BatchPPO of 2017, with the settings of its source code.
 
-docs/algorithm.md lists the sources of the settings and the remaining
-differences."""
+docs/algorithm.md lists the source of each setting, and the differences that
+remain."""
 
 from typing import Any
 
@@ -46,10 +46,10 @@ _NETWORK = {
     "init_std": 0.35,
 }
 
-# By environment id without version.
+# Settings of single tasks, by environment id without version.
 _TASKS: dict[str, dict[str, Any]] = {
     "HalfCheetah": {"discount": 0.99},
-    "Pendulum": {"minibatch_size": 1000},  # 20 chunks of 50 steps.
+    "Pendulum": {"minibatch_size": 1000},  # 20 of the 50-step chunks of 2017.
     "Reacher": {"discount": 0.985, "update_every": 60},
     "Hopper": {"update_every": 60},
     "Humanoid": {"update_every": 60},

@@ -1,9 +1,9 @@
 """Recurrent policy: a GRU cell in front of the hidden layers.
 
-Minibatches consist of sixteen segments of the usual 32 steps, because a pass
-through a segment takes the same time for few segments as for many. A segment
-starts from the recurrent state that its rollout had, and gradients do not cross
-its start. So configs with shorter segments change to 32 steps of fewer
+A minibatch consists of sixteen segments of the usual 32 steps, because a pass
+through few segments takes as long as a pass through many. A segment starts from
+the recurrent state of the rollout, and gradients end at the start of the
+segment. Therefore configs with shorter segments change to 32 steps of fewer
 environments."""
 
 from agents import config as config_lib

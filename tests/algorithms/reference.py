@@ -1,8 +1,8 @@
-"""One learning phase in NumPy float64, gradients and optimizer by hand.
+"""One update in NumPy float64, with hand-written gradients and optimizer.
 
-Transcribed from the papers (Schulman 2015, Schulman 2017, Heess 2017, Kingma
-2015) for comparison with TensorFlow and Keras. The reference uses lists of
-steps, without padding and chunks.
+The reference is transcribed from the papers (Schulman 2015, Schulman 2017,
+Heess 2017, Kingma 2015), for comparison with TensorFlow and Keras. The
+reference uses lists of steps, without padding and chunks.
 """
 
 from typing import NamedTuple
@@ -50,24 +50,30 @@ class Gaussian:
     return parameters[0][rows], parameters[1][rows]
 
   @staticmethod
-  def gradients(parameters, old, action, by_log_prob, by_entropy, by_kl):
-    """Returns gradients by the network's output and by own weights.
+  def gradients(parameters, old, action, grad_log_prob, grad_entropy, grad_kl):
+    """Returns the gradients of the loss.
 
     Args:
-      parameters, action: Arrays of shape [M, A].
-      old: Parameters of the policy before the update, [M, A].
-      by_log_prob, by_entropy, by_kl: Gradients of the loss, [M].
+      parameters: Means and log standard deviations, each [M, A].
+      old: Parameters of the policy before the update, each [M, A].
+      action: Array of shape [M, A].
+      grad_log_prob, grad_entropy, grad_kl: Gradients of the loss with respect
+        to log probability, entropy and KL divergence, [M].
+
+    Returns:
+      Gradient with respect to the network's outputs, [M, A], and gradients with
+      respect to free variables, by name.
     """
     (mean, log_std), (old_mean, old_log_std) = parameters, old
     variance = np.exp(2 * log_std)
-    of_log_prob, of_entropy, of_kl = (
-        x[:, None] for x in (by_log_prob, by_entropy, by_kl))
-    by_mean = (of_log_prob * (action - mean) / variance
-               + of_kl * (mean - old_mean) / variance)
+    grad_log_prob, grad_entropy, grad_kl = (
+        x[:, None] for x in (grad_log_prob, grad_entropy, grad_kl))
+    grad_mean = (grad_log_prob * (action - mean) / variance
+                 + grad_kl * (mean - old_mean) / variance)
     spread = np.exp(2 * old_log_std) + (old_mean - mean) ** 2
-    by_log_std = (of_log_prob * ((action - mean) ** 2 / variance - 1)
-                  + of_entropy + of_kl * (1 - spread / variance))
-    return by_mean, {"policy/log_std": by_log_std.sum(0)}
+    grad_log_std = (grad_log_prob * ((action - mean) ** 2 / variance - 1)
+                    + grad_entropy + grad_kl * (1 - spread / variance))
+    return grad_mean, {"policy/log_std": grad_log_std.sum(0)}
 
 
 class Categorical:
@@ -110,29 +116,29 @@ class Categorical:
     return logits[rows]
 
   @classmethod
-  def gradients(cls, logits, old, action, by_log_prob, by_entropy, by_kl):
+  def gradients(cls, logits, old, action, grad_log_prob, grad_entropy, grad_kl):
     log_p = cls.log_probs(logits)
     p, old_p = np.exp(log_p), np.exp(cls.log_probs(old))
     one_hot = np.eye(logits.shape[1])[action]
     entropy = -(p * log_p).sum(-1, keepdims=True)
-    return (by_log_prob[:, None] * (one_hot - p)
-            - by_entropy[:, None] * p * (log_p + entropy)
-            + by_kl[:, None] * (p - old_p)), {}
+    return (grad_log_prob[:, None] * (one_hot - p)
+            - grad_entropy[:, None] * p * (log_p + entropy)
+            + grad_kl[:, None] * (p - old_p)), {}
 
 
 class Sequence(NamedTuple):
-  """An episode or the collected part of one, with L steps."""
+  """An episode, or the part of an episode that was collected; L steps."""
 
   observ: np.ndarray  # [L, ...]
   action: np.ndarray  # [L, ...]
   reward: np.ndarray  # [L]
   terminated: bool  # The last step is terminal.
   truncated: bool  # The last step reaches the time limit.
-  final_observ: np.ndarray  # [...]
+  final_observ: np.ndarray  # [...], true successor of the last step.
 
 
 def sequences(transitions: types.Transition) -> list[Sequence]:
-  """Converts arrays of shape [T, B, ...] to lists by environment and time."""
+  """Splits arrays of shape [T, B, ...]; orders by environment, then by time."""
   result, rows = [], []
   steps, batch = transitions.valid.shape
   for env in range(batch):
@@ -153,24 +159,24 @@ def sequences(transitions: types.Transition) -> list[Sequence]:
 
 
 class Learned(NamedTuple):
-  """Result of a learning phase."""
+  """Result of an update."""
 
-  state: dict[str, np.ndarray]  # Named as `BatchPPO.variables` names them.
+  state: dict[str, np.ndarray]  # Variables, by the names in `BatchPPO`.
   metrics: dict[str, float]
-  effects: dict[str, float]  # How often each bound was in effect, in [0, 1].
+  effects: dict[str, float]  # Shares of values that bounds changed, by bound.
 
 
 def learn(state: dict[str, np.ndarray], collected: list[Sequence],
           orders: list[list[np.ndarray]], progress: float,
           config: config_lib.Algorithm, network: config_lib.Network,
           distribution) -> Learned:
-  """Improves policy and value by all sequences.
+  """Computes one update.
 
   Args:
     state: All variables by name.
-    collected: Sequences of steps; rows are numbered in this order.
-    orders: The rows of every gradient step, for every epoch.
-    progress: Share of the step budget that is used.
+    collected: Sequences of steps. Row indices count the steps in this order.
+    orders: Row indices of each gradient step, for each epoch.
+    progress: Completed share of the step budget, in [0, 1].
     config: Hyper-parameters.
     network: Layers and activations.
     distribution: `Gaussian` or `Categorical`.
@@ -189,30 +195,31 @@ def learn(state: dict[str, np.ndarray], collected: list[Sequence],
 
 
 class _Learner:
-  """The variables and the intermediate results of a learning phase."""
+  """Variables and intermediate results of an update."""
 
   def __init__(self, state, collected, config, network, distribution):
     self.state = {
         name: np.array(value, np.float64) for name, value in state.items()}
-    self.effects = {}  # How often bounds were in effect, by name.
+    self.effects = {}  # Lists of the shares in `Learned.effects`, by name.
     self._collected = collected
     self._config = config
     self._network = network
     self._distribution = distribution
     reward, self._action, observ = (
-        np.concatenate([getattr(part, name) for part in collected])
+        np.concatenate([getattr(sequence, name) for sequence in collected])
         for name in ("reward", "action", "observ"))
     self._reward, self._observ = (
         reward.astype(np.float64), observ.astype(np.float64))
     self._sequence = np.repeat(
-        np.arange(len(collected)), [len(part.reward) for part in collected])
+        np.arange(len(collected)),
+        [len(sequence.reward) for sequence in collected])
     self._final_inputs = self._features(
-        np.stack([part.final_observ for part in collected]))
+        np.stack([sequence.final_observ for sequence in collected]))
     self._inputs = self._features(self._observ)
-    self._losses = []  # Of each gradient step, by name.
+    self._losses = []  # For each gradient step, losses by name.
 
   def begin(self, progress):
-    """Computes everything that the update keeps constant."""
+    """Computes quantities that stay constant during the update."""
     config, state = self._config, self.state
     self._before = self._policy()
     self._old_log_prob = self._distribution.log_prob(
@@ -244,15 +251,15 @@ class _Learner:
           (np.abs(scaled) > config.reward_clip).mean()]
       scaled = np.clip(scaled, -config.reward_clip, config.reward_clip)
     self._advantage = np.concatenate([
-        _advantage(part, scaled[self._sequence == index],
+        _advantage(sequence, scaled[self._sequence == index],
                    self._value[self._sequence == index], final_value[index],
                    config)
-        for index, part in enumerate(self._collected)])
+        for index, sequence in enumerate(self._collected)])
 
   def gradient_step(self, rows):
-    """Takes one step of Adam on some rows."""
+    """Takes one step of Adam on the given rows."""
     config = self._config
-    gradients, losses, bounds = _loss_gradients(self.state, _Batch(
+    gradients, losses, effects = _loss_gradients(self.state, _Batch(
         self._inputs[rows], self._action[rows],
         self._distribution.take(self._before, rows), self._old_log_prob[rows],
         self._old_value[rows], self._advantage[rows],
@@ -260,12 +267,12 @@ class _Learner:
         self._network, self._distribution)
     norm = np.sqrt(sum((x ** 2).sum() for x in gradients.values()))
     if config.max_grad_norm is not None:
-      bounds["max_grad_norm"] = norm > config.max_grad_norm
+      effects["max_grad_norm"] = norm > config.max_grad_norm
       shrink = min(1.0, config.max_grad_norm / norm)
       gradients = {name: x * shrink for name, x in gradients.items()}
     _adam(self.state, gradients, self._rate, config.adam_epsilon)
     self._losses.append({**losses, "grad_norm": norm})
-    for name, share in bounds.items():
+    for name, share in effects.items():
       self.effects.setdefault(name, []).append(share)
 
   def adapt(self):
@@ -339,7 +346,7 @@ _DERIVATIVES = {
 def _layers(name, network, state):
   """Returns names and activations of a network's layers."""
   num_hidden = len(getattr(network, f"{name}_layers"))
-  # Only a Gaussian's outputs are means.
+  # `mean_activation` applies to means, which only Gaussian policies output.
   gaussian = name == "policy" and "policy/log_std" in state
   output = network.mean_activation if gaussian else "linear"
   return [(f"{name}/hidden_{index}", network.activation)
@@ -347,7 +354,7 @@ def _layers(name, network, state):
 
 
 def forward(state, name, network, inputs):
-  """Returns the inputs and the outputs of every layer."""
+  """Returns the inputs of a network, followed by the outputs of each layer."""
   results = [inputs]
   for layer, activation in _layers(name, network, state):
     results.append(_ACTIVATIONS[activation](
@@ -355,34 +362,34 @@ def forward(state, name, network, inputs):
   return results
 
 
-def _backward(state, name, network, results, by_output):
-  """Returns the gradients of a network's weights."""
+def _backward(state, name, network, results, grad_output):
+  """Returns gradients of the loss with respect to a network's weights."""
   gradients = {}
   layers = _layers(name, network, state)
   for index, (layer, activation) in reversed(list(enumerate(layers))):
-    by_sum = by_output * _DERIVATIVES[activation](results[index + 1])
-    gradients[f"{layer}/kernel"] = results[index].T @ by_sum
-    gradients[f"{layer}/bias"] = by_sum.sum(0)
-    by_output = by_sum @ state[f"{layer}/kernel"].T
+    grad_sum = grad_output * _DERIVATIVES[activation](results[index + 1])
+    gradients[f"{layer}/kernel"] = results[index].T @ grad_sum
+    gradients[f"{layer}/bias"] = grad_sum.sum(0)
+    grad_output = grad_sum @ state[f"{layer}/kernel"].T
   return gradients
 
 
 class _Batch(NamedTuple):
   """The M steps of one gradient step."""
 
-  inputs: np.ndarray
-  action: np.ndarray
-  old: tuple[np.ndarray, ...] | np.ndarray  # Parameters of the distribution.
-  old_log_prob: np.ndarray
-  old_value: np.ndarray
-  advantage: np.ndarray
-  value_target: np.ndarray
-  sequence: np.ndarray
+  inputs: np.ndarray  # [M, D]
+  action: np.ndarray  # [M, ...]
+  old: tuple[np.ndarray, ...] | np.ndarray  # Parameters before the update.
+  old_log_prob: np.ndarray  # [M]
+  old_value: np.ndarray  # [M]
+  advantage: np.ndarray  # [M]
+  value_target: np.ndarray  # [M]
+  sequence: np.ndarray  # [M], index of each step's sequence.
 
 
 def _loss_gradients(state, batch, config, network, distribution):
-  """Returns gradients of the loss, its parts, and how often bounds held."""
-  num_rows, part, bounds = len(batch.inputs), {}, {}
+  """Returns gradients, losses, and shares as in `Learned.effects`, by name."""
+  num_rows, losses, effects = len(batch.inputs), {}, {}
   policy = forward(state, "policy", network, batch.inputs)
   values = forward(state, "value", network, batch.inputs)
   parameters = distribution.parameters(state, policy[-1])
@@ -392,67 +399,78 @@ def _loss_gradients(state, batch, config, network, distribution):
 
   log_prob = distribution.log_prob(parameters, batch.action)
   ratio = np.exp(log_prob - batch.old_log_prob)
-  gain, by_log_prob = ratio * advantage, -ratio * advantage / num_rows
+  surrogate = ratio * advantage
+  grad_log_prob = -surrogate / num_rows
   if config.clip_ratio is not None:
     low, high = 1 - config.clip_ratio, 1 + config.clip_ratio
     # The gradient of a clipped ratio is zero.
-    flat = np.where(advantage > 0, ratio > high, ratio < low)
-    gain = np.where(flat, np.clip(ratio, low, high) * advantage, gain)
-    by_log_prob = np.where(flat, 0, by_log_prob)
-    bounds["clip_ratio"] = flat.mean()
-    part["clip_fraction"] = ((ratio < low) | (ratio > high)).mean()
+    is_clipped = np.where(advantage > 0, ratio > high, ratio < low)
+    surrogate = np.where(
+        is_clipped, np.clip(ratio, low, high) * advantage, surrogate)
+    grad_log_prob = np.where(is_clipped, 0, grad_log_prob)
+    effects["clip_ratio"] = is_clipped.mean()
+    losses["clip_fraction"] = ((ratio < low) | (ratio > high)).mean()
 
   value = values[-1][:, 0]
   error = value - batch.value_target
-  by_value = 2 * error
+  grad_value = 2 * error
   if config.value_clip is not None:
     low = batch.old_value - config.value_clip
     high = batch.old_value + config.value_clip
     clipped_error = np.clip(value, low, high) - batch.value_target
     # The larger error counts; the gradient of a clipped value is zero.
-    bound = np.abs(clipped_error) > np.abs(error)
-    by_value = np.where(bound, 0, by_value)
-    error = np.where(bound, clipped_error, error)
-    bounds["value_clip"] = bound.mean()
+    is_clipped = np.abs(clipped_error) > np.abs(error)
+    grad_value = np.where(is_clipped, 0, grad_value)
+    error = np.where(is_clipped, clipped_error, error)
+    effects["value_clip"] = is_clipped.mean()
 
   kl = distribution.kl(batch.old, parameters)
-  by_kl = np.zeros(num_rows)
+  grad_kl = np.zeros(num_rows)
   if config.kl_penalty:
-    by_kl += state["penalty/weight:0"] / num_rows
+    grad_kl += state["penalty/weight:0"] / num_rows
   if config.kl_cutoff_coef:
-    part["kl_cutoff"], by_cutoff, bounds["kl_cutoff"] = _cutoff(
+    losses["kl_cutoff"], grad_cutoff, effects["kl_cutoff"] = _cutoff(
         kl, batch.sequence, config)
-    by_kl += by_cutoff
+    grad_kl += grad_cutoff
 
-  by_output, gradients = distribution.gradients(
-      parameters, batch.old, batch.action, by_log_prob,
-      np.full(num_rows, -config.entropy_coef / num_rows), by_kl)
-  gradients |= _backward(state, "policy", network, policy, by_output)
+  grad_output, gradients = distribution.gradients(
+      parameters, batch.old, batch.action, grad_log_prob,
+      np.full(num_rows, -config.entropy_coef / num_rows), grad_kl)
+  gradients |= _backward(state, "policy", network, policy, grad_output)
   gradients |= _backward(
       state, "value", network, values,
-      config.value_coef * by_value[:, None] / num_rows)
-  part.update(policy_loss=-gain.mean(), value_loss=(error ** 2).mean(),
-              entropy=distribution.entropy(parameters).mean())
-  return gradients, part, bounds
+      config.value_coef * grad_value[:, None] / num_rows)
+  losses.update(policy_loss=-surrogate.mean(), value_loss=(error ** 2).mean(),
+                entropy=distribution.entropy(parameters).mean())
+  return gradients, losses, effects
 
 
 def _cutoff(kl, sequence, config):
-  """Returns the cutoff, its gradient by each KL, and its share of sequences."""
-  free = config.kl_cutoff_factor * config.kl_target
-  numbers, lengths = np.unique(sequence, return_counts=True)
-  excesses, by_kl = [], np.zeros(len(kl))
-  for number, length in zip(numbers, lengths, strict=True):
-    members = sequence == number
-    excess = max(0, kl[members].mean() - free)
-    by_kl[members] += (
-        config.kl_cutoff_coef * 2 * excess / length / len(numbers))
+  """Returns the KL cutoff of M steps.
+
+  Returns:
+    Loss, gradient with respect to the KL divergence of each step, [M], and
+    share of penalized sequences.
+  """
+  threshold = config.kl_cutoff_factor * config.kl_target
+  indices, lengths = np.unique(sequence, return_counts=True)
+  excesses, grad_kl = [], np.zeros(len(kl))
+  for index, length in zip(indices, lengths, strict=True):
+    members = sequence == index
+    excess = max(0, kl[members].mean() - threshold)
+    grad_kl[members] += (
+        config.kl_cutoff_coef * 2 * excess / length / len(indices))
     excesses.append(excess)
-  return (config.kl_cutoff_coef * np.mean(np.square(excesses)), by_kl,
+  return (config.kl_cutoff_coef * np.mean(np.square(excesses)), grad_kl,
           np.mean([excess > 0 for excess in excesses]))
 
 
 def _adam(state, gradients, rate, epsilon, beta1=0.9, beta2=0.999):
-  """Adam: algorithm 1 in the order of its section 2, like Keras."""
+  """Applies Adam (Kingma 2015, end of section 2), like Keras.
+
+  Section 2 of the paper ends with an efficient order of the operations in
+  algorithm 1.
+  """
   state["adam/iteration"] = step = state["adam/iteration"] + 1
   rate = rate * np.sqrt(1 - beta2 ** step) / (1 - beta1 ** step)
   for name, gradient in gradients.items():
@@ -466,10 +484,10 @@ def _adam(state, gradients, rate, epsilon, beta1=0.9, beta2=0.999):
 
 def _advantage(sequence, reward, value, final_value, config):
   """Sums the TD errors from each step to the end of its sequence."""
-  ends = sequence.terminated
+  has_no_future = sequence.terminated
   if not config.bootstrap_truncation:
-    ends = ends or sequence.truncated
-  next_value = [*value[1:], 0.0 if ends else final_value]
+    has_no_future = has_no_future or sequence.truncated
+  next_value = [*value[1:], 0.0 if has_no_future else final_value]
   errors = reward + config.discount * np.array(next_value) - value
   decay = config.discount * config.gae_lambda
   return np.array([
@@ -483,7 +501,7 @@ def _std(state, name):
 
 
 def _add(state, name, samples):
-  """Adds samples to the moments by their plain sums."""
+  """Adds samples to the moments, which it computes from plain sums."""
   count, mean, squares = (
       state[f"{name}/{field}:0"] for field in ("count", "mean", "squares"))
   total = count * mean + samples.sum(0)

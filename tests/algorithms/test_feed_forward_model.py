@@ -1,4 +1,4 @@
-"""Learning from sequences uses the policy that acted step by step."""
+"""Models compute in batches what acting computed step by step."""
 
 import functools
 
@@ -23,12 +23,12 @@ _KINDS = {
 }
 
 
-class _Breaks(toy.Counter):
-  """Raises an error in the third step of every other episode."""
+class _FailingCounter(toy.Counter):
+  """Raises an error in the third step of each episode with an odd seed."""
 
   def step(self, action):
     if self._step == 2 and self._seed % 2:
-      raise RuntimeError("Broken.")
+      raise RuntimeError("Third step.")
     return super().step(action)
 
 
@@ -41,11 +41,12 @@ def _config(kind, **changes):
       **_KINDS[kind], **changes})
 
 
-def _batch(broken=False):
+def _batch(failing=False):
   envs = [functools.partial(toy.Counter, length, truncates)
           for length, truncates in (
               (1, False), (2, True), (3, False), (4, True), (9, True))]
-  envs.append(functools.partial(_Breaks if broken else toy.Counter, 5))
+  envs.append(functools.partial(
+      _FailingCounter if failing else toy.Counter, 5))
   return batch_env.BatchEnv(
       envs, seed=3, failure_budget=failure_budget.FailureBudget(1000))
 
@@ -53,14 +54,15 @@ def _batch(broken=False):
 def _algorithm(config, batch):
   algorithm = build.algorithm(
       config, batch.observation_space, batch.action_space)
-  rng = np.random.default_rng(0)  # Initial last layers are almost zero.
+  # Weights are random, because initial last layers are almost zero.
+  rng = np.random.default_rng(0)
   for variable in algorithm.weights:
     variable.assign(0.5 * rng.normal(size=variable.shape))
   return algorithm
 
 
 def _rollouts(algorithm, config, batch, num_rollouts=3):
-  """Yields transitions, batches and noise of several rollouts."""
+  """Yields transitions, batch and noise of each rollout."""
   env = in_graph_batch_env.InGraphBatchEnv(batch)
   spec = build.rollout_spec(config)
   carry = simulate.initial_carry(
@@ -78,22 +80,22 @@ def _rollouts(algorithm, config, batch, num_rollouts=3):
 
 
 def _by_environment(tensor):
-  """Reshapes [T, B, D] to [B * T, D]."""
+  """Reshapes [T, B, D] to [B * T, D], ordered by environment."""
   return tf.reshape(tf.transpose(tensor, [1, 0, 2]), [-1, tensor.shape[-1]])
 
 
 @pytest.mark.parametrize("kind, setting", [
-    ("lstm, two cells", "plain"), ("frames", "broken"),
+    ("lstm, two cells", "plain"), ("frames", "failing"),
     *(pytest.param(*case, marks=pytest.mark.slow) for case in (
-        ("gru", "plain"), ("gru", "broken"), ("frames", "plain"),
+        ("gru", "plain"), ("gru", "failing"), ("frames", "plain"),
         ("gru, frames", "plain")))])
 def test_learner_recomputes_the_policy_that_acted(kind, setting):
   config = _config(kind)
-  with _batch(setting == "broken") as batch:
+  with _batch(setting == "failing") as batch:
     algorithm = _algorithm(config, batch)
     for transitions, experience, noise in _rollouts(algorithm, config, batch):
       valid = tf.reshape(tf.transpose(transitions.valid), [-1])
-      # Only batches of segments contain invalid steps.
+      # Only batches for recurrent policies keep invalid steps in place.
       rows = (valid if config.network.recurrent else
               tf.range(len(valid)) < np.count_nonzero(valid))
       parameters = algorithm.model.policy(experience)[:len(valid)]
@@ -106,7 +108,7 @@ def test_learner_recomputes_the_policy_that_acted(kind, setting):
 @pytest.mark.parametrize("kind", [
     "lstm, two cells", pytest.param("gru, frames", marks=pytest.mark.slow)])
 def test_values_of_true_successors_continue_the_recurrent_state(kind):
-  """Compares `values` with `policy_and_value` of each single sequence."""
+  """Compares `values` with results of `policy_and_value` for one sequence."""
   config = _config(kind)
   with _batch() as batch:
     algorithm = _algorithm(config, batch)
@@ -117,21 +119,21 @@ def test_values_of_true_successors_continue_the_recurrent_state(kind):
           experience.observ, experience.segments)
       np.testing.assert_allclose(values, expected, atol=1e-5)
       # The true successor is an additional step of the sequence.
-      goes_on = ~(transitions.terminated | transitions.truncated).numpy()
-      row = 0
+      continues = ~(transitions.terminated | transitions.truncated).numpy()
+      num_checked = 0
       for env in range(len(batch)):
         for step in range(_STEPS):
-          if step < _STEPS - 1 and goes_on[step, env]:
+          if step < _STEPS - 1 and continues[step, env]:
             continue
-          number = int(experience.sequence[env * _STEPS + step])
+          sequence = int(experience.sequence[env * _STEPS + step])
           if transitions.terminated[step, env]:
-            continue  # Its value is not used.
+            continue  # Learning does not use values after termination.
           begin = max([0, *(t + 1 for t in range(step)
-                            if not goes_on[t, env])])
+                            if not continues[t, env])])
           rows = range(env * _STEPS + begin, env * _STEPS + step + 1)
           observ = tf.concat([
               _observ(experience.observ, list(rows)),
-              _observ(experience.final_observ, [number])], 0)
+              _observ(experience.final_observ, [sequence])], 0)
           context = ()
           if config.network.recurrent:
             state = experience.segments.state[env][None]
@@ -139,18 +141,19 @@ def test_values_of_true_successors_continue_the_recurrent_state(kind):
                 tf.zeros([1, len(rows) + 1], tf.bool),
                 state if begin == 0 else tf.zeros_like(state))
           _, expected = model.policy_and_value(observ, context)
-          np.testing.assert_allclose(finals[number], expected[-1], atol=1e-5)
-          row += 1
-      assert row > 3
+          np.testing.assert_allclose(
+              finals[sequence], expected[-1], atol=1e-5)
+          num_checked += 1
+      assert num_checked > 3
 
 
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("kind", [
     "gru", pytest.param("frames", marks=pytest.mark.slow)])
-def test_minibatches_contain_each_step_once(kind):
+def test_update_with_failed_steps_takes_all_gradient_steps(kind):
   config = _config(kind, **{
       "algorithm.minibatch_size": 12, "algorithm.update_epochs": 2})
-  with _batch(broken=True) as batch:
+  with _batch(failing=True) as batch:
     algorithm = _algorithm(config, batch)
     *_, (transitions, experience, _) = _rollouts(algorithm, config, batch)
     metrics, _ = algorithm.learn(
@@ -161,7 +164,7 @@ def test_minibatches_contain_each_step_once(kind):
 
 
 def _observ(observ, rows):
-  """Returns some observations, with the frames if these are stored once."""
+  """Returns rows of observations; looks up frames that are stored once."""
   observ = types.map_tensors(lambda tensor: tf.gather(tensor, rows), observ)
   if isinstance(observ, types.FrameIndices):
     return observ.gather_frames()

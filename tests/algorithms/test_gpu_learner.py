@@ -1,6 +1,7 @@
-"""Learning on one device and acting on another changes nothing.
+"""Learning on one device and acting on another gives unchanged results.
 
-No GPU is needed: TensorFlow can split the CPU into two devices.
+The first test needs no GPU, because TensorFlow can split the CPU into two
+devices.
 """
 
 import shutil
@@ -53,7 +54,7 @@ def run(device):
   devices = {tf.convert_to_tensor(v).device[-5:]
              for v in algorithm.variables().values()}
   assert devices == {device}, devices
-  # A saved state can be loaded for acting and for learning.
+  # A loaded state must affect both acting and learning.
   after = trained.epoch(0.2).metrics
   trained.load(state)
   assert trained.evaluate(2, lambda: False) == score
@@ -66,7 +67,7 @@ print("the same")
 
 
 @pytest.mark.slow
-def test_other_device_learns_the_same_bits():
+def test_two_devices_give_the_same_bits_as_one_device():
   output = subprocess.run(
       [sys.executable, "-c", _SCRIPT], cwd=command.ROOT, check=True,
       stdout=subprocess.PIPE, text=True).stdout
@@ -82,5 +83,5 @@ def test_gpu_solves_cartpole(tmp_path, monkeypatch):
       tmp_path, cwd=tmp_path)
   assert done.returncode == 0, done.stdout
   rows = command.rows(command.run_folder(tmp_path))
-  best = [row["return_mean"] for row in rows if row["phase"] == "eval"]
-  assert max(best) > 450
+  scores = [row["return_mean"] for row in rows if row["phase"] == "eval"]
+  assert max(scores) > 450

@@ -1,4 +1,4 @@
-"""Chunks of partly filled arrays."""
+"""Chunks of arrays that contain padding."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from tests import modes
 
 
 @pytest.fixture(autouse=True)
-def _few_rows_a_chunk(monkeypatch):
+def _chunks_of_four_rows(monkeypatch):
   monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", 4)
   monkeypatch.setattr(gradient_accumulation, "MAX_ROWS", 4)
 
@@ -35,17 +35,17 @@ def test_small_arrays_are_one_chunk(monkeypatch):
 @pytest.mark.parametrize("rows", range(1, 30))
 def test_split_keeps_the_order_and_fills_chunks(rows):
   rows = gradient_accumulation.padded_rows(rows)
-  number = np.arange(rows)
+  index = np.arange(rows)
   parts = gradient_accumulation.split({
-      "number": tf.constant(number),
-      "matrix": tf.constant(10 * number[:, None, None] + np.zeros((2, 3)))})
-  num_chunks, size = parts["number"].shape
+      "index": tf.constant(index),
+      "matrix": tf.constant(10 * index[:, None, None] + np.zeros((2, 3)))})
+  num_chunks, size = parts["index"].shape
   assert num_chunks == -(-rows // 4) and num_chunks * size == rows and size <= 4
   assert parts["matrix"].shape == (num_chunks, size, 2, 3)
   np.testing.assert_array_equal(
-      tf.reshape(parts["number"], [-1]), number)
+      tf.reshape(parts["index"], [-1]), index)
   np.testing.assert_array_equal(
-      parts["matrix"][..., 1, 2], 10 * parts["number"])
+      parts["matrix"][..., 1, 2], 10 * parts["index"])
 
 
 @modes.eager_and_compiled
@@ -53,23 +53,23 @@ def test_split_keeps_the_order_and_fills_chunks(rows):
 def test_num_filled_counts_chunks_with_valid_rows(prepare, rows):
   rows = gradient_accumulation.padded_rows(rows)
   filled = prepare(lambda count: gradient_accumulation.num_filled(count, rows))
-  of = gradient_accumulation.split(tf.range(rows)).numpy()
+  chunks = gradient_accumulation.split(tf.range(rows)).numpy()
   for count in range(rows + 1):
-    expected = sum((chunk < count).any() for chunk in of)
+    expected = sum((chunk < count).any() for chunk in chunks)
     assert filled(tf.constant(count)) == expected
 
 
 def _data(num_chunks=5, size=3):
-  number = np.arange(num_chunks * size, dtype=np.float32)
-  number = number.reshape(num_chunks, size)
-  return {"number": tf.constant(number),
+  index = np.arange(num_chunks * size, dtype=np.float32)
+  index = index.reshape(num_chunks, size)
+  return {"index": tf.constant(index),
           "pair": tf.constant(
-              100 * number[..., None] + np.array([0, 1], np.float32))}
+              100 * index[..., None] + np.array([0, 1], np.float32))}
 
 
 @modes.eager_and_compiled
 @pytest.mark.parametrize("rows", [3, 20])
-def test_map_rows_processes_the_first_chunks_and_leaves_zeros(prepare, rows):
+def test_map_rows_returns_zeros_for_unprocessed_chunks(prepare, rows):
   data = tf.constant(np.arange(2.0 * rows, dtype=np.float32).reshape(rows, 2))
   function = prepare(lambda num_rows: gradient_accumulation.map_rows(
       lambda chunk: tf.concat([chunk, chunk + 1], -1), data, num_rows))
@@ -87,18 +87,18 @@ def test_map_rows_processes_the_first_chunks_and_leaves_zeros(prepare, rows):
 def test_sum_chunks_sums_over_the_first_chunks(prepare, chunk_count):
   data = _data(chunk_count)
   function = prepare(lambda num_chunks: gradient_accumulation.sum_chunks(
-      lambda chunk: (tf.reduce_sum(chunk["number"]),
-                     {"by_row": chunk["pair"]}), data, num_chunks))
+      lambda chunk: (tf.reduce_sum(chunk["index"]),
+                     {"pair": chunk["pair"]}), data, num_chunks))
   for num_chunks in range(1, chunk_count + 1):
-    number, parts = function(tf.constant(num_chunks))
-    assert number == data["number"].numpy()[:num_chunks].sum()
+    index_sum, sums = function(tf.constant(num_chunks))
+    assert index_sum == data["index"].numpy()[:num_chunks].sum()
     np.testing.assert_array_equal(
-        parts["by_row"], data["pair"].numpy()[:num_chunks].sum(0))
+        sums["pair"], data["pair"].numpy()[:num_chunks].sum(0))
 
 
 @modes.eager_and_compiled
 def test_empty_chunks_are_not_evaluated(prepare):
-  data = _data()["number"].numpy()
+  data = _data()["index"].numpy()
   data[2:] = np.nan
   total = prepare(lambda num_chunks: gradient_accumulation.sum_chunks(
       tf.reduce_sum, tf.constant(data), num_chunks))

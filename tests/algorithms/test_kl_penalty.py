@@ -1,4 +1,4 @@
-"""Penalties on the KL divergence, against naive transcriptions."""
+"""Penalties on the KL divergence, compared with naive transcriptions."""
 
 import numpy as np
 import pytest
@@ -47,29 +47,32 @@ def test_variables_contain_the_complete_state():
 
 
 def _naive_cutoff(kl, sequence, valid, threshold, coef):
-  """Returns the loss and its derivatives for the divergence of each step."""
-  numbers = sorted(set(sequence[valid]))
+  """Returns the loss, and its derivative by the KL of each step, [N]."""
+  indices = sorted(set(sequence[valid]))
   loss, slope = 0.0, np.zeros(kl.shape)
-  for number in numbers:
-    members = valid & (sequence == number)
+  for index in indices:
+    members = valid & (sequence == index)
     excess = max(0.0, kl[members].mean() - threshold)
-    loss += coef * excess ** 2 / len(numbers)
-    slope[members] = coef * 2 * excess / (members.sum() * len(numbers))
+    loss += coef * excess ** 2 / len(indices)
+    slope[members] = coef * 2 * excess / (members.sum() * len(indices))
   return loss, slope
 
 
-def _cutoff(kl, sequence, valid, sequences=9, threshold=1.0, coef=30.0):
-  """Returns the loss and its gradient for each valid step."""
-  sums = kl_penalty.sum_by_sequence(kl, sequence, valid, sequences)
+def _cutoff(kl, sequence, valid, num_sequences=9, threshold=1.0, coef=30.0):
+  """Returns the loss, and its derivative by the KL of each step, [N]."""
+  sums = kl_penalty.sum_by_sequence(kl, sequence, valid, num_sequences)
   loss, kl_gradient = kl_penalty.cutoff(*sums, threshold, coef)
   return loss, tf.where(valid, tf.gather(kl_gradient, sequence), 0.0)
 
 
-def _random_steps(seed, num_steps=24, sequences=9):
-  """Returns steps of sequences of any lengths, including zero."""
+def _random_steps(seed, num_steps=24, num_sequences=9):
+  """Returns KL divergence, sequence index and validity of each step, [N].
+
+  Some sequences have no steps.
+  """
   rng = np.random.default_rng(seed)
   return (rng.exponential(size=num_steps).astype(np.float32),
-          rng.integers(0, sequences - 2, num_steps).astype(np.int32),
+          rng.integers(0, num_sequences - 2, num_steps).astype(np.int32),
           rng.random(num_steps) < 0.7)
 
 
@@ -95,7 +98,7 @@ def test_kl_gradient_is_the_gradient_of_the_cutoff(seed):
   np.testing.assert_allclose(slope, tape.gradient(loss, kl), rtol=1e-5)
 
 
-def test_sums_cover_the_valid_steps_of_each_sequence():
+def test_sums_include_only_valid_steps():
   kl, length = kl_penalty.sum_by_sequence(
       tf.constant([1.0, 10.0, 100.0, 1000.0]), tf.constant([0, 2, 2, 0]),
       tf.constant([True, True, True, False]), 4)
@@ -112,8 +115,8 @@ def test_sums_of_chunks_add_up():
     np.testing.assert_allclose(sum(summands), total, rtol=1e-6)
 
 
-def test_divergence_below_the_threshold_has_no_penalty():
-  kl = tf.constant([0.5, 1.4, 3.0])  # The mean of the first two is 0.95.
+def test_sequences_below_the_threshold_have_no_penalty():
+  kl = tf.constant([0.5, 1.4, 3.0])  # Means of the sequences: 0.95 and 3.
   loss, slope = _cutoff(
       kl, tf.constant([0, 0, 1]), tf.fill([3], True), 2, 1.0, 10.0)
   np.testing.assert_allclose(loss, 10 * 2.0 ** 2 / 2, rtol=1e-6)
@@ -128,7 +131,7 @@ def test_sequences_of_all_lengths_have_equal_weight():
   np.testing.assert_allclose(slope, [0.25] * 4 + [2], rtol=1e-6)
 
 
-def test_padding_changes_no_sum():
+def test_invalid_steps_do_not_change_the_cutoff():
   kl, sequence, valid = _random_steps(0)
   before = _cutoff(*map(tf.constant, (kl, sequence, valid)))
   kl[~valid], sequence[~valid] = 1e6, 7

@@ -27,7 +27,7 @@ _ALL = dataclasses.replace(
 
 
 class _Setup:
-  """A loss, its networks and some steps."""
+  """A loss, its networks, and samples of six steps."""
 
   def __init__(self, config):
     rows = 6
@@ -51,7 +51,7 @@ class _Setup:
         normal(rows), normal(rows), normal(rows),
         tf.constant([0, 0, 2, 2, 2, 3]))
     self.weight = tf.fill([rows], 1 / rows)
-    # One for each of four sequences.
+    # One derivative for each of four sequences.
     self.kl_gradient = tf.abs(normal(4)) if config.kl_cutoff_coef else None
 
   def __call__(self, samples=None, weight=None):
@@ -85,9 +85,9 @@ def test_loss_is_the_sum_of_its_terms(prepare):
       rtol=1e-5)
 
 
-def test_bound_loss_contains_the_cutoff_of_its_minibatch():
+def test_bind_normalizes_advantages_and_adds_the_cutoff_to_the_loss():
   setup = _Setup(dataclasses.replace(_ALL, kl_target=1e-3))
-  minibatch, bound, losses = setup.loss.bind(
+  minibatch, loss, losses = setup.loss.bind(
       minibatches.Minibatch(setup.samples, setup.weight), 4)
   advantage = setup.samples.advantage.numpy()
   np.testing.assert_allclose(
@@ -103,18 +103,18 @@ def test_bound_loss_contains_the_cutoff_of_its_minibatch():
   assert list(losses) == setup.loss.minibatch_names
   np.testing.assert_allclose(losses["kl_cutoff"], cutoff, rtol=1e-4)
   np.testing.assert_allclose(
-      bound(setup.samples, setup.weight)[0],
+      loss(setup.samples, setup.weight)[0],
       setup.loss(setup.samples, setup.weight,
                  kl_gradient=kl_gradient)[0], rtol=1e-4)
 
 
-def test_loss_without_penalties_is_independent_of_the_minibatch():
+def test_bind_changes_nothing_without_cutoff_and_normalization():
   setup = _Setup(dataclasses.replace(_PLAIN, normalize_advantage=False))
   assert setup.loss.bind(None, 4) == (None, setup.loss, {})
   assert setup.loss.minibatch_names == []
 
 
-def test_penalty_uses_the_present_weight():
+def test_penalty_uses_the_current_weight():
   setup = _Setup(_ALL)
   before, _ = setup()
   setup.loss.penalty.weight.assign(5.0)
@@ -161,13 +161,13 @@ def test_steps_of_weight_zero_change_nothing(config):
 
 
 @pytest.mark.fast_variants(4)
-@pytest.mark.parametrize("ratio, advantage, surrogate, moves", [
+@pytest.mark.parametrize("ratio, advantage, surrogate, has_gradient", [
     (1.0, 3.0, 3.0, True), (1.0, -3.0, -3.0, True),
     (1.05, 3.0, 3.15, True), (0.95, -3.0, -2.85, True),
     (1.5, 3.0, 3.3, False), (0.5, -3.0, -2.7, False),  # Clipped.
     (1.5, -3.0, -4.5, True), (0.5, 3.0, 1.5, True)])  # Not clipped.
-def test_ratio_is_clipped_only_if_the_surrogate_would_gain(
-    ratio, advantage, surrogate, moves):
+def test_ratio_is_clipped_only_if_clipping_lowers_the_surrogate(
+    ratio, advantage, surrogate, has_gradient):
   setup = _Setup(dataclasses.replace(_PLAIN, clip_ratio=0.1, value_coef=0.0))
   samples = setup.samples._replace(
       log_prob=setup.log_prob - float(np.log(ratio)),
@@ -178,7 +178,7 @@ def test_ratio_is_clipped_only_if_the_surrogate_would_gain(
   np.testing.assert_allclose(
       losses["clip_fraction"], float(abs(ratio - 1) > 0.1), rtol=1e-6)
   gradients = tape.gradient(loss, setup.policy.trainable_variables)
-  assert bool(tf.linalg.global_norm(gradients) > 0) == moves
+  assert bool(tf.linalg.global_norm(gradients) > 0) == has_gradient
 
 
 def test_surrogate_without_clipping_has_no_bound():
@@ -189,22 +189,23 @@ def test_surrogate_without_clipping_has_no_bound():
 
 
 @pytest.mark.fast_variants(3)
-@pytest.mark.parametrize("moved, error, loss, moves", [
-    # Change of the value, and distance from the old value to its target.
+@pytest.mark.parametrize("change, error, loss, has_gradient", [
+    # Change from the old to the new value, and target minus new value.
     (0.1, 3.0, 9.0, True), (-0.1, 3.0, 9.0, True),
     (0.5, 3.0, 3.3 ** 2, False), (-0.5, -3.0, 3.3 ** 2, False),
     (0.5, -3.0, 9.0, True), (-0.5, 3.0, 9.0, True)])
-def test_value_gains_nothing_beyond_its_clip_range(moved, error, loss, moves):
+def test_value_is_clipped_only_if_clipping_raises_the_loss(
+    change, error, loss, has_gradient):
   setup = _Setup(dataclasses.replace(_PLAIN, value_clip=0.2))
   value = setup.value(setup.samples.observ)[:, 0]
   samples = setup.samples._replace(
-      value=value - moved, value_target=value + error)
+      value=value - change, value_target=value + error)
   with tf.GradientTape() as tape:
     _, losses = setup(samples)
   np.testing.assert_allclose(losses["value_loss"], loss, rtol=1e-5)
   gradients = tape.gradient(
       losses["value_loss"], setup.value.trainable_variables)
-  assert bool(tf.linalg.global_norm(gradients) > 0) == moves
+  assert bool(tf.linalg.global_norm(gradients) > 0) == has_gradient
 
 
 def test_value_without_clipping_has_no_bound():

@@ -12,20 +12,20 @@ from tests import modes
 
 
 class _Rows(NamedTuple):
-  number: tf.Tensor  # [N]
-  matrix: tf.Tensor  # [N, 2, 3], 100 * number + position.
-  flag: tf.Tensor  # [N], whether number is odd.
+  row: tf.Tensor  # [N], index of the row.
+  matrix: tf.Tensor  # [N, 2, 3], 100 * row + position in the matrix.
+  flag: tf.Tensor  # [N], whether `row` is odd.
 
 
 def _rows(num_rows):
-  number = np.arange(num_rows)
-  matrix = 100.0 * number[:, None, None] + np.arange(6).reshape(2, 3)
-  return _Rows(tf.constant(number), tf.constant(matrix),
-               tf.constant(number % 2 == 1))
+  row = np.arange(num_rows)
+  matrix = 100.0 * row[:, None, None] + np.arange(6).reshape(2, 3)
+  return _Rows(tf.constant(row), tf.constant(matrix),
+               tf.constant(row % 2 == 1))
 
 
 def _splitter(rows, size, prepare=lambda function: function):
-  """Returns a function from a number of valid rows to all minibatches."""
+  """Returns a function from the number of valid rows to all minibatches."""
   def split(count, counter):
     result = minibatches.shuffle_split(
         _rows(rows), tf.range(rows) < count, size, random.key(3, counter))
@@ -47,31 +47,31 @@ def test_minibatches_contain_every_valid_row_once(prepare, size):
   for count in range(1, 13):
     result, num_minibatches = split(count)
     assert num_minibatches == -(-count // size)
-    numbers = []
+    rows = []
     for index, (samples, weight) in enumerate(result):
       valid = weight > 0
       np.testing.assert_allclose(weight, valid / max(1, valid.sum()), 1e-6)
-      assert samples.number.shape == valid.shape == (size,)
+      assert samples.row.shape == valid.shape == (size,)
       assert samples.matrix.shape == (size, 2, 3)
-      # Full minibatches come first, then the rest, then empty ones.
+      # Full minibatches precede a partly filled one; empty ones come last.
       assert valid.sum() == np.clip(count - index * size, 0, size)
       assert (np.diff(valid.astype(int)) <= 0).all()
-      numbers.extend(samples.number[valid])
-    np.testing.assert_array_equal(np.sort(numbers), np.arange(count))
+      rows.extend(samples.row[valid])
+    np.testing.assert_array_equal(np.sort(rows), np.arange(count))
 
 
 @modes.compiled_slowly
 def test_fields_of_a_row_stay_together(prepare):
   result, _ = _splitter(24, 7, prepare)(20)
-  for (number, matrix, flag), _ in result:
-    np.testing.assert_array_equal(matrix[..., 0, 0], 100 * number)
-    np.testing.assert_array_equal(matrix[..., 1, 2], 100 * number + 5)
-    np.testing.assert_array_equal(flag, number % 2 == 1)
+  for (row, matrix, flag), _ in result:
+    np.testing.assert_array_equal(matrix[..., 0, 0], 100 * row)
+    np.testing.assert_array_equal(matrix[..., 1, 2], 100 * row + 5)
+    np.testing.assert_array_equal(flag, row % 2 == 1)
 
 
 def test_every_counter_gives_another_order():
   orders = {np.concatenate([
-      minibatch.samples.number
+      minibatch.samples.row
       for minibatch in _splitter(24, 4)(20, counter)[0]]).tobytes()
             for counter in range(10)}
   assert len(orders) == 10
@@ -79,52 +79,53 @@ def test_every_counter_gives_another_order():
 
 def test_order_equals_the_random_permutation():
   result, num_minibatches = _splitter(12, 4)(9)
-  numbers = np.concatenate(
-      [samples.number[weight > 0] for samples, weight in result])
+  rows = np.concatenate(
+      [samples.row[weight > 0] for samples, weight in result])
   order = random.permutation(
       12, random.key(3, tf.constant(0)), first=tf.range(12) < 9)
-  np.testing.assert_array_equal(numbers, order[:9])
+  np.testing.assert_array_equal(rows, order[:9])
   assert num_minibatches == 3
 
 
-@pytest.fixture(name="four_rows_fit")
-def _four_rows_fit(monkeypatch):
+@pytest.fixture(name="chunks_of_four_rows")
+def _chunks_of_four_rows(monkeypatch):
   monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", 4)
   monkeypatch.setattr(gradient_accumulation, "MAX_ROWS", 4)
 
 
 @modes.compiled_slowly
-@pytest.mark.usefixtures("four_rows_fit")
+@pytest.mark.usefixtures("chunks_of_four_rows")
 def test_large_minibatches_are_split_into_chunks(prepare):
-  split = _splitter(24, 10, prepare)  # Three chunks of four rows each.
+  # A minibatch has three chunks of four rows.
+  split = _splitter(24, 10, prepare)
   for count, filled in ((24, [3, 3, 1]), (15, [3, 2, 0]), (3, [1, 0, 0])):
     result, num_minibatches = split(count)
     assert num_minibatches == -(-count // 10)
     assert [minibatch.num_chunks for minibatch in result] == filled
-    numbers = [minibatch.samples.number[minibatch.weight > 0]
-               for minibatch in result]
+    rows = [minibatch.samples.row[minibatch.weight > 0]
+            for minibatch in result]
     np.testing.assert_array_equal(
-        np.sort(np.concatenate(numbers)), np.arange(count))
+        np.sort(np.concatenate(rows)), np.arange(count))
     for minibatch in result:
       assert minibatch.weight.shape == (3, 4)
       assert not minibatch.weight[minibatch.num_chunks:].any()
 
 
 @modes.compiled_slowly
-@pytest.mark.usefixtures("four_rows_fit")
-def test_without_a_size_all_rows_are_one_minibatch(prepare):
+@pytest.mark.usefixtures("chunks_of_four_rows")
+def test_size_none_puts_all_rows_into_one_minibatch(prepare):
   split = _splitter(12, None, prepare)
   for count, num_chunks in ((10, 3), (9, 3), (8, 2), (1, 1)):
-    [((number, matrix, _), weight, filled)], num_minibatches = split(count)
+    [((row, matrix, _), weight, filled)], num_minibatches = split(count)
     assert num_minibatches == 1 and filled == num_chunks
-    np.testing.assert_array_equal(number, np.arange(12).reshape(3, 4))
-    np.testing.assert_array_equal(matrix[..., 1, 2], 100 * number + 5)
-    np.testing.assert_allclose(weight, (number < count) / count, 1e-6)
+    np.testing.assert_array_equal(row, np.arange(12).reshape(3, 4))
+    np.testing.assert_array_equal(matrix[..., 1, 2], 100 * row + 5)
+    np.testing.assert_allclose(weight, (row < count) / count, 1e-6)
 
 
 @modes.compiled_slowly
 @pytest.mark.parametrize("max_rows", [4, 2048])
-def test_sum_is_the_same_in_chunks_and_as_a_whole(
+def test_sum_is_independent_of_chunks(
     prepare, max_rows, monkeypatch):
   monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", 4)
   monkeypatch.setattr(gradient_accumulation, "MAX_ROWS", max_rows)
@@ -132,7 +133,7 @@ def test_sum_is_the_same_in_chunks_and_as_a_whole(
     minibatch = minibatches.minibatch(
         _rows(12), masked.weight(tf.range(12) < count))
     return minibatch.sum(lambda samples, weight: (
-        tf.reduce_sum(tf.cast(samples.number, tf.float32) * weight),
+        tf.reduce_sum(tf.cast(samples.row, tf.float32) * weight),
         tf.reduce_sum(tf.cast(weight > 0, tf.int32))))
   sums = prepare(sums)
   for count in range(1, 13):
@@ -156,7 +157,7 @@ def test_map_rows_computes_the_first_rows(prepare, max_rows, monkeypatch):
         result[:count], np.concatenate([data, data + 1], -1)[:count])
 
 
-def test_small_minibatches_run_no_function_of_chunks(monkeypatch):
+def test_small_minibatches_do_not_use_chunks(monkeypatch):
   for name in ("split_minibatch", "map_rows", "split", "take", "num_filled",
                "padded_rows", "sum_chunks"):
     monkeypatch.delattr(gradient_accumulation, name)

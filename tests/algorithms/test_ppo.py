@@ -1,4 +1,4 @@
-"""BatchPPO against an independent transcription, and its properties."""
+"""BatchPPO: comparison with an independent transcription, and properties."""
 
 import dataclasses
 import functools
@@ -22,7 +22,7 @@ from tests.algorithms import reference
 _STEPS, _BATCH = 6, 3
 _ROWS = _STEPS * _BATCH
 _NETWORK = config_lib.Network(policy_layers=(4, 3), value_layers=(3,))
-_FEW = 7  # Rows of a chunk, so that a batch has three chunks.
+_CHUNK_ROWS = 7  # Splits a batch into three chunks.
 
 # Large steps and narrow bounds, so that every bound has an effect.
 _MODERN = config_lib.Algorithm(
@@ -52,7 +52,7 @@ _SPACES = {"gaussian": gymnasium.spaces.Box(-1, 1, (2,), np.float32),
 _REFERENCES = {"gaussian": reference.Gaussian,
                "categorical": reference.Categorical}
 _both_policies = pytest.mark.parametrize("policy", list(_SPACES))
-# Each algorithm compiles once, because `_shared` caches it.
+# `_shared` caches each algorithm, so that each one compiles only once.
 _each_shared = pytest.mark.parametrize("settings, policy", [
     ("modern", "gaussian"), *(
         pytest.param(*case, marks=pytest.mark.slow) for case in (
@@ -66,7 +66,8 @@ def _algorithm(config=_MODERN, action_space=_SPACES["gaussian"],
   algorithm = ppo.BatchPPO(
       config, observation_space, feed_forward_model.Networks(
           policy, feed_forward.feed_forward_value(network, seed + 1)), seed)
-  # Initial biases and the policy's last layer are almost zero.
+  # Weights are random, because the initial biases and the initial last layer of
+  # the policy are almost zero.
   rng = np.random.default_rng(seed)
   for name, variable in algorithm.variables().items():
     if name.endswith(("kernel", "bias")):
@@ -87,9 +88,9 @@ def _built(settings, policy):
 
 
 def _shared(settings="modern", policy="gaussian"):
-  """Returns a cached algorithm with its initial variables.
+  """Returns a cached algorithm with initial values of all variables.
 
-  Its batches have the chunks of `_few_rows_a_chunk`.
+  The cached program is compiled for the chunks of `_small_chunks`.
   """
   algorithm, state = _built(settings, policy)
   for name, variable in algorithm.variables().items():
@@ -98,14 +99,14 @@ def _shared(settings="modern", policy="gaussian"):
 
 
 @pytest.fixture(autouse=True)
-def _few_rows_a_chunk(monkeypatch):
+def _small_chunks(monkeypatch):
   """Splits small batches into several chunks."""
-  monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", _FEW)
-  monkeypatch.setattr(gradient_accumulation, "MAX_ROWS", _FEW)
+  monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", _CHUNK_ROWS)
+  monkeypatch.setattr(gradient_accumulation, "MAX_ROWS", _CHUNK_ROWS)
 
 
 def _draw(rng, space, shape):
-  """Draws values of a space; most numbers lie outside of a Box."""
+  """Draws values of a space; many floats exceed the bounds of a Box."""
   if isinstance(space, gymnasium.spaces.Discrete):
     return rng.integers(0, space.n, shape)
   if space.dtype == np.uint8:
@@ -115,7 +116,14 @@ def _draw(rng, space, shape):
 
 def _transitions(seed, action_space=_SPACES["gaussian"],
                  observation_space=_OBSERV, lengths=(6, 2, 5)):
-  """Returns steps with all kinds of ends; later steps are not valid."""
+  """Returns random steps, with all kinds of episode ends.
+
+  Args:
+    seed: Seed of the random numbers.
+    action_space: Space of the actions.
+    observation_space: Space of the observations.
+    lengths: Number of valid steps of each environment; later steps are invalid.
+  """
   rng = np.random.default_rng(seed)
   shape = _STEPS, _BATCH
   terminated, truncated = np.zeros((2, *shape), bool)
@@ -126,15 +134,15 @@ def _transitions(seed, action_space=_SPACES["gaussian"],
       action=_draw(rng, action_space, shape),
       reward=(1 + 3 * rng.normal(size=shape)).astype(np.float32),
       terminated=terminated, truncated=truncated,
-      # Only the last ones are successors that learning uses.
+      # Learning uses only the successors of last steps of sequences.
       next_observ=_draw(rng, observation_space, shape),
       valid=np.arange(_STEPS)[:, None] < np.array(lengths))
 
 
 def _batch_of(transitions, rows=_ROWS):
-  """Returns a batch with room for a number of steps."""
-  room = gradient_accumulation.padded_rows(rows)
-  spec = rollout_to_batch.RolloutSpec(_STEPS, None, room, room)
+  """Converts transitions to a batch of at least `rows` rows."""
+  rows = gradient_accumulation.padded_rows(rows)
+  spec = rollout_to_batch.RolloutSpec(_STEPS, None, rows, rows)
   return spec.flatten(types.Transition(*map(tf.constant, transitions)))
 
 
@@ -150,7 +158,7 @@ def _learn_from(algorithm, experience, step_counter=0, progress=0.25):
 
 
 def _orders(config, valid, step_counter, seed=11):
-  """Returns the rows of every gradient step."""
+  """Returns the row indices of each gradient step, for each epoch."""
   num_valid = valid.sum()
   if config.minibatch_size is None:
     return [[np.arange(num_valid)]] * config.update_epochs
@@ -165,41 +173,43 @@ def _orders(config, valid, step_counter, seed=11):
       for epoch in range(config.update_epochs)]
 
 
-def _assert_close(got, wanted, about="", **tolerance):
+def _assert_close(got, wanted, context="", **tolerance):
   assert got.keys() == wanted.keys()
   for name, value in wanted.items():
     np.testing.assert_allclose(
-        got[name], value, err_msg=f"{name} {about}", **tolerance)
+        got[name], value, err_msg=f"{name} {context}", **tolerance)
 
 
-# Valid steps of each environment; the last ones leave no padding.
-_PHASES = [(6, 2, 5), (1, 6, 3), (6, 6, 6)]
+# For each update, the valid steps of each environment; the last update has no
+# padding.
+_LENGTHS = [(6, 2, 5), (1, 6, 3), (6, 6, 6)]
 
 
-def _expected(state, phase, config, network, policy):
-  """Returns the reference of one update."""
-  transitions = _transitions(phase, _SPACES[policy], lengths=_PHASES[phase])
+def _expected(state, update, config, network, policy):
+  """Computes one update by the reference."""
+  transitions = _transitions(update, _SPACES[policy], lengths=_LENGTHS[update])
   return reference.learn(
       state, reference.sequences(transitions),
-      _orders(config, transitions.valid, phase * _STEPS), 0.25 * phase, config,
-      network, _REFERENCES[policy])
+      _orders(config, transitions.valid, update * _STEPS), 0.25 * update,
+      config, network, _REFERENCES[policy])
 
 
-def _check_against_reference(algorithm, config, network, policy, phases=3):
+def _check_against_reference(
+    algorithm, config, network, policy, num_updates=3):
   """Compares all variables and metrics of several updates."""
   state = _state(algorithm)
   effects = []
-  for phase in range(phases):
+  for update in range(num_updates):
     metrics = _learn(
         algorithm, _transitions(
-            phase, _SPACES[policy], lengths=_PHASES[phase]),
-        phase * _STEPS, 0.25 * phase)
-    state, expected, phase_effects = _expected(
-        state, phase, config, network, policy)
+            update, _SPACES[policy], lengths=_LENGTHS[update]),
+        update * _STEPS, 0.25 * update)
+    state, expected, update_effects = _expected(
+        state, update, config, network, policy)
     for got, wanted in ((metrics, expected), (_state(algorithm), state)):
-      _assert_close(got, wanted, f"in phase {phase}", rtol=2e-4, atol=2e-5)
-    effects.append(phase_effects)
-  # Every bound must have an effect on some of the steps.
+      _assert_close(got, wanted, f"in update {update}", rtol=2e-4, atol=2e-5)
+    effects.append(update_effects)
+  # Every bound must change some of the values, but not all of them.
   for name in effects[0]:
     assert 0 < np.mean([shares[name] for shares in effects]) < 1, name
   if config.kl_penalty:
@@ -220,7 +230,7 @@ def test_update_equals_its_transcription(settings, policy):
     ("everything", "gaussian")])
 def test_update_equals_its_transcription_with_other_policies(settings, policy):
   config, network = _SETTINGS[settings]
-  if policy == "gaussian":  # Its gradients are larger.
+  if policy == "gaussian":  # Gaussian policies have larger gradients.
     config = dataclasses.replace(config, max_grad_norm=9.0)
   with modes.functions_run_eagerly():
     _check_against_reference(
@@ -228,11 +238,11 @@ def test_update_equals_its_transcription_with_other_policies(settings, policy):
         policy)
 
 
-def _finally(config, network):
+def _reference_state(config, network):
   """Returns the variables of the reference after two updates."""
   state = _state(_algorithm(config, network=network))
-  for phase in range(2):
-    state = _expected(state, phase, config, network, "gaussian").state
+  for update in range(2):
+    state = _expected(state, update, config, network, "gaussian").state
   return state
 
 
@@ -260,17 +270,17 @@ def _finally(config, network):
                "entropy_coef": 0.1})], ids=str)
 def test_every_option_equals_its_transcription_and_has_an_effect(
     settings, changes, monkeypatch):
-  # One chunk takes less time.
+  # A single chunk takes less time.
   monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", 512)
   base, network = _SETTINGS[settings]
   config = dataclasses.replace(base, **changes)
   with modes.functions_run_eagerly():
     _check_against_reference(
         _algorithm(config, network=network), config, network, "gaussian",
-        phases=2)
-  with_all = _finally(config, network)
+        num_updates=2)
+  with_all = _reference_state(config, network)
   for name in changes:
-    without = _finally(dataclasses.replace(
+    without = _reference_state(dataclasses.replace(
         config, **{name: getattr(base, name)}), network)
     assert any(np.abs(without.get(key, np.inf) - value).max() > 1e-3
                for key, value in with_all.items()), f"{name} has no effect."
@@ -285,7 +295,8 @@ def test_update_equals_its_transcription_with_other_activations(
       _NETWORK, activation=activation, mean_activation=mean_activation)
   with modes.functions_run_eagerly():
     _check_against_reference(
-        _algorithm(network=network), _MODERN, network, "gaussian", phases=2)
+        _algorithm(network=network), _MODERN, network, "gaussian",
+        num_updates=2)
 
 
 @_each_shared
@@ -294,27 +305,28 @@ def test_rewriting_the_padding_changes_nothing(settings, policy):
   valid = experience.valid.numpy()
   padding, rng = ~valid, np.random.default_rng(1)
   assert 0 < padding.sum() < _ROWS
-  sequences = experience.sequence.numpy()[valid].max() + 1
-  def rewritten(field, factor):
+  num_sequences = experience.sequence.numpy()[valid].max() + 1
+  def with_normal_padding(field, factor):
     array = field.numpy()
     array[padding] = factor * rng.normal(size=array[padding].shape)
     return tf.constant(array)
-  def any_of(field, choices):
+  def with_integer_padding(field, choices):
     array = field.numpy()
     array[padding] = rng.integers(0, choices, array[padding].shape)
     return tf.constant(array)
   final_observ = experience.final_observ.numpy()
-  assert sequences < len(final_observ)
-  final_observ[sequences:] = 1e30
+  assert num_sequences < len(final_observ)
+  final_observ[num_sequences:] = 1e30
   other = experience._replace(
-      observ=rewritten(experience.observ, 1e30),
+      observ=with_normal_padding(experience.observ, 1e30),
       # Ratios must be finite, because they are multiplied by zero.
-      action=(any_of(experience.action, 3) if policy == "categorical"
-              else rewritten(experience.action, 10)),
-      reward=rewritten(experience.reward, 1e10),
-      sequence=any_of(experience.sequence, len(final_observ)),
+      action=(with_integer_padding(experience.action, 3)
+              if policy == "categorical"
+              else with_normal_padding(experience.action, 10)),
+      reward=with_normal_padding(experience.reward, 1e10),
+      sequence=with_integer_padding(experience.sequence, len(final_observ)),
       final_observ=tf.constant(final_observ),
-      **{name: any_of(getattr(experience, name), 2)
+      **{name: with_integer_padding(getattr(experience, name), 2)
          for name in ("terminated", "truncated", "last")})
   results = []
   for each in (experience, other):
@@ -336,7 +348,7 @@ def _learned(config, transitions, rows=_ROWS):
 @pytest.mark.parametrize("size", [
     8, pytest.param(3, marks=pytest.mark.slow)])
 def test_update_is_independent_of_the_chunk_size(size, monkeypatch):
-  # Episodes extend over the ends of chunks.
+  # Some episodes cross the boundaries of chunks.
   config = dataclasses.replace(
       _PAPER, update_epochs=2, recompute_advantages=True, gae_lambda=0.9)
   transitions = _transitions(0, lengths=(6, 6, 4))
@@ -390,7 +402,7 @@ _ONE_STEP = dataclasses.replace(
 
 @_both_policies
 def test_at_the_first_gradient_step_ratio_is_one_and_kl_zero(policy):
-  # The bounds are so narrow that all other values would have an effect.
+  # The bounds are so narrow that any other ratio or KL would exceed them.
   config = dataclasses.replace(
       _ONE_STEP, clip_ratio=1e-4, kl_target=1e-6, kl_cutoff_factor=1.0,
       kl_cutoff_coef=1e6, kl_penalty=1e3)
@@ -402,7 +414,7 @@ def test_at_the_first_gradient_step_ratio_is_one_and_kl_zero(policy):
     states.append(_state(algorithm))
     assert metrics.get("kl_cutoff", 0) == metrics["clip_fraction"] == 0
     assert abs(metrics["policy_loss"]) < 1e-6  # Mean of normalized advantages.
-    assert metrics["kl"] > 1e-5  # After the step.
+    assert metrics["kl"] > 1e-5  # KL divergence after the gradient step.
   for name, value in states[0].items():
     if name.startswith(("policy/", "value/")):
       np.testing.assert_allclose(
@@ -417,7 +429,14 @@ def _values(algorithm, observ):
 
 
 def _first_losses(transitions, **changes):
-  """Returns the means of advantages and of their squares, and values."""
+  """Returns losses of the first gradient step, and values.
+
+  The ratio is 1 in this step. Therefore the negative policy loss is the mean
+  advantage, and the value loss is the mean squared advantage.
+
+  Returns:
+    List of both means, values of observations, and values of true successors.
+  """
   config = dataclasses.replace(
       _ONE_STEP, normalize_advantage=False, **changes)
   algorithm = _algorithm(config)
@@ -432,7 +451,7 @@ def _first_losses(transitions, **changes):
 @pytest.mark.parametrize("end, bootstrap_truncation, bootstraps", [
     ("terminated", True, False), ("truncated", True, True),
     ("truncated", False, False), ("cut", True, True), ("cut", False, True)])
-def test_only_ends_with_future_reward_bootstrap(
+def test_value_bootstraps_only_where_future_reward_exists(
     end, bootstrap_truncation, bootstraps):
   ends = np.full((_STEPS, _BATCH), True)
   transitions = _transitions(0)._replace(
@@ -458,8 +477,8 @@ def _episodes(*lengths):
 
 
 @pytest.mark.parametrize("lengths", [(6, 6, 6), (1, 4, 2)])
-def test_value_after_the_last_step_is_not_read_from_padding(lengths):
-  # The original of 2017 reads it from padding.
+def test_padding_does_not_provide_the_value_after_the_last_step(lengths):
+  # The original implementation of 2017 reads this value from padding.
   transitions = _episodes(*lengths)
   means, value, _ = _first_losses(transitions, gae_lambda=0.0)
   advantage = transitions.reward - value
@@ -481,8 +500,8 @@ def test_value_target_with_lambda_one_is_the_discounted_return():
 
 
 def test_steps_of_long_and_short_episodes_have_equal_weight():
-  # The original of 2017 includes padding. With a value of zero and lambda zero,
-  # advantages are the rewards.
+  # The original implementation of 2017 includes padding in its means. Here,
+  # values and lambda are zero, so the advantages are the rewards.
   transitions = _episodes(1, 6, 2)
   transitions.reward[:] = [[9, 1, 4]] * _STEPS
   config = dataclasses.replace(
@@ -497,7 +516,7 @@ def test_steps_of_long_and_short_episodes_have_equal_weight():
   np.testing.assert_allclose(
       [-metrics["policy_loss"], metrics["value_loss"]],
       [rewards.mean(), (rewards ** 2).mean()], rtol=1e-5)
-  np.testing.assert_allclose(  # Moments too are those of nine steps.
+  np.testing.assert_allclose(  # The moments contain the nine valid steps.
       metrics["reward_scale"], rewards.std(), rtol=1e-5)
   assert algorithm.variables()["observ/count:0"].numpy() == 9
   np.testing.assert_allclose(
@@ -554,9 +573,9 @@ def test_acting_changes_no_variable(prepare):
   before = _state(algorithm)
   noise = prepare(functools.partial(algorithm.noise, num_envs=5))(
       tf.constant(0, tf.int64))
-  for chance in (noise, None):
+  for action_noise in (noise, None):
     act = prepare(functools.partial(
-        algorithm.act, state=types.NOTHING, noise=chance))
+        algorithm.act, state=types.NOTHING, noise=action_noise))
     act(tf.fill([5, 2], 9.0))
   for name, value in _state(algorithm).items():
     np.testing.assert_array_equal(value, before[name], err_msg=name)
@@ -568,7 +587,8 @@ def test_acting_normalizes_by_the_moments_of_all_updates():
   observ = transitions.observ[0]
   before = _act(algorithm, observ, explore=False)
   with modes.functions_run_eagerly():
-    _learn(algorithm, transitions, progress=1.0)  # Moves the moments alone.
+    # The learning rate is 0, so that only the moments change.
+    _learn(algorithm, transitions, progress=1.0)
   after = _act(algorithm, observ, explore=False)
   assert np.abs(before - after).max() > 0.01
   seen = transitions.observ[transitions.valid].astype(np.float64)
@@ -582,14 +602,14 @@ def test_acting_normalizes_by_the_moments_of_all_updates():
 @pytest.mark.slow
 @_each_shared
 def test_learning_is_compiled_once(settings, policy):
-  # XLA compiles once for each value that must be static, such as the limit of a
-  # tf.range.
+  # XLA compiles again for each value that must be static, such as the limit of
+  # a tf.range.
   algorithm = _shared(settings, policy)
   programs = set()
-  for phase, lengths in enumerate(_PHASES):
+  for update, lengths in enumerate(_LENGTHS):
     arguments = (
-        _batch_of(_transitions(phase, _SPACES[policy], lengths=lengths)),
-        tf.constant(phase, tf.int64), tf.constant(phase / 3))
+        _batch_of(_transitions(update, _SPACES[policy], lengths=lengths)),
+        tf.constant(update, tf.int64), tf.constant(update / 3))
     program = algorithm.learn.experimental_get_compiler_ir(*arguments)("hlo")
     main = program[program.index("ENTRY"):]
     inputs = algorithm.learn.get_concrete_function(*arguments).inputs

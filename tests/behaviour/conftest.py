@@ -1,4 +1,4 @@
-"""An uninterrupted run, to compare others with."""
+"""Provides an uninterrupted run, with which tests compare resumed runs."""
 
 import pytest
 
@@ -10,7 +10,7 @@ RUN = (*command.SMALL, "--steps", "6000", "--set", "checkpoint_every=1000",
 
 @pytest.fixture(scope="session")
 def reference(tmp_path_factory):
-  """Runs folder of `train.py` with the arguments RUN."""
+  """Returns the folder of an uninterrupted run with the arguments RUN."""
   logdir = tmp_path_factory.mktemp("logdir")
   done = command.run("train.py", *RUN, "--logdir", logdir, cwd=logdir)
   assert done.returncode == 0, done.stdout

@@ -52,7 +52,7 @@ def test_checkout_is_identical_to_itself():
              for answer in pair)
 
 
-def test_commit_of_another_layout_reports_why_it_cannot_train(tmp_path):
+def test_commit_that_cannot_train_reports_the_error(tmp_path):
   (tmp_path / "agents").mkdir()
   (tmp_path / "benchmarks").mkdir()
   (tmp_path / "benchmarks" / "__init__.py").touch()
@@ -65,7 +65,7 @@ def test_commit_of_another_layout_reports_why_it_cannot_train(tmp_path):
   process.close()
 
 
-def test_commit_that_contains_the_server_is_served_by_its_own(tmp_path):
+def test_commit_with_the_module_serve_updates_uses_its_own_module(tmp_path):
   server = tmp_path / commits._SERVERS / "serve_updates.py"
   server.parent.mkdir(parents=True)
   (server.parents[1] / "__init__.py").touch()

@@ -14,7 +14,8 @@ _DOCS = pathlib.Path(__file__).parents[2] / "docs"
 _ROWS = scored_runs.read(_DOCS / "results" / "learning.csv")
 _EARLIER = scored_runs.read(_DOCS / "results" / "earlier.csv")
 _PARTS = scored_runs.read(_DOCS / "results" / "ablation.csv")
-# Config, optional number and unit of steps, seeds, both returns.
+# Cells of the table in the README: config, number and unit of steps (optional),
+# number of seeds, return with the mean action, return with sampled actions.
 _README = re.findall(
     r"^\| `(\w+)`[^|]*\| (?:(\d+)([kM]) \| )?(\d+) \| ([^|]+) \| ([^|]+) \|",
     (_DOCS.parent / "README.md").read_text(), re.MULTILINE)

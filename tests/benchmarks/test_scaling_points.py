@@ -5,7 +5,7 @@ from agents import config as config_lib
 from agents import configs
 from benchmarks import scaling_points
 
-CONFIG = config_lib.Config()  # 64 environments of 32 steps, minibatches of 64.
+CONFIG = config_lib.Config()  # 64 environments, 32 steps, minibatches of 64.
 
 
 def changed(config, point):
@@ -44,7 +44,7 @@ def test_segments_divide_into_minibatches(num_envs, minibatch):
       "num_envs": 6, "algorithm.segment_length": 32,
       "algorithm.minibatch_size": minibatch})
   changes = scaling_points.with_envs(config, num_envs)
-  config.override(changes)  # Raises an error if they do not divide.
+  config.override(changes)  # Raises an error if minibatches do not fit.
   assert changes["algorithm.segment_length"] >= 8
 
 

@@ -25,7 +25,7 @@ def test_advice_is_the_highest_median():
       OWN=[80, 81, 79], TWO=[100, 101, 99], THREE=[90, 500, 90])
   assert advice == scaling_report.Advice(TWO, 0.8, certain=True)
   assert scaling_report.describe(advice, "cheetah") == (
-      "The config's own settings reach 80% of the fastest:\n\n"
+      "The config's own settings reach 80% of the fastest speed:\n\n"
       "    TF_NUM_INTRAOP_THREADS=1 python train.py --config cheetah "
       "--set num_workers=2")
 
@@ -79,7 +79,7 @@ def test_report_has_a_star_and_the_command():
   assert "# Speed of `cheetah` on 2 cores" in text
   assert "| 1            |   2,000 |   2,000 |   2,000 |      - |" in text
   assert "| 2 *          |   1,000 |     900 |   1,100 |      - |" in text
-  assert "own settings reach 50% of the fastest" in text
+  assert "own settings reach 50% of the fastest speed" in text
   assert "    python train.py --config cheetah --set few" in text
 
 

@@ -15,7 +15,7 @@ def test_reports_may_differ_in_times():
   reference = {**row, "seconds": 3.0, "restarts": 0, "stepping_share": 0.1}
   assert not soak.differing_reports([row], [reference])
   assert soak.differing_reports([{**row, "return_mean": 2.0}], [reference]) == [
-      "These reports differ: [3]"]
+      "The reports at these steps differ: [3]"]
 
 
 def test_repeated_report_is_a_problem():
@@ -33,7 +33,7 @@ def test_checkpoints_are_compared_to_the_last_bit(tmp_path, monkeypatch):
   run, reference = tmp_path / "run", tmp_path / "reference"
   assert not soak.differing_arrays(5, run, run)
   assert soak.differing_arrays(5, run, reference) == [
-      "At step 5, these differ: ['x']"]
+      "These arrays differ at step 5: ['x']"]
 
 
 def test_score_is_the_mean_of_the_last_evaluations():

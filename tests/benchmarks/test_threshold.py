@@ -22,7 +22,8 @@ def test_task_without_a_threshold_needs_a_goal():
 @pytest.mark.slow
 def test_training_ends_when_both_phases_reach_the_goal():
   args = *command.SMALL, "--steps", "200000", "--set", "eval_every=2000"
-  run = threshold.seconds_to(-1e4, *args)  # The whole budget takes minutes.
+  # Without an early end, training would take minutes.
+  run = threshold.seconds_to(-1e4, *args)
   assert 0 < run["train"] < 100 and 0 < run["eval"] < 100
 
 

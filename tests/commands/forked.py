@@ -1,4 +1,4 @@
-"""Processes that begin with TensorFlow imported.
+"""Runs commands in processes that start with TensorFlow imported.
 
 The import takes a third of the time of a short run. The fork server of the
 standard library imports TensorFlow once, and forks a process for each command.
@@ -24,9 +24,9 @@ class Process:
 
   Args:
     program: Path of a script, or name of a module.
-    args: Its arguments.
-    cwd: Its current folder.
-    variables: Environment variables in addition to those of this process.
+    args: Arguments of the program.
+    cwd: Current folder of the program.
+    variables: Environment variables, added to the variables of this process.
   """
 
   def __init__(self, program: pathlib.Path | str, args: list[str],
@@ -88,7 +88,7 @@ class Process:
 
 def _run(output, program: str, args: list[str], cwd: str,
          variables: dict[str, str]):
-  """Runs a program in a forked process as Python runs it in a new one."""
+  """Runs a program in a forked process as in a new Python process."""
   for descriptor in (1, 2):
     os.dup2(output.fileno(), descriptor)
   output.close()

@@ -1,4 +1,4 @@
-"""`python -m agents check` as users call it."""
+"""Runs `python -m agents check` in separate processes."""
 
 import pytest
 

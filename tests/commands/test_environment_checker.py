@@ -1,4 +1,4 @@
-"""The checker finds each fault of an environment, and nothing else."""
+"""The checker finds every fault of an environment, and no other problems."""
 
 import functools
 import os
@@ -19,7 +19,7 @@ class Sound(toy.Uneven):
 
 
 class _CustomDiscrete(gymnasium.spaces.Discrete):
-  """A subclass of a space of Gymnasium."""
+  """A custom subclass of a Gymnasium space."""
 
 
 class Derived(Sound):
@@ -47,7 +47,7 @@ class KeepsState(toy.Uneven):
 
 
 class DependsOnProcess(toy.Uneven):
-  """Rewards the id of the process."""
+  """Returns the process id as the reward."""
 
   def step(self, action):
     observ, reward, *rest = super().step(action)
@@ -55,7 +55,7 @@ class DependsOnProcess(toy.Uneven):
 
 
 class _Override(toy.Uneven):
-  """Replaces some results of its third step."""
+  """Replaces results of the third step by the attributes that are not None."""
 
   observ: object = None
   reward: object = None
@@ -118,13 +118,13 @@ class FailingConstructor(toy.Uneven):
 
 @functools.cache
 def _examine(name):
-  known = "-v" in name or ":" in name
-  env_id = name if known else f"tests.commands.test_environment_checker:{name}"
+  is_id = "-v" in name or ":" in name
+  env_id = name if is_id else f"tests.commands.test_environment_checker:{name}"
   return list(environment_checker.examine(make.MakeEnv(config_lib.Env(env_id))))
 
 
 def _harmful(results):
-  """Returns descriptions of harmful problems by the title of the check."""
+  """Returns the descriptions of harmful problems, by title of the check."""
   return {result.title: [problem.description for problem in result.problems
                          if not problem.harmless]
           for result in results
@@ -191,7 +191,7 @@ def test_faults_are_reported_with_a_fix(name, title, text):
     ("Unrepeatable", {_SEEDS, _WORKERS}), ("DependsOnProcess", {_WORKERS})])
 def test_a_fault_fails_no_other_check(name, titles):
   harmful = _harmful(_examine(name))
-  # Gymnasium's checker has rules of its own.
+  # Gymnasium's checker may report the same fault.
   harmful.pop("passes Gymnasium's checker", None)
   assert set(harmful) == titles
 

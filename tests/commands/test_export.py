@@ -20,7 +20,7 @@ def test_exported_files_and_example_run(finished, tmp_path, capsys):
       str(folder), "--format", "savedmodel", "npz", "--out", str(out)]) == 0
   printed = capsys.readouterr().out
   assert printed.startswith(
-      "Pendulum-v1 after 2,000 steps, 10 episodes in train")
+      "Pendulum-v1 after 2,000 steps, 10 episodes of the policy in training")
   assert printed.count("largest difference") == 2
   assert printed.count(" ms an action") == 2
   assert {path.name for path in out.iterdir()} == {
@@ -31,7 +31,7 @@ def test_exported_files_and_example_run(finished, tmp_path, capsys):
   text = (out / "README.md").read_text()
   inputs = text.split("import numpy as np\n")[1].split("\n")[0]
   scope = {"np": np}
-  exec(inputs, scope)  # Code of the example.
+  exec(inputs, scope)  # Runs the example code of the README.
   run = formats.load("npz").load(out / "policy.npz")
   assert abs(run(scope["inputs"])["action"].item()) <= 2
 
@@ -46,7 +46,7 @@ def test_exported_files_and_example_run(finished, tmp_path, capsys):
 def test_user_errors_exit_without_creating_a_folder(
     args, message, finished, tmp_path, capsys):
   folder, _, _ = finished
-  args = [each.format(tmp_path / "new", folder) for each in args]
+  args = [arg.format(tmp_path / "new", folder) for arg in args]
   with pytest.raises(SystemExit) as caught:
     export.main([str(folder), *args])
   assert caught.value.code in (1, 2)

@@ -12,22 +12,22 @@ def _origins(*args):
 
 
 def test_origin_of_each_value_is_the_last_layer_that_set_it():
-  made = merge_settings.of_new_run("ant", "paper", {
+  settings = merge_settings.of_new_run("ant", "paper", {
       "seed": "3", "algorithm.learning_rate": "1e-4", "env.kwargs.a": 1,
       "num_workers": None})
-  origins = made.origins
-  assert made.name == "ant-paper"
-  assert made.config.seed == 3 and made.config.env.kwargs == {"a": 1}
+  config, origins = settings.config, settings.origins
+  assert settings.name == "ant-paper"
+  assert config.seed == 3 and config.env.kwargs == {"a": 1}
   for key, origin in {
       "env.id": "config ant", "stagger": "default",
       "algorithm.update_every": "preset paper", "device": "default",
       "network.policy_layers": "preset paper", "seed": "command line",
       "algorithm.learning_rate": "command line",
       "env.kwargs.a": "command line",
-      "num_workers": "command line",  # Set explicitly to its default.
+      "num_workers": "command line",  # The value equals the default.
   }.items():
     assert origins[key] == origin, key
-  assert origins.keys() == config_lib.flat(made.config).keys()
+  assert origins.keys() == config_lib.flat(config).keys()
 
 
 def test_without_changes_all_origins_are_defaults_or_the_config():
@@ -38,11 +38,11 @@ def test_without_changes_all_origins_are_defaults_or_the_config():
 
 def test_origins_of_an_existing_run_are_its_config_or_the_command_line():
   _, config = configs.load("ant")
-  made = merge_settings.of_old_run("x", config, {"steps": "2e6"})
-  assert made.config.steps == 2_000_000
-  assert made.config.extended_from == (1_000_000,)
-  assert made.origins["steps"] == "command line"
-  assert set(made.origins.values()) == {"command line", "config.yaml"}
+  settings = merge_settings.of_old_run("x", config, {"steps": "2e6"})
+  assert settings.config.steps == 2_000_000
+  assert settings.config.extended_from == (1_000_000,)
+  assert settings.origins["steps"] == "command line"
+  assert set(settings.origins.values()) == {"command line", "config.yaml"}
 
 
 def test_budget_of_an_existing_run_can_only_grow():
@@ -54,9 +54,9 @@ def test_budget_of_an_existing_run_can_only_grow():
 
 
 def test_description_has_a_line_per_value():
-  made = merge_settings.of_new_run("cheetah", None, {"seed": 5})
-  lines = made.describe().splitlines()
-  assert len(lines) == len(config_lib.flat(made.config))
+  settings = merge_settings.of_new_run("cheetah", None, {"seed": 5})
+  lines = settings.describe().splitlines()
+  assert len(lines) == len(config_lib.flat(settings.config))
   assert [line.split() for line in lines if line.startswith(("env.id", "seed"))
           ] == [["env.id:", "HalfCheetah-v5", "#", "config", "cheetah"],
                 ["seed:", "5", "#", "command", "line"]]

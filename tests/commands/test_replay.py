@@ -17,33 +17,39 @@ from tests import toy
 from tests.environments import faulty_envs
 from tests.videos import canvas, decoding
 
+# The episode with this seed fails in its second step, before its end.
 _SEED = next(seed for seed in range(1000) if (
-    faulty_envs.Breaks.breaks_at(seed) == 2 and toy.Uneven.lasts(seed, 7) > 2))
+    faulty_envs.Breaks.breaks_at(seed) == 2
+    and toy.Uneven.episode_length(seed, 7) > 2))
 
 
-def _crash(folder, how, failed=(), text="Environment 3 ('Breaks') failed"):
-  return _save(folder, "tests.environments.faulty_envs:Breaks", {"how": how},
-               failed, text)
+def _crash(folder, failure, episodes=(),
+           text="Environment 3 ('Breaks') failed"):
+  """Saves a crash of `Breaks`, and returns the path of the crash folder."""
+  return _save(folder, "tests.environments.faulty_envs:Breaks",
+               {"failure": failure}, episodes, text)
 
 
-def _save(folder, env, kwargs, failed, text="Worker 0 died"):
+def _save(folder, env, kwargs, episodes, text="Worker 0 died"):
+  """Saves a crash of an environment, and returns the path of its folder."""
   config = config_lib.Config().override({"env.id": env, "env.kwargs": kwargs})
   run = types.SimpleNamespace(path=folder, config=config)
-  return str(crash_folder.save(run, 5, failure_budget.Failure(text, failed)))
+  return str(crash_folder.save(run, 5, failure_budget.Failure(text, episodes)))
 
 
-def _failed(*steps):
-  """Returns a failed episode for each number of steps."""
-  return tuple(failure_budget.FailedEpisode(
-      3, _SEED, np.zeros((number, 1), np.float32)) for number in steps or (2,))
+def _failed(*lengths):
+  """Returns one failed episode per length, or one episode of two steps."""
+  return tuple(
+      failure_budget.FailedEpisode(3, _SEED, np.zeros((length, 1), np.float32))
+      for length in lengths or (2,))
 
 
-@pytest.mark.parametrize("how, error", [
+@pytest.mark.parametrize("failure, error", [
     ("raise", "^broken$"), ("observ", "observation .*nan.*is not finite"),
     ("reward", "reward .*inf.*is not finite")])
 def test_replay_raises_the_error_of_the_environment(
-    how, error, tmp_path, capsys):
-  folder = _crash(tmp_path, how, _failed())
+    failure, error, tmp_path, capsys):
+  folder = _crash(tmp_path, failure, _failed())
   with pytest.raises(ValueError, match=error):
     replay.main([folder])
   assert capsys.readouterr().out == (
@@ -105,8 +111,8 @@ def test_video_shows_the_steps_before_the_failure(
 
 
 def test_video_errors_are_user_errors(tmp_path, capsys):
-  folder = _save(tmp_path, "tests.videos.canvas:Canvas", {"broken": "error"},
-                 _failed(9))
+  folder = _save(tmp_path, "tests.videos.canvas:Canvas",
+                 {"render_fault": "error"}, _failed(9))
   for name, reason in (("a.gif", "must end in .mp4"),
                        ("a.mp4", "No paint left")):
     with pytest.raises(SystemExit) as caught:
@@ -137,7 +143,7 @@ def test_crashes_at_the_same_step_have_separate_folders(tmp_path):
   assert len(set(folders)) == 3
   for folder in folders:
     crash = crash_folder.load(pathlib.Path(folder))
-    assert crash.config.env.kwargs == {"how": "raise"}
+    assert crash.config.env.kwargs == {"failure": "raise"}
     for episode, steps in zip(crash.failure.episodes, (2, 0, 4), strict=True):
       assert (episode.environment, episode.seed) == (3, _SEED)
       np.testing.assert_array_equal(episode.action, np.zeros((steps, 1)))

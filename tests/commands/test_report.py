@@ -44,13 +44,13 @@ def test_runs_without_scores_are_skipped_with_a_note(tmp_path, capsys):
   assert (tmp_path / "new" / "page-points.csv").exists()
 
 
-@pytest.mark.parametrize("args, code, words", [
+@pytest.mark.parametrize("args, code, message", [
     (["nowhere"], 2, "nowhere: there is no run folder"),
     (["empty"], 2, "no run has any scores yet"),
     (["good", "--out", "x.csv"], 2, "name the HTML file"),
     (["good", "--out", "good"], 1, "good")])
 def test_invalid_arguments_are_reported_in_one_line(
-    args, code, words, tmp_path, capsys, monkeypatch):
+    args, code, message, tmp_path, capsys, monkeypatch):
   monkeypatch.chdir(tmp_path)
   folders.make(tmp_path / "good" / "1-cheetah", [1.0])
   empty = folders.make(tmp_path / "empty" / "1-cheetah", [1.0])
@@ -58,4 +58,4 @@ def test_invalid_arguments_are_reported_in_one_line(
   with pytest.raises(SystemExit) as error:
     report.main(args)
   assert error.value.code == code
-  assert words in capsys.readouterr().err.splitlines()[-1]
+  assert message in capsys.readouterr().err.splitlines()[-1]

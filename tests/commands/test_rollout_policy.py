@@ -1,4 +1,4 @@
-"""Every policy plays the same episodes, whatever their lengths."""
+"""All policies play episodes with the same seeds, of different lengths."""
 
 import pytest
 

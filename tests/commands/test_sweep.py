@@ -1,4 +1,4 @@
-"""Sweeps from the command line, with real runs and real kills."""
+"""Runs sweeps from the command line; kills and interrupts their processes."""
 
 import os
 import pathlib
@@ -64,8 +64,8 @@ def _wait_for(condition, timeout=120):
   return result
 
 
-def _checkpoint(cwd, step=200):
-  """Waits for a checkpoint of at least a step, and returns its path."""
+def _wait_for_checkpoint(cwd, step=200):
+  """Waits for a checkpoint at this step or later, and returns its path."""
   def saved():
     return [path for path in cwd.glob(
         "logdir/pendulum/trial-*/*/checkpoints/*.npz")
@@ -76,7 +76,7 @@ def _checkpoint(cwd, step=200):
 @pytest.mark.slow
 def test_killed_runs_are_resumed_and_the_best_trial_is_printed(tmp_path):
   process = _start(tmp_path, "--trials", "2")
-  _checkpoint(tmp_path)
+  _wait_for_checkpoint(tmp_path)
   for pid in _trainers(tmp_path):
     os.kill(pid, signal.SIGKILL)
   output, _ = process.communicate(timeout=300)
@@ -84,7 +84,7 @@ def test_killed_runs_are_resumed_and_the_best_trial_is_printed(tmp_path):
   returns = dict(
       re.findall(r"^Trial (\d): return (\S+);", output, re.MULTILINE))
   assert set(returns) == {"0", "1"}
-  assert "2 trials are done, 2 of them completely." in output
+  assert "2 trials have ended; 2 of them are complete." in output
   trials = _study(tmp_path).get_trials()
   folders = [run_folder.find(tmp_path / f"logdir/pendulum/trial-{number:04}")
              for number in range(2)]
@@ -108,7 +108,7 @@ def test_killed_runs_are_resumed_and_the_best_trial_is_printed(tmp_path):
       env={**os.environ, "PYTHONPATH": str(command.ROOT)}).stdout
   assert (f"algorithm.learning_rate: "
           f"{best.params['algorithm.learning_rate']}") in printed
-  # The runs open in the report and in TensorBoard.
+  # The report and TensorBoard can read the runs.
   report = subprocess.run(
       [sys.executable, "-m", "agents", "report", "logdir/pendulum"],
       cwd=tmp_path, capture_output=True, text=True,
@@ -125,7 +125,7 @@ def test_killed_runs_are_resumed_and_the_best_trial_is_printed(tmp_path):
 @pytest.mark.slow
 def test_interrupted_sweep_resumes_its_trials(tmp_path):
   process = _start(tmp_path, "--trials", "2")
-  saved = _checkpoint(tmp_path)
+  saved = _wait_for_checkpoint(tmp_path)
   process.send_signal(signal.SIGINT)
   output, _ = process.communicate(timeout=60)
   assert process.returncode == 128 + signal.SIGINT
@@ -134,7 +134,7 @@ def test_interrupted_sweep_resumes_its_trials(tmp_path):
   output, _ = (process := _start(tmp_path, "--trials", "2")).communicate(
       timeout=300)
   assert process.returncode == 0, output
-  assert "2 trials are done, 2 of them completely." in output
+  assert "2 trials have ended; 2 of them are complete." in output
   folders = sorted((tmp_path / "logdir" / "pendulum").glob("trial-*"))
   assert [folder.name for folder in folders] == ["trial-0000", "trial-0001"]
   for trial_folder in folders:
@@ -148,7 +148,7 @@ def test_interrupted_sweep_resumes_its_trials(tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="needs PR_SET_PDEATHSIG")
 def test_runs_end_when_their_sweep_is_killed(tmp_path):
   process = _start(tmp_path, "--trials", "2")
-  _checkpoint(tmp_path)
+  _wait_for_checkpoint(tmp_path)
   process.kill()
   process.communicate()
   _wait_for(lambda: not _trainers(tmp_path), timeout=20)

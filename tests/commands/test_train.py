@@ -1,4 +1,4 @@
-"""`train.py` end to end, in processes of its own."""
+"""Runs `train.py` end to end, mostly in separate processes."""
 
 import json
 import random
@@ -86,7 +86,8 @@ def test_metrics_rows_have_all_fields_with_consistent_values(finished):
       "steps_per_second", "step_limit", "limit_share", "warnings", "restarts"}
              for row in train)
   assert all(set(row) == common for row in evals)
-  # Four environments end an episode of 200 steps at steps 800 and 1600.
+  # Four environments have episodes of 200 steps, which end at training steps
+  # 800 and 1600.
   assert [row["episodes"] for row in train] == [0, 0, 0, 4, 0, 0, 0, 4, 0, 0]
   assert all((row["return_mean"] is None) == (row["episodes"] == 0)
              for row in train)
@@ -168,7 +169,7 @@ def test_folder_name_and_config_contain_the_preset(finished_paper):
 def test_paper_updates_learn_from_whole_episodes(finished_paper):
   rows = command.rows(finished_paper[0])
   train = [row for row in rows if row["phase"] == "train"]
-  # Six episodes of twenty steps. The last update exceeds the budget.
+  # Each update uses six episodes of 20 steps. The last one exceeds the budget.
   assert [row["step"] for row in train] == list(range(120, 601, 120))
   assert all(row["episodes"] == 6 for row in train)
   assert all(row["episodes"] == 2 for row in rows if row["phase"] == "eval")
@@ -187,10 +188,10 @@ def test_resume_with_larger_budget_extends_the_run(finished, tmp_path):
   done = command.run(
       "train.py", "--resume", copy, "--steps", "2600", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
-  done_less = command.run(
+  rejected = command.run(
       "train.py", "--resume", copy, "--steps", "1000", cwd=tmp_path)
-  assert done_less.returncode == 2
-  assert "which can only grow" in done_less.stdout
+  assert rejected.returncode == 2
+  assert "which can only grow" in rejected.stdout
   after = command.rows(copy)
   assert after[:len(before)] == before
   assert after[-1]["phase"] == "eval" and after[-1]["step"] == 2600
@@ -203,7 +204,9 @@ def _stop(args, signum, tmp_path):
   """Starts a run, stops it with a signal, and returns its folder."""
   process = command.start(
       "train.py", *args, "--logdir", tmp_path / "logdir", cwd=tmp_path)
-  def has_reported():  # Compilation can exceed the limit for stopping.
+  # Compilation may exceed the time limit for stopping, so the signal is sent
+  # after the first report.
+  def has_reported():
     return any(path.stat().st_size for path in (
         tmp_path / "logdir").glob("*/metrics.jsonl"))
   code, output = command.interrupt(process, signum, has_reported)
@@ -212,8 +215,8 @@ def _stop(args, signum, tmp_path):
   assert output.splitlines()[-1].endswith(
       f"To resume: python {command.ROOT}/train.py --resume {folder}")
   assert "Traceback" not in output
-  _, facts = checkpoint.load(checkpoint.newest(folder / "checkpoints"))
-  assert f"Stopped after {facts['step']:,} steps" in output
+  _, metadata = checkpoint.load(checkpoint.newest(folder / "checkpoints"))
+  assert f"Stopped after {metadata['step']:,} steps" in output
   return folder
 
 
@@ -228,7 +231,7 @@ def test_run_stopped_and_resumed_serially_equals_uninterrupted_run(
   folder = _stop([*command.PAPER, "--steps", command.PAPER_STEPS],
                  signal.SIGINT, tmp_path)
   assert len(command.rows(folder)) < len(command.rows(finished_paper[0]))
-  done = command.run(  # With the spelling of earlier versions.
+  done = command.run(  # Earlier versions used this spelling of the option.
       "train.py", "--resume", folder, "--noenv_processes", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
   assert command.rows(folder) == command.rows(finished_paper[0])
@@ -259,7 +262,7 @@ def test_environment_error_is_printed_with_its_own_traceback(tmp_path):
   assert "Environment 0 ('Faulty', seed " in done.stdout
   assert "step 1 of its episode) failed in step()" in done.stdout
   assert "ValueError: faulty step" in done.stdout
-  assert "tensorflow" not in done.stdout  # No traceback of the trainer.
+  assert "tensorflow" not in done.stdout  # No part of the trainer's traceback.
   assert "Run with --no-env-processes to debug it" in done.stdout
 
 
@@ -384,7 +387,7 @@ def test_killed_and_resumed_run_equals_uninterrupted_run(tmp_path):
   seconds = json.loads(
       (expected / "metrics.jsonl").read_text().splitlines()[-1])["seconds"]
 
-  moments = random.Random(" ".join(args))
+  rng = random.Random(" ".join(args))
   process = command.start(
       "train.py", *args, "--logdir", tmp_path / "killed", cwd=tmp_path)
   for _ in range(2):
@@ -394,7 +397,7 @@ def test_killed_and_resumed_run_equals_uninterrupted_run(tmp_path):
     # A run cannot resume before its first checkpoint.
     while not any((tmp_path / "killed").glob("*/checkpoints/*.npz")):
       assert process.poll() is None
-    time.sleep(moments.uniform(0, 0.4 * seconds))
+    time.sleep(rng.uniform(0, 0.4 * seconds))
     assert process.poll() is None, "Ended before it could be killed."
     process.kill()
     process.communicate()

@@ -1,4 +1,4 @@
-"""The check finds variables that checkpoints forget or that diverge."""
+"""The check finds variables that are not restored, or that diverge."""
 
 import numpy as np
 import pytest
@@ -11,8 +11,8 @@ from agents.commands import training_checker
 class _Trainer:
   """Adds one to its variables in every epoch."""
 
-  def __init__(self, forgets: str = "", diverges: bool = False):
-    self._forgets = forgets
+  def __init__(self, not_restored: str = "", diverges: bool = False):
+    self._not_restored = not_restored
     self._variables = {"a": np.zeros(2), "b": np.zeros(2)}
     if diverges:
       self._variables["b"] += np.inf
@@ -28,7 +28,7 @@ class _Trainer:
     return dict(self._variables)
 
   def load(self, arrays):
-    for name in self._variables.keys() - {self._forgets}:
+    for name in self._variables.keys() - {self._not_restored}:
       self._variables[name] = arrays[name]
 
   def close(self):
@@ -36,9 +36,9 @@ class _Trainer:
 
 
 @pytest.mark.parametrize("trainer, problem", [
-    (_Trainer(), ""), (_Trainer(forgets="b"), "different values of b."),
+    (_Trainer(), ""), (_Trainer(not_restored="b"), "different values of b."),
     (_Trainer(diverges=True), "is not finite.")],
-    ids=["sound", "forgetful", "diverging"])
+    ids=["sound", "not restored", "diverging"])
 def test_problems_of_a_trainer_are_found(trainer, problem, monkeypatch):
   monkeypatch.setattr(build, "trainer", lambda config, workers: trainer)
   config = config_lib.Config().override({"env.id": "CartPole-v1"})

@@ -1,4 +1,4 @@
-"""Rendered videos are decoded, and their frames are checked."""
+"""Decodes rendered videos, and checks their frames."""
 
 import json
 import shutil
@@ -15,20 +15,21 @@ from tests import command
 from tests.videos import decoding, gl_support
 
 
-def check_video(path, length):
+def check_video(path, num_frames):
+  """Checks that a video shows motion; returns the metadata of the file."""
   frames, meta = decoding.decode(path)
   assert meta["codec"].startswith("h264")
-  assert len(frames) == length
+  assert len(frames) == num_frames
   assert frames.std() > 5, "The frames are uniform."
   moving = np.abs(np.diff(frames.astype(int), axis=0)).mean((1, 2, 3))
   assert np.median(moving) > 0, "The frames are equal."
   return meta
 
 
-def check_evaluated(folder, played):
-  """Checks that the return lies in the range of the last evaluation."""
+def check_evaluated(folder, episode):
+  """Checks that an episode's return is in the range of the last evaluation."""
   evaluated = command.rows(folder)[-1]
-  assert (evaluated["return_min"] - 1 <= played["return"]
+  assert (evaluated["return_min"] - 1 <= episode["return"]
           <= evaluated["return_max"] + 1)
 
 
@@ -70,7 +71,7 @@ def test_policy_rebuilt_from_a_copied_folder_scores_as_in_evaluation(
 
 
 def _visualize(folder, tmp_path, *args):
-  """Renders videos; returns episodes.json and the console output."""
+  """Renders videos; returns content of episodes.json and console output."""
   done = command.run(
       "visualize.py", "--logdir", folder, "--outdir", tmp_path / "films", *args,
       cwd=tmp_path)
@@ -133,7 +134,7 @@ def test_episode_of_training_is_rendered_from_a_checkpoint(finished, tmp_path):
   assert "does not repeat" not in output
   frames, _ = decoding.decode(tmp_path / "films" / episode["file"])
   assert frames.shape == (200, 64, 64, 3)
-  # Its score agrees with the reports of training.
+  # The recorded scores agree with the reports of training.
   rows = [row for row in command.rows(folder) if row["phase"] == "train"]
   assert last.number + 1 == sum(row["episodes"] for row in rows)
   scores = [episode_recorder.find(folder / "checkpoints", number).episode.score
@@ -150,9 +151,9 @@ def test_episode_of_training_is_rendered_from_a_checkpoint(finished, tmp_path):
      "--size must be at least 1"),
     (["--logdir", "/no/such/run", "--policy", "best"], "invalid choice"),
     (["--logdir", "/x", "--episode", "3", "--grid"],
-     "--grid can't change that"),
+     "--grid can't be combined with --episode"),
     (["--logdir", "/x", "--episode", "3", "--checkpoint", "all"],
-     "--checkpoint can't change that"),
+     "--checkpoint can't be combined with --episode"),
     (["--logdir", "/x", "--checkpoint", "all", "--grid"], "without --grid"),
 ])
 def test_user_errors_exit_2_without_traceback(
@@ -170,7 +171,7 @@ def test_user_errors_exit_2_without_traceback(
 @pytest.mark.parametrize("args, message", [
     (["--checkpoint", "77"], "--checkpoint 77: no checkpoint in"),
     (["--episode", "7777"],
-     "--episode 7777: no checkpoint contains its actions")])
+     "--episode 7777: no checkpoint contains this episode")])
 def test_missing_checkpoints_and_episodes_are_user_errors(
     args, message, finished, tmp_path):
   done = command.run(

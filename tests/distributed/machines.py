@@ -1,4 +1,4 @@
-"""Threads of one process that stand for machines."""
+"""Simulates the machines of a cluster with threads of one process."""
 
 import pickle
 import threading
@@ -18,15 +18,16 @@ CONFIG = config_lib.Config().override({
     "algorithm.minibatch_size": 16, "algorithm.update_epochs": 1,
     "algorithm.learning_rate": 1e-2, "network.policy_layers": [4],
     "network.value_layers": [4]})
-# Whole episodes of unequal length; the 2 environments play 2 and 1 per epoch.
+# Episodes of unequal length. In each epoch, environment 0 plays 2 episodes, and
+# environment 1 plays 1 episode.
 EPISODES = CONFIG.override({
-    "env.id": "tests.toy:Uneven", "env.kwargs.most": 6, "env.max_length": 7,
-    "num_envs": 2, "algorithm.segment_length": None,
+    "env.id": "tests.toy:Uneven", "env.kwargs.max_length": 6,
+    "env.max_length": 7, "num_envs": 2, "algorithm.segment_length": None,
     "algorithm.update_every": 3, "algorithm.minibatch_size": None})
 
 
 class _Group:
-  """Values of all machines in the current operation."""
+  """Exchanges the values of all machines in each operation."""
 
   def __init__(self, size: int):
     self.size = size
@@ -85,7 +86,8 @@ def run(functions: list[Callable[[], Any]], group: _Group | None = None
 
   Args:
     functions: One function per machine.
-    group: Group of the machines; an error in one thread disconnects it.
+    group: Group of the machines. After an error in one thread, the operations
+      of all other threads raise MachineLost.
   """
   def call(function):
     try:
@@ -97,6 +99,7 @@ def run(functions: list[Callable[[], Any]], group: _Group | None = None
   with futures.ThreadPoolExecutor(len(functions)) as executor:
     running = [executor.submit(call, function) for function in functions]
   failures = [each.exception() for each in running if each.exception()]
+  # Raises other errors first, because they cause MachineLost in other threads.
   failures.sort(key=lambda error: isinstance(error, errors.MachineLost))
   if failures:
     raise failures[0]

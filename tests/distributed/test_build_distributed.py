@@ -24,7 +24,7 @@ def test_machine_0_is_the_coordinator(trainers):
       coordinator.Coordinator, *[coordinator.Participant] * 2]
 
 
-def test_machines_have_the_episodes_of_their_rows(trainers):
+def test_environments_of_all_machines_have_the_seeds_of_one_machine(trainers):
   alone, = trainers(1)
   alone.train_env.batch_env.reset()
   expected = alone.train_env.batch_env.snapshot().seed.tolist()

@@ -42,7 +42,7 @@ def test_tf_config_names_the_chief_first():
     ("a:1,b:1", None, "--cluster and --task belong together"),
     (None, "0", "--cluster and --task belong together"),
     ("a:1,b:1", "2", "2 machines, 0 to 1, but no machine 2"),
-    ("a:1,b:1", "one", "expected the number of a machine"),
+    ("a:1,b:1", "one", "expected the index of a machine"),
     ("a:1,b", "0", "'b' is not an address. Expected host:port"),
     ("a:1,b:x", "0", "'b:x' is not an address"),
     ("a:1,a:1", "0", "names an address twice")])
@@ -55,22 +55,22 @@ def test_invalid_options_are_errors(addresses, task, message):
     ({"TF_CONFIG": "{"}, "TF_CONFIG can't be used"),
     ({"TF_CONFIG": '{"cluster": {"worker": ["a:1"]}}'}, "can't be used"),
     (_tf_config({"worker": ["a:1"]}, "worker", 1), "has no worker 1"),
-    (_tf_config({"worker": ["a:1"], "ps": ["b:1"]}, "ps", 0), "names a ps")])
+    (_tf_config({"worker": ["a:1"], "ps": ["b:1"]}, "ps", 0), "of type ps")])
 def test_invalid_tf_config_is_an_error(environ, message):
   with pytest.raises(config.ConfigError, match=message):
     cluster.find(None, None, environ)
 
 
 def test_address_of_another_machine_prints_a_note(capsys):
-  # A container, for example, does not have its outside address.
+  # A container, for example, does not have the external address of its host.
   machines = cluster.Cluster(("192.0.2.1:1", "192.0.2.2:1"), 0)
   with cluster.start_watchdog(machines):
     pass
-  assert "This is machine 0 (192.0.2.1:1), but does not have that" in (
+  assert "does not have the address of machine 0 (192.0.2.1:1)" in (
       capsys.readouterr().err)
 
 
-def test_lost_machines_are_named_from_errors_and_connections():
+def test_lost_machines_are_found_by_error_message_and_connections():
   with socket.create_server(("127.0.0.1", 0)) as server:
     reachable = f"127.0.0.1:{server.getsockname()[1]}"
     three = cluster.Cluster(("127.0.0.1:1", "127.0.0.1:2", reachable), 0)
@@ -78,7 +78,7 @@ def test_lost_machines_are_named_from_errors_and_connections():
     # The port of a stopped process still accepts connections.
     assert three.describe_lost("from /job:worker/task:2") == (
         f"Lost machine 2 ({reachable}).")
-    # Machine 1 ended because it lost machine 2, too.
+    # Machine 1 is unreachable, too, because it ended when it lost machine 2.
     four = cluster.Cluster(
         ("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", reachable), 0)
     assert four.describe_lost("/job:worker/task:2") == (

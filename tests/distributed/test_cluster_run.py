@@ -1,4 +1,4 @@
-"""Training on several machines, which are processes on the loopback here."""
+"""Training on several machines, simulated by processes on one host."""
 
 import contextlib
 import signal
@@ -11,7 +11,7 @@ import pytest
 from agents.training.run_folder import checkpoint
 from tests import command
 
-# A run of several seconds.
+# Settings of a run that takes several seconds.
 _LONG_STEPS = 12_000
 _LONG = (*command.SMALL, "--steps", _LONG_STEPS, "--set",
          "checkpoint_every=1000", "--set", "eval_every=11000")
@@ -26,7 +26,7 @@ def _ports(count):
       server.bind(("127.0.0.1", 0))
     return [server.getsockname()[1] for server in sockets]
 
-# Environment with a duration per step that depends on the machine.
+# Environment with steps that take a different time on each machine.
 _SLOW = """
 import os
 import time
@@ -34,7 +34,7 @@ import gymnasium
 
 class Slow(gymnasium.Wrapper):
   def step(self, action):
-    time.sleep(float(os.environ["SECONDS_A_STEP"]))
+    time.sleep(float(os.environ["SECONDS_PER_STEP"]))
     return self.env.step(action)
 
 def make() -> gymnasium.Env:
@@ -66,30 +66,32 @@ class _Cluster:
     tmp_path: Folder for the logdirs.
     num_machines: Number of processes.
     *args: Arguments of `train.py`.
-    each: Further arguments by machine.
-    variables: Environment variables by machine.
+    machine_args: Further arguments of each machine.
+    variables: Environment variables of each machine.
   """
 
-  def __init__(self, tmp_path, num_machines, *args, each=(), variables=()):
+  def __init__(self, tmp_path, num_machines, *args, machine_args=(),
+               variables=()):
     addresses = ",".join(f"127.0.0.1:{port}" for port in _ports(num_machines))
     self.addresses = addresses.split(",")
     self.logdirs = [tmp_path / str(task) for task in range(num_machines)]
     self.outputs: list[str] = []  # Console output of finished processes.
     self.processes = [
-        command.start("train.py", *args, *(each[task] if each else ()), *(
-            () if "--resume" in args else ("--logdir", self.logdirs[task])),
-                      "--cluster", addresses, "--task", task, cwd=tmp_path,
-                      variables=variables[task] if variables else None)
+        command.start(
+            "train.py", *args, *(machine_args[task] if machine_args else ()), *(
+                () if "--resume" in args else ("--logdir", self.logdirs[task])),
+            "--cluster", addresses, "--task", task, cwd=tmp_path,
+            variables=variables[task] if variables else None)
         for task in range(num_machines)]
 
   @property
   def folder(self):
     return command.run_folder(self.logdirs[0])
 
-  def has_saved(self, checkpoints=1):
-    """Returns whether machine 0 has saved this number of checkpoints."""
+  def has_saved(self, num_checkpoints=1):
+    """Returns whether machine 0 has saved at least this many checkpoints."""
     return len(list(self.logdirs[0].glob("*/checkpoints/*.npz"))) >= (
-        checkpoints)
+        num_checkpoints)
 
   def wait_until(self, ready):
     deadline = time.monotonic() + 100
@@ -100,7 +102,7 @@ class _Cluster:
       time.sleep(0.02)
 
   def end(self):
-    """Returns the exit codes and outputs of all processes."""
+    """Waits for all processes; returns their exit codes and outputs."""
     outputs = [process.communicate(timeout=200)[0]
                for process in self.processes]
     return [process.returncode for process in self.processes], outputs
@@ -115,17 +117,17 @@ def _train(tmp_path, num_machines, *args, **kwargs):
 
 @pytest.fixture(scope="module")
 def data_parallel(tmp_path_factory):
-  """Runs folder of two machines that also share the updates."""
+  """Run folder of two machines that also share the updates."""
   return _train(tmp_path_factory.mktemp("data_parallel"), 2,
                 *_DATA_PARALLEL).folder
 
 
 @pytest.mark.slow
 def test_data_parallel_updates_agree_up_to_rounding(data_parallel, finished):
-  (arrays, facts), (expected, _) = (
+  (arrays, metadata), (expected, _) = (
       checkpoint.load(checkpoint.newest(folder / "checkpoints"))
       for folder in (data_parallel, finished[0]))
-  assert facts["step"] == command.SMALL_STEPS
+  assert metadata["step"] == command.SMALL_STEPS
   for name, array in expected.items():
     if "kernel" in name and "adam" not in name:
       np.testing.assert_allclose(arrays[name], array, atol=1e-3, err_msg=name)
@@ -144,9 +146,10 @@ def test_interrupted_data_parallel_update_is_undone(tmp_path, data_parallel):
 
 
 @pytest.mark.slow
-def test_four_machines_give_the_bits_of_one_with_whole_episodes(
+def test_four_machines_are_bit_equal_to_one_machine_with_whole_episodes(
     tmp_path, finished_paper):
-  # Two of the machines run two episodes each, the others one.
+  # In each update, two machines play two episodes each, and two machines play
+  # one episode each.
   cluster = _train(
       tmp_path, 4, *command.PAPER, "--steps", command.PAPER_STEPS)
   command.assert_same_checkpoints(cluster.folder, finished_paper[0])
@@ -155,7 +158,7 @@ def test_four_machines_give_the_bits_of_one_with_whole_episodes(
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
-  """Runs folder of an uninterrupted run with `_LONG`."""
+  """Run folder of an uninterrupted run with `_LONG`."""
   logdir = tmp_path_factory.mktemp("logdir")
   done = command.run("train.py", *_LONG, "--logdir", logdir, cwd=logdir.parent)
   assert done.returncode == 0, done.stdout
@@ -201,7 +204,8 @@ def test_run_survives_losses_of_both_machines_at_random_moments(
 
 
 def _newest(logdir):
-  """Returns the step of the newest checkpoint in a logdir, 0 without one."""
+  """Returns the step of the newest checkpoint in a logdir, or 0 if none exists.
+  """
   return max(map(checkpoint.step_of, logdir.glob("*/checkpoints/c*.npz")),
              default=0)
 
@@ -229,8 +233,8 @@ def test_slow_machine_is_named_in_a_warning(tmp_path):
   cluster = _Cluster(
       tmp_path, 2, *command.SMALL, "--steps", 3000, "--set",
       "env.id=slow_here:make", "--set", "eval_every=3000", variables=[
-          {"PYTHONPATH": str(tmp_path), "SECONDS_A_STEP": seconds}
-          # The difference exceeds the effect of other load on the cores.
+          {"PYTHONPATH": str(tmp_path), "SECONDS_PER_STEP": seconds}
+          # The difference is larger than the effect of other processes.
           for seconds in ("0", "0.015")])
   codes, outputs = cluster.end()
   assert codes == [0, 0], outputs
@@ -255,7 +259,7 @@ def test_environment_failure_of_a_participant_ends_the_run(tmp_path):
 
 
 @pytest.mark.slow
-def test_signal_to_a_participant_stops_the_run_and_it_can_resume(
+def test_run_that_a_signal_to_a_participant_stopped_can_resume(
     tmp_path, uninterrupted):
   cluster = _Cluster(tmp_path, 2, *_LONG)
   cluster.wait_until(lambda: cluster.has_saved(2))
@@ -272,9 +276,9 @@ def test_signal_to_a_participant_stops_the_run_and_it_can_resume(
 
 
 @pytest.mark.slow
-def test_different_settings_of_machines_are_an_error_without_run_folder(
+def test_different_settings_of_machines_are_an_error_and_leave_no_run_folder(
     tmp_path):
-  cluster = _Cluster(tmp_path, 2, *_LONG, each=[
+  cluster = _Cluster(tmp_path, 2, *_LONG, machine_args=[
       (), ("--set", "algorithm.discount=0.9")])
   codes, outputs = cluster.end()
   assert codes == [2, 2], outputs
@@ -284,7 +288,7 @@ def test_different_settings_of_machines_are_an_error_without_run_folder(
   assert not any(logdir.exists() for logdir in cluster.logdirs)
 
 
-def test_number_of_environments_must_be_divisible_by_machines(tmp_path):
+def test_number_of_machines_must_divide_number_of_environments(tmp_path):
   done = command.run(
       "train.py", *_LONG, "--cluster", "a:1,b:1,c:1", "--task", "0",
       cwd=tmp_path)
@@ -301,6 +305,6 @@ def test_port_of_another_program_is_an_error(tmp_path):
         "train.py", *_LONG, "--logdir", tmp_path / "logdir", "--cluster",
         f"127.0.0.1:{port},127.0.0.1:1", "--task", "0", cwd=tmp_path)
   assert done.returncode == 2
-  assert f"This can't be machine 0 (127.0.0.1:{port}): Address already" in (
+  assert f"can't listen as machine 0 (127.0.0.1:{port}): Address already" in (
       done.stdout)
   assert not (tmp_path / "logdir").exists()

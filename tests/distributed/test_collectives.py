@@ -15,7 +15,7 @@ _MACHINE = """
 import sys
 import numpy as np
 import tensorflow as tf
-from agents.distributed import build_distributed as assembly
+from agents.distributed import build_distributed
 from agents.distributed import cluster as cluster_lib
 
 def structure(rank, rows):
@@ -30,14 +30,16 @@ def structure(rank, rows):
 
 addresses, rank = sys.argv[1].split(","), int(sys.argv[2])
 world_size = len(addresses)
-communicator = assembly.connect(cluster_lib.Cluster(tuple(addresses), rank))
+communicator = build_distributed.connect(
+    cluster_lib.Cluster(tuple(addresses), rank))
 
 @tf.function(autograph=False, reduce_retracing=True)
 def gather(rows):
   return communicator.all_gather(structure(rank, rows))
 
 for rows in (1, 5, 40_000, 0, 7):
-  # Each machine sends another number of rows; 40,000 exceed the initial room.
+  # Each machine sends a different number of rows. 40,000 rows require a second
+  # operation.
   gathered, seconds = gather(tf.constant(rows * (rank + 1)))
   assert len(gathered) == world_size
   assert seconds > 0
@@ -71,7 +73,7 @@ def test_local_rows_partition_all_rows(num_rows, world_size, sizes):
     (tf.errors.DeadlineExceededError(None, None, "Too late"), True),
     (tf.errors.InternalError(None, None, "Collective ops is aborted"), True),
     (tf.errors.InvalidArgumentError(None, None, "Shapes differ"), False)])
-def test_only_errors_of_the_connection_are_lost_machines(error, is_lost):
+def test_only_connection_errors_become_machine_lost(error, is_lost):
   communicator = collectives.Communicator(0, 2)
   with pytest.raises(errors.MachineLost if is_lost else type(error)):
     with communicator.lost_machines():
@@ -79,7 +81,7 @@ def test_only_errors_of_the_connection_are_lost_machines(error, is_lost):
 
 
 @pytest.mark.slow
-def test_every_machine_receives_the_values_of_all():
+def test_every_machine_receives_the_values_of_all_machines():
   with contextlib.ExitStack() as stack:
     free = [stack.enter_context(socket.socket()) for _ in range(3)]
     for each in free:

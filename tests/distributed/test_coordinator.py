@@ -1,4 +1,4 @@
-"""Machine 0 commands; the other machines follow and hold the state."""
+"""Machine 0 sends commands; all machines execute them and keep equal states."""
 
 
 import numpy as np
@@ -45,7 +45,7 @@ class _Run:
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-  """Folder of the same run on one machine."""
+  """Run folder of a run with `machines.CONFIG` on one machine."""
   from tests import modes
   with modes.functions_run_eagerly():
     folder = _folder(tmp_path_factory.mktemp("alone"))
@@ -58,7 +58,7 @@ def alone(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_run_of_two_machines_equals_that_of_one(alone, tmp_path):
+def test_run_of_two_machines_equals_run_of_one_machine(alone, tmp_path):
   folder = _folder(tmp_path)
   run = _Run(folder)
   assert run.finished and run.loop.complete
@@ -67,7 +67,7 @@ def test_run_of_two_machines_equals_that_of_one(alone, tmp_path):
 
 
 @pytest.mark.slow
-def test_participant_holds_the_checkpoint_before_the_latest_epoch(
+def test_participant_has_the_checkpoint_before_the_latest_epoch(
     alone, tmp_path):
   run = _Run(_folder(tmp_path))
   arrays, metadata = run.participant.checkpoint()
@@ -90,7 +90,7 @@ def test_participant_without_an_epoch_has_no_checkpoint():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stopped", [0, 1])
-def test_run_that_one_machine_stops_resumes_to_the_same_bits(
+def test_run_that_one_machine_stopped_resumes_bit_equal_to_one_machine(
     stopped, alone, tmp_path):
   folder = _folder(tmp_path)
   calls = []

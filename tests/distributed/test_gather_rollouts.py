@@ -16,8 +16,8 @@ pytestmark = pytest.mark.usefixtures("eagerly")
 _NUM_ENVS = 4
 
 
-class _Noisy:
-  """Acts by observation and noise, and counts the steps of each episode."""
+class _NoisyActor:
+  """Computes actions from observation, noise and step of the episode."""
 
   def initial_state(self, num_envs):
     return tf.zeros([num_envs, 1])
@@ -49,9 +49,9 @@ def _simulate(env, algorithm, carry, episodes_left):
 @pytest.mark.fast_variants(3)
 @pytest.mark.parametrize("world_size", [1, 2, 4])
 @pytest.mark.parametrize("episodes_left", [None, [3, 1, 1, 2]])
-def test_gathered_simulation_equals_that_of_one_machine(
+def test_gathered_simulation_equals_simulation_on_one_machine(
     world_size, episodes_left):
-  whole, algorithm = _env(slice(None)), _Noisy()
+  whole, algorithm = _env(slice(None)), _NoisyActor()
   carry = simulate.initial_carry(
       whole.batch_env.reset(), 5, algorithm.initial_state(_NUM_ENVS))
   expected = _simulate(whole, algorithm, carry, episodes_left)

@@ -1,4 +1,4 @@
-"""A machine's actions equal those of the complete batch, bit for bit."""
+"""Actions of one machine are bit-equal to actions of the complete batch."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def algorithm():
 @pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("rows", [slice(0, 3), slice(3, 7), slice(6, 7)])
 @pytest.mark.parametrize("explore", [False, True])
-def test_actions_and_states_equal_those_of_the_complete_batch(
+def test_actions_and_states_are_bit_equal_to_the_complete_batch(
     rows, explore, algorithm):
   padded = padded_actor.PaddedActor(algorithm, rows, _NUM_ENVS)
   rng = np.random.default_rng(0)
@@ -35,19 +35,20 @@ def test_actions_and_states_equal_those_of_the_complete_batch(
       algorithm.initial_state(_NUM_ENVS))
   counter = tf.constant(3, tf.int64)
   noise = algorithm.noise(counter, _NUM_ENVS) if explore else None
-  own_noise = padded.noise(counter, rows.stop - rows.start) if explore else None
+  local_noise = (
+      padded.noise(counter, rows.stop - rows.start) if explore else None)
   if explore:
-    np.testing.assert_array_equal(own_noise, noise[rows])
+    np.testing.assert_array_equal(local_noise, noise[rows])
   expected = tf.function(algorithm.act)(observ, state, noise)
   actual = tf.function(padded.act)(
       observ[rows], tf.nest.map_structure(
-          lambda tensor: tensor[rows], state), own_noise)
+          lambda tensor: tensor[rows], state), local_noise)
   tf.nest.map_structure(
       lambda one, other: np.testing.assert_array_equal(one, other[rows]),
       actual, expected)
 
 
-def test_initial_state_has_the_rows_of_this_machine(algorithm):
+def test_initial_state_has_only_the_rows_of_this_machine(algorithm):
   padded = padded_actor.PaddedActor(algorithm, slice(3, 7), _NUM_ENVS)
   for tensor in tf.nest.flatten(padded.initial_state(4)):
     assert tensor.shape[0] == 4 and not np.any(tensor)

@@ -1,4 +1,4 @@
-"""Episodes of several machines are combined as on one machine."""
+"""Merged episodes of several machines equal the episodes of one machine."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from agents.training import epoch_result
 
 
 def _status(rows, length, finished=()):
-  """Returns a status; all values are 10 times the environment's index."""
+  """Returns a status. Values are 10 * environment; seeds are one higher."""
   values = 10 * np.array(rows)
   length = np.array(length)
   return rollout_status.RolloutStatus(
@@ -22,7 +22,8 @@ def _status(rows, length, finished=()):
 
 
 def _actions(first, last):
-  """Returns actions [T, 3] with the values 100 * time + environment."""
+  """Returns actions of shape [T, 3] with the values 100 * time + environment.
+  """
   return 100.0 * np.arange(first, last)[:, None] + np.arange(3)
 
 
@@ -38,14 +39,14 @@ def test_merged_episodes_are_in_the_order_of_environments():
       [200, 300], [301], [102, 202, 302]]
 
 
-def test_merged_episodes_continue_those_before():
+def test_merged_episodes_continue_the_episodes_of_the_previous_exchange():
   before = rollout_status.merge_episodes(
       [_status([0, 1], [2, 1]), _status([2], [3])], None, _actions(0, 4))
   merged = rollout_status.merge_episodes(
       [_status([0, 1], [4, 0]), _status([2], [5])], before, _actions(4, 6))
   assert [merged.episode_actions(index).tolist() for index in range(3)] == [
       [200, 300, 400, 500], [], [102, 202, 302, 402, 502]]
-  assert len(merged.actions) == 5  # No older actions are kept.
+  assert len(merged.actions) == 5  # Older actions are removed.
 
 
 def test_merged_episodes_without_steps_have_no_actions():

@@ -1,4 +1,4 @@
-"""Gradients of all machines' shares add up to those of one machine."""
+"""Gradients of all machines add up to the gradients of a single machine."""
 
 import functools
 
@@ -12,7 +12,7 @@ from agents.distributed import collectives, shared_updates
 
 
 def _config(**changes):
-  """Returns a config with 6 x 10 steps per update."""
+  """Returns a config with 10 steps of 6 environments per update."""
   return config_lib.Config().override({
       "env.id": "tests.behaviour.runs.memory_tasks:masked_pendulum",
       "env_processes": False,
@@ -23,7 +23,7 @@ def _config(**changes):
 
 _SETTINGS = {
     "steps": {},
-    # The share of one machine is empty.
+    # With five machines, the share of one machine is empty.
     "odd": {"algorithm.minibatch_size": 4},
     "full": {"algorithm.minibatch_size": None},
     "segments": {"network.recurrent": "gru", "network.recurrent_units": 5},
@@ -50,8 +50,8 @@ def test_gradients_of_shares_add_up(name, world_size):
   step_counter = tf.constant(7, tf.int64)
   initial = {name: np.array(variable) for name, variable
              in trainer.algorithm.variables().items()}
-  # Other weights than those that acted, because otherwise all ratios are 1
-  # and all divergences 0.
+  # Changes the weights after acting. Otherwise, all probability ratios would be
+  # 1 and all KL divergences 0.
   changed = {name: array + 0.01 * np.sin(np.arange(array.size)).reshape(
       array.shape).astype(array.dtype) if "moments" not in name and (
           array.dtype == np.float32) else array
@@ -75,18 +75,18 @@ def test_gradients_of_shares_add_up(name, world_size):
   total = np.zeros_like(expected)
   all_losses = []
   for rank in range(world_size):
-    one = algorithm(functools.partial(
+    machine = algorithm(functools.partial(
         shared_updates.SharedUpdatesPPO,
         communicator=collectives.Communicator(rank, world_size)))
-    one.assign(changed)
-    share, losses_of_all = one._own_gradients(batch, split, index)
-    total += share
-    all_losses.append(losses_of_all)
+    machine.assign(changed)
+    vector, machine_losses = machine._local_gradients(batch, split, index)
+    total += vector
+    all_losses.append(machine_losses)
   for name, loss in losses.items():
-    of_machines = [np.array(each[name]) for each in all_losses]
-    assert of_machines == of_machines[:1] * world_size  # The same bits.
-    # Only theirs are compiled.
-    np.testing.assert_allclose(of_machines[0], loss, rtol=1e-5)
+    values = [np.array(each[name]) for each in all_losses]
+    assert values == values[:1] * world_size  # All machines are bit-equal.
+    # `alone` computes the loss without compilation, so the last bits differ.
+    np.testing.assert_allclose(values[0], loss, rtol=1e-5)
   assert np.abs(expected).max() > 1e-3
   np.testing.assert_allclose(total, expected, rtol=2e-4, atol=1e-6)
 

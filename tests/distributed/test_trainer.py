@@ -1,4 +1,4 @@
-"""Trainers of several machines give the results of one machine."""
+"""Training on several machines gives the results of one machine."""
 
 import functools
 
@@ -26,14 +26,14 @@ def _assert_same(first, second):
     np.testing.assert_array_equal(array, second[name], err_msg=name)
 
 
-def _mute(trainer):
-  """Disables commands of machine 0, because no machine follows them."""
+def _disable_commands(trainer):
+  """Disables the commands of machine 0, because no machine receives them."""
   trainer.metadata = dict
   trainer._command = lambda *args, **kwargs: None
 
 
 def _train_one_epoch(trainer, stop=False):
-  _mute(trainer)
+  _disable_commands(trainer)
   trainer.start()
   trainer.stop = lambda: stop
   trainer.epoch(0.0)
@@ -41,7 +41,7 @@ def _train_one_epoch(trainer, stop=False):
 
 def _train(trainer, load=None):
   """Returns the results of two epochs and an evaluation."""
-  _mute(trainer)
+  _disable_commands(trainer)
   if load is None:
     trainer.start()
   else:
@@ -64,7 +64,7 @@ def _assert_equal_results(results, expected):
 @pytest.mark.parametrize("name, world_size", [
     ("segments", 2), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
         ("segments", 1), ("segments", 4), ("episodes", 2), ("recurrent", 2)))])
-def test_machines_learn_the_bits_of_one_machine(name, world_size):
+def test_several_machines_learn_bit_equal_to_one_machine(name, world_size):
   config = _CONFIGS[name]
   alone = build.trainer(config, None)
   expected = _train(alone)
@@ -81,7 +81,7 @@ def test_machines_learn_the_bits_of_one_machine(name, world_size):
 
 
 @pytest.mark.slow
-def test_machines_continue_from_a_state_of_one_machine():
+def test_several_machines_continue_from_a_state_of_one_machine():
   alone, restored = (build.trainer(machines.CONFIG, None) for _ in range(2))
   _, state, _ = _train(alone)
   assert state["episodes/length"].any()
@@ -96,7 +96,7 @@ def test_machines_continue_from_a_state_of_one_machine():
 
 
 @pytest.mark.slow
-def test_shared_updates_learn_almost_the_same():
+def test_shared_updates_equal_updates_of_one_machine_up_to_rounding():
   alone = build.trainer(machines.CONFIG, None)
   _, expected, _ = _train(alone)
   trainers = machines.trainers(
@@ -112,33 +112,33 @@ def test_shared_updates_learn_almost_the_same():
     trainer.close()
 
 
-def test_machine_lost_in_a_shared_update_leaves_variables_before_the_epoch():
+def test_machine_lost_in_a_shared_update_restores_variables_before_the_epoch():
   trainers = machines.trainers(
       machines.CONFIG.override({"data_parallel": True}), 2)
   def train(trainer):
-    _mute(trainer)
+    _disable_commands(trainer)
     trainer.start()
     before = trainer.state()
-    reduce, num_calls = trainer._communicator.all_reduce, []
+    all_reduce, calls = trainer._communicator.all_reduce, []
     def fail_in_second_minibatch(tensor):
-      num_calls.append(1)
-      if len(num_calls) == 2:
+      calls.append(1)
+      if len(calls) == 2:
         raise errors.MachineLost("The cable is cut.")
-      return reduce(tensor)
+      return all_reduce(tensor)
     trainer._communicator.all_reduce = fail_in_second_minibatch
     with pytest.raises(errors.MachineLost):
       trainer.epoch(0.0)
-    assert len(num_calls) == 2
+    assert len(calls) == 2
     _assert_same(trainer.state(), before)
   machines.run([functools.partial(train, trainer) for trainer in trainers])
   for trainer in trainers:
     trainer.close()
 
 
-def test_machine_lost_after_an_update_leaves_variables_before_the_epoch():
+def test_machine_lost_after_an_update_restores_variables_before_the_epoch():
   trainers = machines.trainers(machines.CONFIG, 2)
   def train(trainer):
-    _mute(trainer)
+    _disable_commands(trainer)
     trainer.start()
     before = trainer.state()
     def fail(value):
@@ -166,7 +166,7 @@ def test_stop_of_one_machine_reaches_the_others_after_an_epoch():
 def test_evaluation_aborts_on_all_machines_if_one_stops():
   trainers = machines.trainers(machines.CONFIG, 2)
   for trainer in trainers:
-    _mute(trainer)
+    _disable_commands(trainer)
   trainers[1].stop = lambda: True
   results = machines.run(
       [functools.partial(trainer.evaluate, 3) for trainer in trainers],
@@ -180,7 +180,7 @@ def test_evaluation_aborts_on_all_machines_if_one_stops():
 def test_evaluation_detects_machines_with_other_variables():
   trainers = machines.trainers(machines.CONFIG, 2)
   for trainer in trainers:
-    _mute(trainer)
+    _disable_commands(trainer)
   weight = trainers[1].algorithm.weights[0]
   weight.assign(np.nextafter(np.array(weight), np.float32(1)))
   with pytest.raises(errors.MachinesDiffer, match="Machine 1"):

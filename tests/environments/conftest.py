@@ -1,4 +1,4 @@
-"""Worker pools that tests share, and a time limit for each test."""
+"""Fixtures: shared worker pools, and a time limit for each test."""
 
 import signal
 
@@ -9,10 +9,10 @@ from agents.environments.workers import pool as pool_lib
 
 @pytest.fixture(autouse=True)
 def deadline():
-  """Fails a test that hangs.
+  """Fails a test after 60 seconds.
 
   Returns:
-    A function that sets another limit, in seconds.
+    Function that sets the remaining time, in seconds.
   """
   def expire(*_):
     raise TimeoutError("The test exceeded its time limit.")
@@ -23,10 +23,10 @@ def deadline():
   signal.signal(signal.SIGALRM, handler)
 
 
-# One pool per module: a test that damages its pool fails only its own module.
+# One pool per module, so that a damaged pool affects only tests of one module.
 @pytest.fixture(scope="module")
 def pool():
-  """Two workers for tests that leave them usable."""
+  """Pool of two workers, for tests that do not damage the workers."""
   with pool_lib.WorkerPool(2) as workers:
     yield workers
 
@@ -40,5 +40,5 @@ def pools(pool):
 
 @pytest.fixture(params=["serial", "processes"])
 def mode(request, pool):
-  """None or a pool, for properties that hold with and without workers."""
+  """Runs a test without workers (None) and with a pool of two workers."""
   return pool if request.param == "processes" else None

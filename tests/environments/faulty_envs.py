@@ -1,4 +1,4 @@
-"""Environments with faults that a batch of environments must handle."""
+"""Environments that fail, misbehave or return facts about their process."""
 
 import ctypes
 import importlib.util
@@ -21,12 +21,12 @@ gymnasium.register("Odd-v0", "tests.toy:Counter", max_episode_steps=2)
 
 
 def make_cheetah() -> gymnasium.Env:
-  """Returns an environment that imports its simulator only when built."""
+  """Returns HalfCheetah; MuJoCo is imported by this call, not before."""
   return gymnasium.make("HalfCheetah-v5")
 
 
 def make_cheetah_if_possible() -> gymnasium.Env:
-  """Returns the same, after looking for its simulator without an import."""
+  """Searches for MuJoCo without importing it, then returns HalfCheetah."""
   if importlib.util.find_spec("mujoco"):
     return make_cheetah()
   raise ImportError("MuJoCo is not installed.")
@@ -37,18 +37,18 @@ def make_nothing() -> gymnasium.Env:
 
 
 class Doubled(gymnasium.RewardWrapper):
-  """Multiplies rewards."""
+  """Multiplies rewards by a factor, 2 by default."""
 
-  def __init__(self, env: gymnasium.Env, by: float = 2.0):
+  def __init__(self, env: gymnasium.Env, factor: float = 2.0):
     super().__init__(env)
-    self._by = by
+    self._factor = factor
 
   def reward(self, reward):
-    return self._by * reward
+    return self._factor * reward
 
 
-class Inside(toy.Counter):
-  """Reports properties of the process of the environment."""
+class ProcessInfo(toy.Counter):
+  """Returns facts about the process in which the environment runs."""
 
   def __init__(self):
     super().__init__()
@@ -65,19 +65,19 @@ class Inside(toy.Counter):
 
 
 class Raises(toy.Counter):
-  """Raises the error that `error` returns, in its second step."""
+  """Calls `make_error` in its second step and raises the returned error."""
 
-  def __init__(self, error):
+  def __init__(self, make_error):
     super().__init__()
-    self._error = error
+    self._make_error = make_error
 
   def step(self, action):
     if self._step == 1:
-      raise self._error()
+      raise self._make_error()
     return super().step(action)
 
 
-class Unpicklable(Exception):
+class FailsToPickleError(Exception):
   """An error with an attribute that can't be pickled."""
 
   def __init__(self):
@@ -85,46 +85,54 @@ class Unpicklable(Exception):
     self.lock = threading.Lock()
 
 
-class Unbuildable(Exception):
-  """An error that can be pickled but not unpickled."""
+class FailsToUnpickleError(Exception):
+  """An error that can be pickled but not unpickled.
+
+  Unpickling passes only the message to the constructor, which needs two
+  arguments.
+  """
 
   def __init__(self, first, second):
     super().__init__(f"{first} {second}")
 
 
-class Empty(Exception):
-  """An error that is false, like containers without items."""
+class FalsyError(Exception):
+  """An error with length 0, so that its truth value is false."""
 
   def __len__(self):
     return 0
 
 
-class Misfit(toy.Counter):
-  """Returns a value that does not fit its spaces.
+class WrongShapeOrType(toy.Counter):
+  """Returns observations of a wrong shape, or rewards of a wrong type.
 
   Args:
-    what: The wrong value: "reset", "observ" or "reward".
+    wrong_part: "reset" for the observation of each reset; "observ" or "reward"
+      for the observation or reward of each step.
   """
 
-  def __init__(self, what: str):
+  def __init__(self, wrong_part: str):
     super().__init__()
-    self._what = what
+    self._wrong_part = wrong_part
 
   def reset(self, *, seed=None, options=None):
     observ, info = super().reset(seed=seed)
-    return np.zeros(3) if self._what == "reset" else observ, info
+    return np.zeros(3) if self._wrong_part == "reset" else observ, info
 
   def step(self, action):
     observ, reward, *rest = super().step(action)
-    if self._what == "observ":
+    if self._wrong_part == "observ":
       observ = np.zeros(3)
-    if self._what == "reward":
-      reward = "much"
+    if self._wrong_part == "reward":
+      reward = "text"
     return observ, reward, *rest
 
 
-class Strict(toy.Counter):
-  """Raises ValueError for actions outside its space; keeps the last one."""
+class ChecksActions(toy.Counter):
+  """Raises ValueError for actions outside of the action space.
+
+  The attribute `received` is the latest action.
+  """
 
   def __init__(self, action_space: gymnasium.Space):
     super().__init__(length=1)
@@ -138,7 +146,7 @@ class Strict(toy.Counter):
 
 
 class Reusing(toy.Counter):
-  """Returns the same array every time, with changed values."""
+  """Returns every observation in the same array and overwrites its values."""
 
   def __init__(self):
     super().__init__()
@@ -150,7 +158,7 @@ class Reusing(toy.Counter):
 
 
 class Rewards(toy.Counter):
-  """Returns the given rewards, one in each step of an episode."""
+  """Returns the given rewards one by one; the last one ends the episode."""
 
   def __init__(self, rewards: tuple[float, ...]):
     super().__init__(len(rewards))
@@ -161,15 +169,20 @@ class Rewards(toy.Counter):
     return observ, self._rewards[self._step - 1], *rest
 
 
-class Forgetful(toy.Counter):
-  """Observes random numbers that do not depend on the seed."""
+class IgnoresSeed(toy.Counter):
+  """Returns random observations that do not depend on the seed."""
 
   def _observ(self):
     return np.frombuffer(os.urandom(2), np.uint8).astype(np.float32)
 
 
 class Ends(toy.Counter):
-  """Ends its process in the second step, by a signal or an exit code."""
+  """Ends its process in the second step.
+
+  Args:
+    signum: Signal that the process sends to itself; 0 for none.
+    code: Exit code of the process if `signum` is 0.
+  """
 
   def __init__(self, signum: int = 0, code: int = 0):
     super().__init__()
@@ -188,7 +201,7 @@ class Slow(toy.Counter):
 
   Args:
     seconds: Duration of the sleep.
-    fault: "kill" to kill the process afterwards.
+    fault: "kill" kills the process after the sleep.
   """
 
   def __init__(self, seconds: float = 0.5, fault: str = ""):
@@ -203,10 +216,10 @@ class Slow(toy.Counter):
     return super().step(action)
 
 
-class DiesBehind(toy.Counter):
-  """Kills its process shortly after the result of its second step."""
+class DiesAfterStep(toy.Counter):
+  """Returns from its second step and kills its process 0.2 seconds later."""
 
-  child = 0  # Attribute of `Forking`, for batches that contain both.
+  child = 0  # Lets `batch.get("child")` work in batches that contain `Forking`.
 
   def step(self, action):
     if self._step == 1:
@@ -219,32 +232,32 @@ class Stuck(toy.Counter):
   """Hangs in its second step and does not react to SIGTERM.
 
   Args:
-    how: "native" holds the interpreter's lock, as native code may;
-      "sigterm" ignores SIGTERM.
+    failure: "native" hangs in native code that keeps Python's global lock;
+      "sigterm" hangs in Python code and ignores SIGTERM.
   """
 
-  def __init__(self, how: str):
+  def __init__(self, failure: str):
     super().__init__()
-    self._how = how
+    self._failure = failure
 
   def step(self, action):
     if self._step == 1:
-      if self._how == "native":
+      if self._failure == "native":
         ctypes.PyDLL(None).sleep(1000)
       signal.signal(signal.SIGTERM, signal.SIG_IGN)
       time.sleep(1000)
     return super().step(action)
 
 
-class Diary(toy.Counter):
-  """Writes a line into a file when it is built and when it is closed.
+class LogsLifetime(toy.Counter):
+  """Appends a line to a file when it is built and when it is closed.
 
   Args:
     path: The file.
-    name: The line.
-    fault: "constructor" raises when built; "close" raises, "exit" exits and
-      "hang" hangs when closed.
-    seconds: Duration of closing.
+    name: Word after "built" or "closed" in the line.
+    fault: "constructor" makes the constructor raise. "close", "exit" and "hang"
+      make `close` raise ValueError, raise SystemExit or hang.
+    seconds: Duration of a sleep at the start of `close`.
   """
 
   def __init__(self, path: pathlib.Path, name: str = "", fault: str = "",
@@ -272,15 +285,20 @@ class Diary(toy.Counter):
 
 
 class Infinite(toy.Counter):
-  """Returns an observation or reward that is not finite."""
+  """Returns an observation or a reward that is not finite.
 
-  def __init__(self, what: str, value: float):
+  Args:
+    wrong_part: "observ" or "reward".
+    value: The value to return: NaN or infinity.
+  """
+
+  def __init__(self, wrong_part: str, value: float):
     super().__init__()
-    self._what, self._value = what, value
+    self._wrong_part, self._value = wrong_part, value
 
   def step(self, action):
     observ, reward, *rest = super().step(action)
-    if self._what == "observ":
+    if self._wrong_part == "observ":
       observ[1] = self._value
     else:
       reward = self._value
@@ -288,10 +306,10 @@ class Infinite(toy.Counter):
 
 
 class Forking(toy.Faulty):
-  """Kills its process in its second step, while a child process continues.
+  """Forks in each reset; kills its process, but not the fork, in step 2.
 
   Args:
-    seconds: Duration of the second step until then.
+    seconds: Duration of a sleep in the second step, before the kill.
   """
 
   def __init__(self, seconds: float = 0.0):
@@ -312,12 +330,12 @@ class Forking(toy.Faulty):
     return super().reset(seed=seed)
 
 
-class Once(toy.Counter):
+class FailsOnce(toy.Counter):
   """Fails in its second step, but only once.
 
   Args:
-    path: File that records that it has failed.
-    fault: "hang", "stop" for SIGSTOP, or "crash" in native code.
+    path: File that the failure creates; steps do not fail while it exists.
+    fault: "hang", "stop" (by SIGSTOP) or "crash" (in native code).
   """
 
   def __init__(self, path: str, fault: str):
@@ -336,10 +354,12 @@ class Once(toy.Counter):
 
 
 class StopsReplay(toy.Counter):
-  """Kills its process in step 40, and stops the next one in the replay.
+  """Kills its process in step 40, and stops the next process in step 6.
+
+  The stop happens while the next process replays the first 39 steps.
 
   Args:
-    path: Prefix of the files that record both events.
+    path: Prefix of two files, which record the kill and the stop.
   """
 
   def __init__(self, path: str):
@@ -357,11 +377,12 @@ class StopsReplay(toy.Counter):
     return super().step(action)
 
 
-class HangsWithServer(toy.Counter):
-  """Starts a child process and hangs, but only once.
+class HangsWithChild(toy.Counter):
+  """Starts a child process, then hangs in its first step, but only once.
 
   Args:
-    path: File to which the id of the child process is written.
+    path: File that receives the id of the child process; an environment built
+      while the file exists does not hang.
   """
 
   def __init__(self, path: str):
@@ -370,8 +391,8 @@ class HangsWithServer(toy.Counter):
 
   def reset(self, *, seed=None, options=None):
     if self._first:
-      self._server = subprocess.Popen(["sleep", "1000"])
-      self._path.write_text(str(self._server.pid))
+      self._child = subprocess.Popen(["sleep", "1000"])
+      self._path.write_text(str(self._child.pid))
     return super().reset(seed=seed)
 
   def step(self, action):
@@ -380,26 +401,26 @@ class HangsWithServer(toy.Counter):
     return super().step(action)
 
 
-class Terminates(toy.Counter):
-  """Terminates a child process and a fork of its process."""
+class TerminatesChildren(toy.Counter):
+  """Starts and terminates child processes on request."""
 
-  def codes(self) -> list[int]:
-    """Returns the exit codes of both."""
-    server = subprocess.Popen(["sleep", "1000"])
+  def terminate_children(self) -> list[int]:
+    """Terminates a new program and a new fork; returns their exit codes."""
+    program = subprocess.Popen(["sleep", "1000"])
     fork = os.fork()
     if not fork:
       time.sleep(1000)
       os._exit(0)
-    server.terminate()
+    program.terminate()
     os.kill(fork, signal.SIGTERM)
-    return [server.wait(), os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1])]
+    return [program.wait(), os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1])]
 
 
-class StopsWithinAnswer(toy.Counter):
-  """Stops its process while it sends the report of an episode, but only once.
+class StopsWhileSending(toy.Counter):
+  """Stops its process while the worker sends the report of an episode, once.
 
   Args:
-    path: File that records that it has stopped.
+    path: File that the stop creates; the process does not stop while it exists.
   """
 
   def __init__(self, path: str):
@@ -414,20 +435,21 @@ class StopsWithinAnswer(toy.Counter):
   def _encode_half(self, kind, message):
     self._path.touch()
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGSTOP)).start()
-    return kind + bytes(3)  # The length that follows has eight bytes.
+    return kind + bytes(3)  # The length field needs 8 bytes; 5 are missing.
 
 
 class Breaks(toy.Uneven):
-  """Fails in some of its episodes and can't be used afterwards.
+  """Fails in the steps of some episodes and can't be used after a failure.
 
   Args:
-    how: "raise", or the value that is not finite: "observ" or "reward".
-    most: Steps of the longest episode.
+    failure: "raise" raises ValueError; "observ" or "reward" returns an
+      observation or reward that is not finite.
+    max_length: Maximum length of an episode.
   """
 
-  def __init__(self, how: str = "raise", most: int = 7):
-    super().__init__(most)
-    self._how = how
+  def __init__(self, failure: str = "raise", max_length: int = 7):
+    super().__init__(max_length)
+    self._failure = failure
     self._broken = False
 
   def reset(self, *, seed=None, options=None):
@@ -440,9 +462,9 @@ class Breaks(toy.Uneven):
     observ, reward, *rest = super().step(action)
     if self._step == self._breaks_at:
       self._broken = True
-      if self._how == "raise":
+      if self._failure == "raise":
         raise ValueError("broken")
-      if self._how == "observ":
+      if self._failure == "observ":
         observ[0] = np.nan
       else:
         reward = np.inf
@@ -450,23 +472,24 @@ class Breaks(toy.Uneven):
 
   @staticmethod
   def breaks_at(seed: int) -> int:
-    """Returns the step that fails in the episode with this seed; 0: none."""
+    """Returns the step that fails in the episode with this seed, or 0."""
     return seed // 7 % 3
 
 
-class Refuses(Breaks):
-  """Fails in the reset of some episodes and can't be used afterwards.
+class FailsInReset(Breaks):
+  """Fails in the resets of some episodes and can't be used after a failure.
 
   Args:
-    how: "raise", or "observ" for an observation that is not finite.
-    most: Steps of the longest episode.
+    failure: "raise" raises ValueError; "observ" returns an observation that is
+      not finite.
+    max_length: Maximum length of an episode.
   """
 
   def reset(self, *, seed=None, options=None):
     observ, info = super().reset(seed=seed)
-    if self.refuses(seed):
+    if self.reset_fails(seed):
       self._broken = True
-      if self._how == "raise":
+      if self._failure == "raise":
         raise ValueError("broken reset")
       observ = np.full_like(observ, np.nan)
     return observ, info
@@ -476,13 +499,13 @@ class Refuses(Breaks):
     return 0
 
   @staticmethod
-  def refuses(seed: int) -> bool:
-    """Whether the reset with this seed fails."""
+  def reset_fails(seed: int) -> bool:
+    """Returns whether the reset with this seed fails."""
     return seed // 7 % 3 == 1
 
 
-class Never(toy.Counter):
-  """Fails in every reset but that of the first episode of environment 1."""
+class NeverResets(toy.Counter):
+  """Raises in every reset, except with the first seed of environment 1."""
 
   def reset(self, *, seed=None, options=None):
     if seed != episode_data.episode_seed(0, 1, 0):
@@ -490,8 +513,8 @@ class Never(toy.Counter):
     return super().reset(seed=seed)
 
 
-class Tired(toy.Counter):
-  """Sleeps for a tenth of a second in each step."""
+class SlowSteps(toy.Counter):
+  """Sleeps for 0.1 seconds in each step."""
 
   def __init__(self):
     super().__init__(length=50)
@@ -502,7 +525,7 @@ class Tired(toy.Counter):
 
 
 class SameInfo(toy.Counter):
-  """Returns the same info dict every time, with a key that is a number."""
+  """Returns the same info dict every time; one of its keys is an integer."""
 
   def __init__(self, length: int = 3):
     super().__init__(length)
@@ -527,7 +550,7 @@ class SlowReset(toy.Counter):
 
   Args:
     seconds: Duration of the sleep.
-    length: Steps of an episode.
+    length: Number of steps of an episode.
   """
 
   def __init__(self, seconds: float, length: int = 3):

@@ -1,4 +1,4 @@
-"""Plays random episodes with an episode log and a naive record beside it."""
+"""Records random episodes in an `ActionLog` and, for comparison, in lists."""
 
 from typing import NamedTuple
 
@@ -8,19 +8,21 @@ import pytest
 from agents.environments.data import action_log, episode_data
 
 RUN_SEED = 7
+# Probability that an environment waits before an episode.
 pauses = pytest.mark.parametrize(
-    "probability", [0.0, 0.6], ids=["busy", "pauses"])
+    "pause_probability", [0.0, 0.6], ids=["busy", "pauses"])
 
 
 class Moment(NamedTuple):
-  """An episode log after some steps, and the naive record of each row."""
+  """An `ActionLog` of B environments after a step, and its expected values."""
 
   log: action_log.ActionLog
   observ: np.ndarray  # [B, 1], latest observations.
-  actions: list[list[list[float]]]  # Running episodes only.
-  rewards: list[list[np.float32]]  # Running episodes only.
-  episode: list[int]  # Numbers of the running episodes.
-  expected: dict[int, episode_data.Episode]  # Finished by the latest step.
+  actions: list[list[list[float]]]  # [B][steps][1], of the running episodes.
+  rewards: list[list[np.float32]]  # [B][steps], of the running episodes.
+  episode: list[int]  # [B], indices of the running episodes, from 0.
+  # Episodes that ended in the latest step, by index of the environment.
+  expected: dict[int, episode_data.Episode]
   finished: dict[int, episode_data.Episode]  # Result of `ActionLog.record`.
 
   @property
@@ -29,18 +31,28 @@ class Moment(NamedTuple):
 
 
 def float32_sum(numbers):
-  """Adds numbers one after the other in float32."""
+  """Adds numbers one by one in float32, as the log adds rewards."""
   total = np.float32(0)
   for number in numbers:
     total = np.float32(total + number)
   return float(total)
 
 
-def play(probability=0.0, num_steps=60, size=4, seed=0):
-  """Records random episodes; yield a `Moment` at the start and after each step.
+def play(pause_probability=0.0, num_steps=60, size=4, seed=0):
+  """Records random episodes of several environments.
 
-  Actions are 100 * row + time, observations -action. Before each episode, rows
-  wait with the given probability.
+  In each step, environment `row` receives the action 100 * row + time and
+  returns the negative action as its observation.
+
+  Args:
+    pause_probability: Probability that an environment between two episodes
+      waits for one step.
+    num_steps: Number of steps of all environments.
+    size: Number of environments.
+    seed: Seed of pauses, rewards and ends of episodes.
+
+  Yields:
+    A `Moment` before the first step and after each step.
   """
   random = np.random.default_rng(seed)
   observ = np.zeros((size, 1), np.float32)
@@ -51,8 +63,8 @@ def play(probability=0.0, num_steps=60, size=4, seed=0):
   yield moment
   for time in range(num_steps):
     action = (100 * np.arange(size) + time)[:, None].astype(np.float32)
-    inside = np.array([bool(actions) for actions in moment.actions])
-    active = inside | (random.random(size) >= probability)
+    in_episode = np.array([bool(actions) for actions in moment.actions])
+    active = in_episode | (random.random(size) >= pause_probability)
     ended = active & (random.random(size) < 0.15)
     reward = np.where(active, random.normal(0, 9, size), 0).astype(np.float32)
     observ[:] = -action

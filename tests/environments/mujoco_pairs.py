@@ -1,4 +1,4 @@
-"""Pairs of blocks: one steps MuJoCo tasks vectorized, one separately."""
+"""Builds a `MujocoBlock` and a `GymnasiumBlock` of the same environments."""
 
 import numpy as np
 
@@ -13,11 +13,18 @@ TASKS = ["HalfCheetah", "Walker2d", "Hopper", "Ant", "Humanoid"]
 
 
 def constructor(task, **options):
+  """Returns the constructor of a task with at most 30 steps per episode."""
   return make.MakeEnv(config_lib.Env(f"{task}-v5", max_length=30, **options))
 
 
 def pair(task, tolerant=False, **options):
-  """Returns a vectorized and a separate block of a task, with their arrays."""
+  """Returns a `MujocoBlock` and a `GymnasiumBlock`, each with its arrays.
+
+  Args:
+    task: Name of the task, without a version.
+    tolerant: See `GymnasiumBlock`.
+    options: Fields of `config.Env`.
+  """
   constructors = make.staggered(
       constructor(task, **options).config, SIZE, SEED)
   return [_block(block_class, constructors, tolerant) for block_class in (
@@ -36,16 +43,21 @@ def _block(block_class, constructors, tolerant):
   return block, arrays
 
 
-def actions(arrays, steps):
-  """Returns actions of shape [steps, SIZE, ...]."""
-  # Actions become stronger, so that some robots fall and others don't.
-  scale = np.linspace(0.1, 1.5, steps)[:, None, None]
+def actions(arrays, num_steps):
+  """Returns random actions of shape [num_steps, SIZE, ...]."""
+  # Growing actions make some robots fall, but not all.
+  scale = np.linspace(0.1, 1.5, num_steps)[:, None, None]
   return (np.random.default_rng(0).normal(
-      0, 1, (steps, *arrays["action"].shape)) * scale).astype(np.float32)
+      0, 1, (num_steps, *arrays["action"].shape)) * scale).astype(np.float32)
 
 
 def step(block, arrays, action):
-  """Returns the reports of a step and the bytes of all arrays but "seconds"."""
+  """Steps a block with an action of shape [SIZE, ...].
+
+  Returns:
+    The reports of the step, and the bytes of each array by name, without the
+    measured times.
+  """
   arrays["action"][:] = action
   reports = block.step()
   return reports, {name: array.tobytes() for name, array in arrays.items()

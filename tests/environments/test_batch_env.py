@@ -1,5 +1,4 @@
-"""Batches have the same results in this process and on any number of workers.
-"""
+"""BatchEnv returns the same results with any number of workers or none."""
 
 import functools
 import gc
@@ -19,7 +18,7 @@ from tests.environments import faulty_envs, rollouts
 
 @pytest.mark.fast_variants(3)
 @pytest.mark.parametrize("name", rollouts.BATCHES)
-def test_any_number_of_processes_equals_serial(name, pools):
+def test_results_do_not_depend_on_the_number_of_workers(name, pools):
   first, serial = rollouts.play(rollouts.BATCHES[name], None)
   assert any(finished for _, finished in serial), "No episode ended."
   for workers in pools:
@@ -28,14 +27,14 @@ def test_any_number_of_processes_equals_serial(name, pools):
     rollouts.assert_same_bits(serial, parallel)
 
 
-def test_fewer_environments_than_workers_equal_serial(pools):
+def test_results_are_the_same_with_fewer_environments_than_workers(pools):
   two = rollouts.BATCHES["toy"][:2]
   serial = rollouts.play(two, None)[1]
   rollouts.assert_same_bits(serial, rollouts.play(two, pools[2])[1])
 
 
 @pytest.mark.parametrize("name", ["cartpole", "hopper"])
-def test_results_depend_on_the_seed_alone(name, mode):
+def test_results_depend_only_on_the_seed(name, mode):
   first, steps = rollouts.play(rollouts.BATCHES[name], mode, seed=3)
   same_first, same_steps = rollouts.play(rollouts.BATCHES[name], mode, seed=3)
   other_first, _ = rollouts.play(rollouts.BATCHES[name], mode, seed=4)
@@ -49,7 +48,7 @@ def test_environments_of_a_batch_have_different_seeds():
   assert len({row.tobytes() for row in first}) == len(first)
 
 
-def test_batches_on_the_same_workers_do_not_mix(pool):
+def test_batches_on_the_same_workers_are_independent(pool):
   expected = rollouts.play(rollouts.BATCHES["hopper"], pool, seed=1)[1]
   other_expected = rollouts.play(rollouts.BATCHES["cartpole"], pool, seed=2)[1]
   with batch_env.BatchEnv(rollouts.BATCHES["hopper"], pool, 1) as batch, \
@@ -71,19 +70,20 @@ def test_next_observation_is_the_successor_and_observation_the_reset(
     mode, truncates):
   constructors = [functools.partial(toy.Counter, length, truncates)
                   for length in (2, 3)]
-  number = [[episode_data.episode_seed(5, index, episode) % 1000
-             for episode in range(3)] for index in range(2)]
+  # `Counter` observes the last three digits of its seed.
+  seed = [[episode_data.episode_seed(5, index, episode) % 1000
+           for episode in range(3)] for index in range(2)]
   with batch_env.BatchEnv(constructors, mode, seed=5) as batch:
     observ = batch.reset()
-    assert observ.tolist() == [[number[0][0], 0], [number[1][0], 0]]
+    assert observ.tolist() == [[seed[0][0], 0], [seed[1][0], 0]]
     one, two, three, four = (batch.step(np.zeros((2, 1))) for _ in range(4))
-  assert one.next_observ.tolist() == [[number[0][0], 1], [number[1][0], 1]]
+  assert one.next_observ.tolist() == [[seed[0][0], 1], [seed[1][0], 1]]
   assert one.observ.tolist() == one.next_observ.tolist()
-  assert two.next_observ.tolist() == [[number[0][0], 2], [number[1][0], 2]]
-  assert two.observ.tolist() == [[number[0][1], 0], [number[1][0], 2]]
-  assert three.next_observ.tolist() == [[number[0][1], 1], [number[1][0], 3]]
-  assert three.observ.tolist() == [[number[0][1], 1], [number[1][1], 0]]
-  assert four.observ.tolist() == [[number[0][2], 0], [number[1][1], 1]]
+  assert two.next_observ.tolist() == [[seed[0][0], 2], [seed[1][0], 2]]
+  assert two.observ.tolist() == [[seed[0][1], 0], [seed[1][0], 2]]
+  assert three.next_observ.tolist() == [[seed[0][1], 1], [seed[1][0], 3]]
+  assert three.observ.tolist() == [[seed[0][1], 1], [seed[1][1], 0]]
+  assert four.observ.tolist() == [[seed[0][2], 0], [seed[1][1], 1]]
   assert [x.reward.tolist() for x in (one, two, three, four)] == [
       [1, 1], [2, 2], [1, 3], [2, 1]]
   ends = [[False, False], [True, False], [False, True], [True, False]]
@@ -196,7 +196,7 @@ def test_step_before_reset_is_refused(mode):
       batch.step(np.zeros((2, 1)))
 
 
-def test_step_seconds_count_the_time_of_steps(mode):
+def test_step_seconds_measure_the_duration_of_steps(mode):
   with batch_env.BatchEnv([toy.Counter], mode) as batch:
     batch.reset()
     assert batch.step_seconds == 0
@@ -205,7 +205,7 @@ def test_step_seconds_count_the_time_of_steps(mode):
 
 
 def test_busy_seconds_divide_the_work_evenly_over_workers(pool):
-  # The second step of one environment takes half a second.
+  # The second step of `Slow` takes half a second.
   for workers, minimum in ((None, 0.5), (pool, 0.25)):
     with batch_env.BatchEnv([toy.Counter, faulty_envs.Slow], workers) as batch:
       batch.reset()
@@ -216,7 +216,7 @@ def test_busy_seconds_divide_the_work_evenly_over_workers(pool):
       assert minimum <= batch.busy_seconds < minimum + 0.2
 
 
-def test_finished_episodes_hold_the_numbers_of_their_last_info(mode):
+def test_finished_episodes_contain_the_numbers_of_their_last_info(mode):
   constructors = [functools.partial(toy.Counter, length)
                   for length in (2, 3, 9)]
   with batch_env.BatchEnv(constructors, mode) as batch:
@@ -224,7 +224,7 @@ def test_finished_episodes_hold_the_numbers_of_their_last_info(mode):
     for _ in range(4):
       batch.step(np.zeros((3, 1)))
     finished = batch.take_finished()
-  # The reward part of each step is half of the step's number.
+  # The reward part is 0.5 in the first step, 1.0 in the second, and so on.
   two = {"step": 2, "reward_part": 1.0, "reward_parts": {"reward_part": 1.5}}
   three = {
       "step": 3, "reward_part": 1.5, "reward_parts": {"reward_part": 3.0}}
@@ -275,13 +275,13 @@ def test_unknown_name_is_an_error_that_names_the_environment(mode):
 
 
 def test_values_that_cannot_be_pickled_arrive_as_text(pool):
-  with batch_env.BatchEnv([faulty_envs.Inside] * 3, pool) as batch:
+  with batch_env.BatchEnv([faulty_envs.ProcessInfo] * 3, pool) as batch:
     locks = batch.get("lock")
   assert len(locks) == 3
   assert all(isinstance(lock, str) and "lock" in lock for lock in locks)
 
 
-def test_length_and_spaces_are_those_of_the_environments(mode):
+def test_batch_has_the_number_and_spaces_of_its_environments(mode):
   with batch_env.BatchEnv([toy.Counter] * 3, mode) as batch:
     assert len(batch) == 3
     assert batch.observation_space == toy.Counter().observation_space
@@ -304,18 +304,18 @@ def test_closed_batch_refuses_all_requests(mode):
 
 
 def test_close_closes_every_environment(mode, tmp_path):
-  path = tmp_path / "diary"
+  path = tmp_path / "log"
   constructors = [
-      functools.partial(faulty_envs.Diary, path, name) for name in "abc"]
+      functools.partial(faulty_envs.LogsLifetime, path, name) for name in "abc"]
   batch = batch_env.BatchEnv(constructors, mode)
   assert rollouts.count_open(path) == {"a": 1, "b": 1, "c": 1}
   batch.close()
   assert rollouts.count_open(path) == {}
 
 
-def test_close_closes_every_environment_although_one_raises(mode, tmp_path):
-  path = tmp_path / "diary"
-  constructors = [functools.partial(faulty_envs.Diary, path, name, fault)
+def test_close_closes_every_environment_even_if_one_raises(mode, tmp_path):
+  path = tmp_path / "log"
+  constructors = [functools.partial(faulty_envs.LogsLifetime, path, name, fault)
                   for name, fault in (("a", ""), ("b", "close"), ("c", ""))]
   batch = batch_env.BatchEnv(constructors, mode)
   with pytest.raises(ValueError, match="faulty close") as caught:
@@ -327,16 +327,17 @@ def test_close_closes_every_environment_although_one_raises(mode, tmp_path):
 
 def test_system_exit_in_close_does_not_end_the_trainer(mode, tmp_path):
   constructors = [
-      functools.partial(faulty_envs.Diary, tmp_path / "diary", name, fault)
+      functools.partial(
+          faulty_envs.LogsLifetime, tmp_path / "log", name, fault)
       for name, fault in (("a", ""), ("b", "exit"))]
   batch = batch_env.BatchEnv(constructors, mode)
   with pytest.raises(base.EnvironmentFailure, match="SystemExit"):
     batch.close()
 
 
-def test_failed_constructor_closes_the_environments_before_it(mode, tmp_path):
-  path = tmp_path / "diary"
-  constructors = [functools.partial(faulty_envs.Diary, path, name, fault)
+def test_failed_constructor_closes_environments_built_before(mode, tmp_path):
+  path = tmp_path / "log"
+  constructors = [functools.partial(faulty_envs.LogsLifetime, path, name, fault)
                   for name, fault in (
                       ("a", ""), ("b", ""), ("c", ""), ("d", "constructor"))]
   with pool_lib.WorkerPool(2) as workers:

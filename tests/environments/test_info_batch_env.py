@@ -12,11 +12,11 @@ from tests import toy
 from tests.environments import faulty_envs, rollouts
 
 
-def _zeros(batch):
+def _zero_actions(batch):
   return np.zeros((len(batch), 1), np.float32)
 
 
-def _steps(batch):
+def _info_steps(batch):
   return [info.get("step") for info in batch.infos]
 
 
@@ -31,22 +31,22 @@ def test_infos_are_those_of_the_latest_step_and_reset(mode):
     assert batch.infos == [{}, {}]
     assert batch.reset_infos == [
         {"reset_seed": 5, "text": "new"}, {"reset_seed": 6, "text": "new"}]
-    batch.step(_zeros(batch))
+    batch.step(_zero_actions(batch))
     first = batch.infos
-    assert _steps(batch) == [1, 1]
-    batch.step(_zeros(batch))
-    # Environment 0 has ended its episode and begun the next one.
-    assert _steps(batch) == [2, 2]
+    assert _info_steps(batch) == [1, 1]
+    batch.step(_zero_actions(batch))
+    # Environment 0 has ended its episode and begun the next episode.
+    assert _info_steps(batch) == [2, 2]
     assert batch.infos[0]["array"].tolist() == [2, 2]
     assert reset_seeds(batch) == [seeds[1], 6]
-    batch.step(_zeros(batch), np.array([True, True]))
+    batch.step(_zero_actions(batch), np.array([True, True]))
     assert [info["seed"] for info in batch.infos] == [seeds[1], 6]
     assert [info["step"] for info in first] == [1, 1]
     batch.reset(indices=[1], seeds=[7])
-    assert _steps(batch) == [1, None]
+    assert _info_steps(batch) == [1, None]
     assert reset_seeds(batch) == [seeds[1], 7]
-    batch.step(_zeros(batch), np.array([True, False]))
-    assert _steps(batch) == [2, None]
+    batch.step(_zero_actions(batch), np.array([True, False]))
+    assert _info_steps(batch) == [2, None]
     batch.restore(batch.snapshot())
     assert batch.infos == batch.reset_infos == [{}, {}]
 
@@ -72,12 +72,12 @@ def test_infos_of_failed_steps_are_returned(processes):
   with info_batch_env.InfoBatchEnv(
       constructors, workers, failure_budget=budget) as batch:
     batch.reset()
-    batch.step(_zeros(batch))
-    step = batch.step(_zeros(batch))
+    batch.step(_zero_actions(batch))
+    step = batch.step(_zero_actions(batch))
   if workers:
     workers.close()
   assert step.valid.tolist() == [False, True]
-  assert _steps(batch) == [2, 2]
+  assert _info_steps(batch) == [2, 2]
 
 
 def test_infos_that_cannot_be_pickled_arrive_as_text(pool):
@@ -88,8 +88,8 @@ def test_infos_that_cannot_be_pickled_arrive_as_text(pool):
   with info_batch_env.InfoBatchEnv([WithGenerator] * 2, pool) as batch:
     batch.reset()
     for step in (1, 2, 3):
-      batch.step(_zeros(batch))
-      assert _steps(batch) == [step] * 2
+      batch.step(_zero_actions(batch))
+      assert _info_steps(batch) == [step] * 2
       assert all("generator" in info["made"] for info in batch.infos)
 
 
@@ -97,7 +97,7 @@ def test_infos_are_copies_if_the_environment_reuses_its_dict(mode):
   with info_batch_env.InfoBatchEnv([faulty_envs.SameInfo] * 2, mode) as batch:
     batch.reset()
     for step in (1, 2, 3, 1):
-      batch.step(_zeros(batch))
-      assert _steps(batch) == [step] * 2
+      batch.step(_zero_actions(batch))
+      assert _info_steps(batch) == [step] * 2
       assert [info["step"] for info in batch.reset_infos] == [0, 0]
     assert [episode.info["7"] for episode in batch.take_finished()] == [1.0] * 2

@@ -1,4 +1,4 @@
-"""LazyBatchEnv builds its environments when they are used."""
+"""LazyBatchEnv builds its environments before their first use."""
 
 import functools
 
@@ -10,9 +10,9 @@ from tests.environments import faulty_envs, rollouts
 
 
 def test_environments_are_built_by_the_first_use(mode, tmp_path):
-  path = tmp_path / "diary"
+  path = tmp_path / "log"
   constructors = [
-      functools.partial(faulty_envs.Diary, path, name) for name in "abc"]
+      functools.partial(faulty_envs.LogsLifetime, path, name) for name in "abc"]
   batch = lazy_batch_env.LazyBatchEnv(constructors, mode)
   assert rollouts.count_open(path) == {}
   assert batch.observation_space == toy.Counter().observation_space
@@ -25,9 +25,9 @@ def test_environments_are_built_by_the_first_use(mode, tmp_path):
 
 
 def test_unused_environments_are_never_built(mode, tmp_path):
-  path = tmp_path / "diary"
+  path = tmp_path / "log"
   batch = lazy_batch_env.LazyBatchEnv(
-      [functools.partial(faulty_envs.Diary, path, "a")] * 2, mode)
+      [functools.partial(faulty_envs.LogsLifetime, path, "a")] * 2, mode)
   batch.close()
   assert rollouts.count_open(path) == {}
   with pytest.raises(RuntimeError, match="closed"):
@@ -36,7 +36,7 @@ def test_unused_environments_are_never_built(mode, tmp_path):
   assert path.read_text().splitlines() == ["built a", "closed a"]
 
 
-def test_lazy_batch_has_the_same_results(mode):
+def test_lazy_batch_returns_the_results_of_batch_env(mode):
   expected = rollouts.play(rollouts.BATCHES["toy"], None)[1]
   with lazy_batch_env.LazyBatchEnv(rollouts.BATCHES["toy"], mode) as batch:
     batch.reset()

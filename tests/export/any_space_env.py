@@ -1,12 +1,13 @@
-"""Environment with arbitrary spaces that checks its actions."""
+"""Environment with a configurable pair of spaces."""
 
 import gymnasium
 
+# Observation space and action space; tests replace this pair.
 SPACES = gymnasium.spaces.Discrete(2), gymnasium.spaces.Discrete(2)
 
 
 class Checking(gymnasium.Env):
-  """Samples observations, and raises if an action is not in its space."""
+  """Samples observations; raises if the space does not contain an action."""
 
   def __init__(self):
     self.observation_space, self.action_space = SPACES

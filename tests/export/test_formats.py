@@ -1,4 +1,4 @@
-"""Every format computes the same function as the policy in training."""
+"""Exported functions compute the same outputs as the policy in training."""
 
 import importlib.util
 
@@ -13,12 +13,12 @@ from tests.export import any_space_env, untrained_runs
 
 FORMATS = [pytest.param(name, marks=[pytest.mark.skipif(
     not all(map(importlib.util.find_spec, formats.load(name).modules)),
-    reason="is not installed")])
+    reason="A required package is not installed.")])
            for name in formats.NAMES]
 
 
 def _random_inputs(policy, batch, rng):
-  """Returns random inputs of the right types, shapes and ranges."""
+  """Returns random inputs with types, shapes and ranges of the signature."""
   inputs = {}
   for name, field in policy.inputs.items():
     shape = batch, *field.shape
@@ -31,14 +31,14 @@ def _random_inputs(policy, batch, rng):
       inputs[name] = rng.integers(0, 2, shape).astype(bool)
     elif field.dtype == "uint8":
       inputs[name] = rng.integers(0, 256, shape).astype(np.uint8)
-    else:  # The first or the second choice.
+    else:  # Integers: the first or the second choice.
       first = field.low or 0
       inputs[name] = rng.integers(first, first + 2, shape).astype(field.dtype)
   return inputs
 
 
 def _export(name, policy, folder):
-  """Writes a policy and returns the loaded function."""
+  """Exports a policy and returns the loaded function."""
   file_format = formats.load(name)
   file_format.write(policy, folder / file_format.file)
   return file_format.load(folder / file_format.file)
@@ -56,7 +56,7 @@ def _assert_same(outputs, expected):
 @pytest.mark.parametrize("kind, sampled", [
     pytest.param(
         kind, sampled, id=f"{kind}-{'sampled' if sampled else 'mean'}",
-        # Sampling depends on the distribution only.
+        # Sampling depends only on the distribution, so two kinds are enough.
         marks=[] if kind in (("beta", "choice") if sampled else (
             "box", "choice", "gru", "nested")) else [pytest.mark.slow])
     for kind in untrained_runs.CHANGES for sampled in (False, True)])

@@ -18,9 +18,9 @@ _FUNCTIONS = {
         tf.abs(x)) + tf.math.log(tf.abs(x)) + tf.math.rsqrt(tf.abs(x)),
     "activations": lambda x: tf.tanh(x) + tf.sigmoid(x) + tf.nn.relu(x)
                    + tf.nn.softplus(x) + tf.nn.elu(x),
-    "softmax": lambda x: tf.exp(x) / tf.reduce_sum(tf.exp(x), -1, True),
+    "softmax formula": lambda x: tf.exp(x) / tf.reduce_sum(tf.exp(x), -1, True),
     "comparisons": lambda x: tf.where((x > 0) & (x < 1) | ~(x >= -1), x, 2.0),
-    "no nan": lambda x: tf.math.divide_no_nan(x, tf.nn.relu(x)),
+    "divide_no_nan": lambda x: tf.math.divide_no_nan(x, tf.nn.relu(x)),
     "sums": lambda x: tf.reduce_sum(x, [0, 2]),
     "means": lambda x: tf.reduce_mean(x, 1, keepdims=True),
     "extrema": lambda x: tf.reduce_max(x, 1) + tf.reduce_min(x, [1]),
@@ -28,13 +28,13 @@ _FUNCTIONS = {
     "all": lambda x: tf.reduce_all(x > -2, 1),
     "argmax": lambda x: tf.argmax(x, 1),
     "matmul": lambda x: tf.matmul(tf.reshape(x, [-1, 6]), _WEIGHTS),
-    "transposed": lambda x: tf.matmul(
+    "transposed matmul": lambda x: tf.matmul(
         tf.reshape(x, [6, -1]), _WEIGHTS.T, True, True),
-    "batched": lambda x: tf.matmul(x, tf.transpose(x, [0, 2, 1])),
-    "batched, transposed": lambda x: tf.matmul(x, x, transpose_b=True)
+    "batched matmul": lambda x: tf.matmul(x, tf.transpose(x, [0, 2, 1])),
+    "batched and transposed matmul": lambda x: tf.matmul(x, x, transpose_b=True)
                            + tf.matmul(x[..., :4], x[:, :, 2:], True),
     "softmax operation": tf.nn.softmax,
-    "leaky": tf.nn.leaky_relu,
+    "leaky relu": tf.nn.leaky_relu,
     "split a middle axis": lambda x: tf.split(x, 2, -2)[1],
     "squeeze all": lambda x: tf.squeeze(x[:, None, :1]),
     "concat": lambda x: tf.concat([x, -x], 1),
@@ -42,29 +42,30 @@ _FUNCTIONS = {
     "unstack": lambda x: tf.unstack(x, axis=1)[2],
     "split": lambda x: tf.split(x, 3, -1)[1],
     "uneven split": lambda x: tf.split(x, [1, 5], -1)[1],
-    "split in one": lambda x: tf.split(x, [6], -1)[0],
+    "split into one part": lambda x: tf.split(x, [6], -1)[0],
     "slices": lambda x: x[:, 1:-1, ::2],
-    "index": lambda x: x[1, ..., -1],
+    "integer indices": lambda x: x[1, ..., -1],
     "new axis": lambda x: x[:, None, ..., None],
-    "backwards": lambda x: x[:, ::-1],
+    "negative stride": lambda x: x[:, ::-1],
     "squeeze": lambda x: tf.squeeze(x[:, :1, None], [1, -2]),
     "gather": lambda x: tf.gather(x, [3, 0], axis=1),
     "repeat": lambda x: tf.repeat(x[:, None], 3, 1),
     "tile": lambda x: tf.tile(x, [1, 2, 1]),
     "pad": lambda x: tf.pad(x, [[0, 0], [1, 2], [0, 1]]),
-    "pad with": lambda x: tf.pad(x, [[0, 0], [1, 2], [0, 1]],
-                                 constant_values=-2.0),
+    "pad with a value": lambda x: tf.pad(x, [[0, 0], [1, 2], [0, 1]],
+                                         constant_values=-2.0),
     "one hot": lambda x: tf.one_hot(tf.cast(tf.abs(x), tf.int64), 3, 5.0, 1.0),
     "cast": lambda x: tf.cast(tf.cast(x, tf.int32), tf.float64),
     "shape": lambda x: tf.zeros(tf.shape(x)[:2]) + 1,
-    "like": lambda x: tf.zeros_like(x) + tf.ones_like(x),
-    "bytes": lambda x: tf.bitcast(x, tf.uint8),
-    "from bytes": lambda x: tf.bitcast(tf.bitcast(-x, tf.uint8), tf.float32),
-    "bits": lambda x: tf.bitcast(x, tf.int32)}
+    "zeros and ones": lambda x: tf.zeros_like(x) + tf.ones_like(x),
+    "bitcast to bytes": lambda x: tf.bitcast(x, tf.uint8),
+    "bitcast from bytes": lambda x: tf.bitcast(
+        tf.bitcast(-x, tf.uint8), tf.float32),
+    "bitcast to integers": lambda x: tf.bitcast(x, tf.int32)}
 
 
 def _evaluate(function, x):
-  """Returns results of a function of [None, ...] in NumPy and TensorFlow."""
+  """Returns `function(x)` computed by NumPy, and by TensorFlow."""
   traced = tf.function(function, [tf.TensorSpec(
       [None, *x.shape[1:]], x.dtype, "x")], autograph=False)
   frozen = convert_to_constants.convert_variables_to_constants_v2(

@@ -28,7 +28,7 @@ print(json.dumps(actions))
 """
 
 
-def test_player_has_less_than_100_lines():
+def test_player_has_fewer_than_100_lines():
   with open(numpy_player.__file__) as file:
     assert len(file.readlines()) < 100
 

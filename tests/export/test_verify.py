@@ -9,7 +9,7 @@ from tests.export import untrained_runs
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-  """Returns a policy, its function, its calls and its returns."""
+  """Returns a policy, its function in training, and its calls and returns."""
   policy = untrained_runs.load(tmp_path_factory.mktemp("logdir"), "choice")
   function = evaluate.training_function(policy)
   calls: list = []
@@ -49,7 +49,7 @@ def test_only_differences_within_the_tolerance_pass(tmp_path):
     return lambda inputs: {
         "action": function(inputs)["action"] + np.float32(offset)}
   comparison = verify.compare(policy, shifted(1e-4), recorder.calls)
-  # In units of half the range of actions, [-2, 2].
+  # The unit is 2, half the range of actions.
   assert comparison.difference == pytest.approx(5e-5, 0.1)
   assert not comparison.passed(returns)
   assert verify.compare(policy, shifted(2e-6), recorder.calls).passed(returns)

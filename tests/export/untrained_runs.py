@@ -1,4 +1,4 @@
-"""Creates run folders with policies that were never trained."""
+"""Creates run folders with untrained policies."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from agents.environments.making import make
 from agents.export import policy as policy_lib
 from agents.training.run_folder import checkpoint, run_folder
 
-CHANGES = {
+CHANGES = {  # Changed settings, by name of the policy.
     "box": {"env.id": "Pendulum-v1"},
     "cheetah": {"env.id": "HalfCheetah-v5"},
     "choice": {"env.id": "CartPole-v1"},
@@ -25,7 +25,10 @@ CHANGES = {
 
 
 def make_run(logdir, name) -> run_folder.RunFolder:
-  """Returns a run folder with a policy that prefers some actions."""
+  """Creates a run folder with an untrained policy.
+
+  Large initial outputs make the actions depend on the observations.
+  """
   config = config_lib.Config().override({
       "algorithm.minibatch_size": 64, "env_processes": False,
       "network.init_output_factor": 1.0, "algorithm.segment_length": 32,

@@ -1,4 +1,4 @@
-"""Draws parameters of distributions, and actions."""
+"""Draws random parameters of distributions and random actions."""
 
 import numpy as np
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""Distributions over numbers against closed forms and integrals."""
+"""Compares continuous distributions with closed forms and integrals."""
 
 import functools
 
@@ -24,14 +24,14 @@ _gaussian = functools.partial(_distribution, "gaussian")
 
 
 _each_shape = pytest.mark.parametrize(
-    "shape, actions", [((), 1), ((3,), 3), ((2, 3), 6)])
+    "shape, num_dims", [((), 1), ((3,), 3), ((2, 3), 6)])
 
 
 @_each_shape
-def test_gaussian_has_the_shapes_of_the_space(shape, actions):
+def test_gaussian_results_have_the_shapes_of_the_space(shape, num_dims):
   dist = _gaussian(shape)
   parameters = tf.constant(drawing.parameters(dist, 0))
-  assert (dist.noise_size, dist.size) == (actions, 2 * actions)
+  assert (dist.noise_size, dist.size) == (num_dims, 2 * num_dims)
   for action in (dist.mode(parameters), drawing.sample(dist, parameters)):
     assert action.shape == (4, *shape) and action.dtype == tf.float32
     assert dist.log_prob(parameters, action).shape == (4,)
@@ -42,13 +42,13 @@ def test_gaussian_has_the_shapes_of_the_space(shape, actions):
 
 @modes.eager_and_compiled
 @_each_shape
-def test_gaussian_log_prob_equals_the_closed_form(prepare, shape, actions):
+def test_gaussian_log_prob_equals_the_closed_form(prepare, shape, num_dims):
   dist = _gaussian(shape)
   parameters = drawing.parameters(dist, 0)
-  # Actions outside of the space are not clipped.
+  # `log_prob` does not clip actions outside the space.
   action = 5 * np.random.default_rng(1).normal(size=(4, *shape))
   mean, log_std = np.split(parameters.astype(np.float64), 2, -1)
-  deviation = (action.reshape(4, actions) - mean) / np.exp(log_std)
+  deviation = (action.reshape(4, num_dims) - mean) / np.exp(log_std)
   expected = (-0.5 * deviation ** 2 - log_std - 0.5 * np.log(2 * np.pi)).sum(-1)
   np.testing.assert_allclose(
       prepare(dist.log_prob)(
@@ -56,7 +56,7 @@ def test_gaussian_log_prob_equals_the_closed_form(prepare, shape, actions):
       expected, rtol=1e-5)
 
 
-def test_gaussian_equals_integrals():
+def test_gaussian_entropy_and_kl_equal_integrals():
   dist = _gaussian((1,))
   grid = np.linspace(-12, 12, 24_001)
   width = grid[1] - grid[0]
@@ -119,7 +119,7 @@ def test_gaussian_mode_and_std_equal_the_parameters():
 
 @pytest.mark.parametrize("low, high", [(-1, 1), (-0.4, 0.4), (5, 10)])
 def test_saturation_is_the_share_of_dimensions_out_of_bounds(low, high):
-  # The agent's bounded actions span [-1, 1] in every space.
+  # Agents act in [-1, 1] whatever the bounds of the space are.
   dist = distribution_for_space.make(gymnasium.spaces.Box(low, high, (2, 2)))
   action = tf.constant([[[0.0, 1.0], [-1.0, 0.5]], [[1.1, 0], [-3, 0]],
                         [[5, 5], [5, 5]]])
@@ -135,8 +135,8 @@ def test_unbounded_dimensions_are_not_saturated():
   np.testing.assert_array_equal(half.saturation(action), [0.25] * 3)
 
 
-# One dimension each: nearly uniform (two modes if squashed), a mode close to a
-# bound, and narrow.
+# Four distributions over one dimension: two wide ones (the second squashed one
+# has two modes), one with its mode close to a bound, and a narrow one.
 _PARAMETERS = {
     "gaussian": [[0.5, -0.3], [0.0, 0.7], [2.0, -0.5], [-0.3, -3.0]],
     "squashed_gaussian": [[0.1, -0.1], [0.2, 0.7], [2.0, -0.5], [-0.3, -3.0]],
@@ -146,7 +146,7 @@ _each_density = pytest.mark.parametrize("kind, parameters", [
 
 
 def _oracle(kind, parameters):
-  """Returns the log density of one action in double precision."""
+  """Returns the exact log density as a function, and the limit of its grid."""
   first, second = np.float64(parameters)
   if kind == "beta":
     upper, lower = 1 + np.logaddexp(0, [first, second])
@@ -158,7 +158,7 @@ def _oracle(kind, parameters):
 
 
 def _grid(limit):
-  """Returns points of a grid that is finer at its ends, and widths."""
+  """Returns centers and widths of grid cells, which are smaller at the ends."""
   edges = limit * np.tanh(np.linspace(-8, 8, 20_001))
   return (edges[1:] + edges[:-1]) / 2, np.diff(edges)
 
@@ -179,7 +179,7 @@ def test_densities_equal_their_definitions(kind, parameters):
 
 
 @_each_density
-def test_gradients_equal_those_of_the_definitions(kind, parameters):
+def test_gradients_equal_finite_differences(kind, parameters):
   def log_density(parameters):
     return _oracle(kind, parameters)[0](np.float64(0.25))
   row = tf.constant([parameters], tf.float32)
@@ -229,7 +229,7 @@ def test_samples_follow_the_density(kind, parameters):
   cdf = np.interp(samples, points + width / 2, np.cumsum(
       np.exp(log_density(points)) * width))
   distance = np.abs(cdf - (np.arange(num_samples) + 0.5) / num_samples).max()
-  assert distance < 1.95 / np.sqrt(num_samples)  # Kolmogorov-Smirnov, at 0.1 %.
+  assert distance < 1.95 / np.sqrt(num_samples)  # Kolmogorov-Smirnov, 0.1 %.
 
 
 @pytest.mark.slow
@@ -239,7 +239,7 @@ def test_samples_follow_the_density(kind, parameters):
 def test_bounded_samples_have_finite_densities(prepare, kind, size):
   dist = _distribution(kind, (3,))
   parameters = tf.constant(size * drawing.parameters(dist, 0, rows=2000))
-  if kind == "squashed_gaussian":  # The second half contains logarithms.
+  if kind == "squashed_gaussian":  # Limits the log stds, the second half.
     mean, log_std = tf.split(parameters, 2, -1)
     parameters = tf.concat([mean, tf.clip_by_value(log_std, -10, 3)], -1)
   for action in (drawing.sample(dist, parameters, prepare=prepare),
@@ -255,7 +255,7 @@ def test_bounded_samples_have_finite_densities(prepare, kind, size):
   np.testing.assert_array_equal(dist.saturation(action), 0)
 
 
-def test_mode_maximizes_the_density():
+def test_mode_of_the_beta_distribution_maximizes_the_density():
   points, _ = _grid(1)
   for parameters in _PARAMETERS["beta"][1:]:
     dist = _distribution("beta")
@@ -278,32 +278,33 @@ def _initial_std(dist):
   return dist.std(parameters).numpy()[0]
 
 
-@pytest.mark.parametrize("dependent", [False, True])
+@pytest.mark.parametrize("state_dependent", [False, True])
 @pytest.mark.parametrize("kind, init_std, std", [
     ("gaussian", 0.6, 0.6), ("gaussian", 2.0, 2.0),
     ("squashed_gaussian", 0.05, 0.0499), ("squashed_gaussian", 0.6, 0.4722),
     ("beta", 1e-3, 1e-3), ("beta", 0.3, 0.3), ("beta", 0.6, 0.4775)])
-def test_new_policies_have_the_configured_std(kind, init_std, std, dependent):
-  # Squashing reduces 0.6 to the std of tanh(0.6 x), here by integration. Beta
-  # distributions of this std would have their modes at the bounds.
+def test_new_policies_have_the_configured_std(
+    kind, init_std, std, state_dependent):
+  # 0.4722 is the std of tanh(0.6 x) for standard normal x, by integration. A
+  # Beta distribution with a std of 0.6 would have its modes at the bounds.
   dist = _distribution(
-      kind, (2,), init_std=init_std, state_dependent_std=dependent)
+      kind, (2,), init_std=init_std, state_dependent_std=state_dependent)
   np.testing.assert_allclose(_initial_std(dist), std, rtol=2e-3)
-  free = 2 if kind != "beta" and not dependent else 0
-  assert dist.initial_free.shape == (free,)
-  assert dist.initial_outputs.shape == (dist.size - free,)
+  num_free = 2 if kind != "beta" and not state_dependent else 0
+  assert dist.initial_free.shape == (num_free,)
+  assert dist.initial_outputs.shape == (dist.size - num_free,)
 
 
 @pytest.mark.parametrize("kind, activation", [
     ("gaussian", np.tanh), ("squashed_gaussian", np.asarray)])
-@pytest.mark.parametrize("dependent", [False, True])
+@pytest.mark.parametrize("state_dependent", [False, True])
 def test_only_the_clipped_gaussian_has_a_mean_activation(
-    kind, activation, dependent):
+    kind, activation, state_dependent):
   dist = _distribution(
-      kind, (2,), mean_activation="tanh", state_dependent_std=dependent)
+      kind, (2,), mean_activation="tanh", state_dependent_std=state_dependent)
   outputs = np.float32([[0.5, 2.0, 3.0, 4.0]])
-  free = np.float32([] if dependent else [3.0, 4.0])
+  free = np.float32([] if state_dependent else [3.0, 4.0])
   expected = np.concatenate([activation(outputs[:, :2]), outputs[:, 2:]], -1)
   np.testing.assert_allclose(dist.parameters(
-      tf.constant(outputs[:, :4 if dependent else 2]), tf.constant(free)),
+      tf.constant(outputs[:, :4 if state_dependent else 2]), tf.constant(free)),
       expected, rtol=1e-6)

@@ -1,4 +1,4 @@
-"""Convolutional networks against NumPy; initial weights and learning."""
+"""Compares convolutional networks with NumPy, and checks that they learn."""
 
 import numpy as np
 import pytest
@@ -33,14 +33,14 @@ def _relu(x):
 
 
 def _windows(images, size, stride):
-  """Returns [N, rows, columns, C, size, size]."""
+  """Returns all windows of images, [N, rows, columns, C, size, size]."""
   windows = np.lib.stride_tricks.sliding_window_view(
       images, (size, size), (1, 2))
   return windows[:, ::stride, ::stride]
 
 
 def _pad(images, size, stride, value):
-  """Pads like TensorFlow for an output of ceil(input / stride)."""
+  """Pads like TensorFlow's "same", for outputs of ceil(input / stride)."""
   paddings = []
   for length in images.shape[1:3]:
     total = max((-(-length // stride) - 1) * stride + size - length, 0)
@@ -49,7 +49,7 @@ def _pad(images, size, stride, value):
 
 
 class _Layers:
-  """The layers of a network, by the names of its variables."""
+  """Computes the layers of a network with NumPy, in float64."""
 
   def __init__(self, weights):
     self._weights = {name: weight.numpy().astype(np.float64)
@@ -89,7 +89,7 @@ def _impala(layers, images):
 
 @modes.compiled_slowly
 @_each_kind
-def test_networks_equal_those_of_the_papers(prepare, kind, shape):
+def test_networks_equal_a_numpy_version_of_the_papers(prepare, kind, shape):
   network = _network(kind)
   weights = _weights(network, shape)
   rng = np.random.default_rng(1)
@@ -142,7 +142,7 @@ def test_initial_weights_depend_on_seed_and_initializer(
 @pytest.mark.slow
 @_each_kind
 def test_networks_learn_in_a_compiled_loop(kind, shape):
-  # The task: whether the upper or the lower half is brighter.
+  # The task is to detect the images whose upper half has been darkened.
   images = _images(shape, 32)
   middle = shape[0] // 2
   labels = images[:, :middle].mean((1, 2, 3)) - images[:, -middle:].mean(
@@ -152,8 +152,8 @@ def test_networks_learn_in_a_compiled_loop(kind, shape):
   weights = list(_weights(network, shape).values())
 
   def loss():
-    less, more = tf.split(network(tf.constant(images)), 2, -1)
-    error = tf.reduce_mean(more - less, -1) - tf.cast(labels, tf.float32)
+    first, second = tf.split(network(tf.constant(images)), 2, -1)
+    error = tf.reduce_mean(second - first, -1) - tf.cast(labels, tf.float32)
     return tf.reduce_mean(tf.square(error))
 
   @tf.function(jit_compile=True)

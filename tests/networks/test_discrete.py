@@ -1,4 +1,4 @@
-"""Distributions over choices against closed forms."""
+"""Compares discrete distributions with closed forms."""
 
 import gymnasium
 import numpy as np
@@ -22,7 +22,7 @@ def _softmax(logits):
 
 @modes.compiled_slowly
 @pytest.mark.parametrize("start", [0, 3])
-def test_categorical_choices_are_numbered_from_zero(prepare, start):
+def test_categorical_actions_start_at_zero_in_every_space(prepare, start):
   dist = _categorical(3, start)
   parameters = tf.constant(drawing.parameters(dist, 0, rows=50))
   assert (dist.noise_size, dist.size) == (3, 3)
@@ -75,7 +75,7 @@ def test_categorical_samples_follow_the_softmax(prepare):
   assert (np.abs(frequency - probability) < 5 * error).all()
 
 
-def test_categorical_never_samples_impossible_choices():
+def test_categorical_never_samples_choices_with_very_low_logits():
   dist = _categorical(3)
   parameters = tf.constant(np.tile([0.0, -1e4, 0.0], (20_000, 1)), tf.float32)
   samples = drawing.sample(dist, parameters).numpy()
@@ -102,14 +102,14 @@ def _multi():
 
 
 def _split(parameters):
-  """Returns the logits of each choice; the largest one has four."""
-  widest = parameters.astype(np.float64).reshape(-1, 4, 4)
-  return [widest[:, index, :choices]
+  """Returns the logits of each choice, without the padding to four logits."""
+  padded = parameters.astype(np.float64).reshape(-1, 4, 4)
+  return [padded[:, index, :choices]
           for index, choices in enumerate(_NVEC.flatten())]
 
 
 @modes.compiled_slowly
-def test_several_choices_are_independent(prepare):
+def test_multi_discrete_results_equal_the_closed_forms(prepare):
   dist = _multi()
   first, second = drawing.parameters(dist, 0), 2 * drawing.parameters(dist, 1)
   action = np.array([[[0, 3], [1, 0]], [[1, 0], [2, 0]], [[1, 1], [0, 0]],
@@ -132,11 +132,11 @@ def test_several_choices_are_independent(prepare):
 
 
 @modes.compiled_slowly
-def test_several_choices_follow_the_softmax(prepare):
+def test_multi_discrete_samples_follow_the_softmax(prepare):
   dist = _multi()
   num_samples = 20_000
   parameters = drawing.parameters(dist, 0, 1)
-  # Logits beyond the size of a choice have no effect.
+  # The padding logits have no effect.
   parameters[0, [2, 3, 11, 13, 14, 15]] = 100
   samples = drawing.sample(
       dist, tf.constant(np.tile(parameters, (num_samples, 1))), prepare=prepare)
@@ -156,7 +156,7 @@ def test_several_choices_follow_the_softmax(prepare):
 
 @modes.compiled_slowly
 @pytest.mark.parametrize("shape", [(3,), (2, 2)])
-def test_bits_equal_independent_choices_of_two(prepare, shape):
+def test_bernoulli_results_equal_the_closed_forms(prepare, shape):
   dist = distribution_for_space.make(gymnasium.spaces.MultiBinary(shape))
   first, second = drawing.parameters(dist, 0), 2 * drawing.parameters(dist, 1)
   action = np.random.default_rng(2).integers(0, 2, (4, *shape))
@@ -170,14 +170,14 @@ def test_bits_equal_independent_choices_of_two(prepare, shape):
     return (dist.log_prob(first, action), dist.entropy(first),
             dist.kl(first, second), dist.std(first))
   found = prepare(results)(*map(tf.constant, (first, second, action)))
-  for result, of_the_definition in zip(found, expected, strict=True):
-    np.testing.assert_allclose(result, of_the_definition, rtol=1e-4)
+  for result, closed_form in zip(found, expected, strict=True):
+    np.testing.assert_allclose(result, closed_form, rtol=1e-4)
   np.testing.assert_array_equal(
       dist.mode(tf.constant(first)), (first > 0).reshape(4, *shape))
 
 
 @modes.compiled_slowly
-def test_bits_follow_the_sigmoid(prepare):
+def test_bernoulli_samples_follow_the_sigmoid(prepare):
   dist = distribution_for_space.make(gymnasium.spaces.MultiBinary(5))
   num_samples = 20_000
   logits = np.array([0.0, -1.0, 2.0, -1e4, 1e4])

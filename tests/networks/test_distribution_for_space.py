@@ -1,4 +1,4 @@
-"""Properties of distributions over all action spaces, and products."""
+"""Tests the distributions over all action spaces, and their products."""
 
 import numpy as np
 import pytest
@@ -49,15 +49,15 @@ def test_actions_have_type_and_shape_of_the_space(name, kind):
   def numbers(first, second, action):
     return (dist.log_prob(first, action), dist.entropy(first),
             dist.kl(first, second), dist.std(first), dist.saturation(action))
-  kept, shape = spaces.dtype(_SPACES[name], acting=True)
+  dtype, shape = spaces.dtype(_SPACES[name], is_action=True)
   for eager, compiled in zip(
       actions(first, noise),
       tf.function(actions, jit_compile=True)(first, noise)):
     assert eager.shape == compiled.shape == (4, *dist.shape)
-    if kept.names is None:
-      assert (eager.dtype, dist.shape) == (kept, shape)
+    if dtype.names is None:
+      assert (eager.dtype, dist.shape) == (dtype, shape)
     eager, compiled = (
-        spaces.columns(spaces.from_bytes(action.numpy(), kept))
+        spaces.columns(spaces.from_bytes(action.numpy(), dtype))
         for action in (eager, compiled))
     for one, other in zip(eager, compiled, strict=True):
       np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
@@ -69,7 +69,7 @@ def test_actions_have_type_and_shape_of_the_space(name, kind):
 
 
 @_each_kind
-def test_samples_repeat_by_key_and_kl_to_itself_is_zero(name, kind):
+def test_samples_repeat_for_equal_keys_and_kl_to_itself_is_zero(name, kind):
   dist = _distribution(name, kind)
   parameters = tf.constant(drawing.parameters(dist, 0, rows=20))
   first, again, other = (drawing.sample(
@@ -103,7 +103,7 @@ def test_entropy_and_kl_equal_means_over_samples(name, kind):
     *((name, kind, 4.0) for name, kind in _each_kind.args[1]),
     *((name, "gaussian", 1e4) for name in ("choice", "choices", "bits"))])
 def test_gradients_of_extreme_parameters_are_finite(name, kind, size):
-  # A log std of 4 is a std of 55; logits of 1e4 are decisions.
+  # A log std of 4 is a std of 55; logits of 1e4 fix the actions.
   dist = _distribution(name, kind)
   parameters = tf.constant(
       size * np.sign(drawing.parameters(dist, 0, rows=50)))
@@ -119,50 +119,50 @@ def test_gradients_of_extreme_parameters_are_finite(name, kind, size):
 
 
 def _parts_of(name, parameters, kind):
-  """Returns the distribution of each leaf of a space, and parameters."""
+  """Returns the distribution of each leaf of a space, and its parameters."""
   config = config_lib.Network(action_distribution=kind)
-  own = [distribution_for_space.make(leaf.space, config)
-         for leaf in spaces.leaves(_SPACES[name])]
-  ends = np.cumsum([dist.size for dist in own])
+  parts = [distribution_for_space.make(leaf.space, config)
+           for leaf in spaces.leaves(_SPACES[name])]
+  ends = np.cumsum([part.size for part in parts])
   assert ends[-1] == parameters.shape[-1]
-  return own, np.split(parameters, ends[:-1], -1)
+  return parts, np.split(parameters, ends[:-1], -1)
 
 
 @pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("name, kind", [
     ("dict", "gaussian"), ("dict", "squashed_gaussian"), ("dict", "beta"),
     ("tuple", "gaussian")])
-def test_product_adds_up_its_factors(name, kind):
+def test_product_results_are_sums_or_means_over_the_factors(name, kind):
   dist = _distribution(name, kind)
   first, second = (drawing.parameters(dist, seed) for seed in (0, 1))
   parts, firsts = _parts_of(name, first, kind)
   _, seconds = _parts_of(name, second, kind)
   # Environments receive NumPy elements with this layout.
-  structure, _ = spaces.dtype(_SPACES[name], acting=True)
+  structure, _ = spaces.dtype(_SPACES[name], is_action=True)
   def columns(action):
     return spaces.columns(spaces.from_bytes(action.numpy(), structure))
   action = drawing.sample(dist, tf.constant(first))
   def total(method, *each):
-    return np.sum([getattr(part, method)(*own) for part, *own in zip(
+    return np.sum([getattr(part, method)(*args) for part, *args in zip(
         parts, *each, strict=True)], 0)
-  for method, arguments, each, factor in [
+  for method, arguments, each, scale in [
       ("log_prob", (first, action), (firsts, columns(action)), 1),
       ("entropy", (first,), (firsts,), 1),
       ("kl", (first, second), (firsts, seconds), 1),
       ("std", (first,), (firsts,), 1 / len(parts)),
       ("saturation", (action,), (columns(action),), 1 / len(parts))]:
     np.testing.assert_allclose(
-        getattr(dist, method)(*arguments), factor * total(method, *each),
+        getattr(dist, method)(*arguments), scale * total(method, *each),
         rtol=1e-4, atol=1e-5, err_msg=method)
-  for part, own, column in zip(
+  for part, parameters, column in zip(
       parts, firsts, columns(dist.mode(first)), strict=True):
-    np.testing.assert_array_equal(column, part.mode(own))
+    np.testing.assert_array_equal(column, part.mode(parameters))
 
 
 def test_equal_factors_are_sampled_independently():
   dist = _distribution("tuple")
   action = drawing.sample(dist, tf.zeros([5000, dist.size]))
-  leaves = spaces.leaves(_SPACES["tuple"], acting=True)
+  leaves = spaces.leaves(_SPACES["tuple"], is_action=True)
   parts = tensor_bytes.unpack(action, leaves)
   correlation = np.corrcoef(parts[0][:, 0], parts[-1][:, 0])[0, 1]
   assert abs(correlation) < 5 / np.sqrt(5000)
@@ -196,7 +196,7 @@ def test_unbounded_spaces_accept_only_gaussians(space, kind):
     build.algorithm(config, _BOX, space)
   for part in ("network.action_distribution", kind, "'gaussian'", "Box"):
     assert part in str(caught.value)
-  build.algorithm(config, _BOX, gym.Discrete(2))  # Ignores this setting.
+  build.algorithm(config, _BOX, gym.Discrete(2))  # Ignores the setting.
 
 
 @pytest.mark.slow
@@ -204,9 +204,10 @@ def test_unbounded_spaces_accept_only_gaussians(space, kind):
     ("box", "gaussian"), ("box", "squashed_gaussian"), ("box", "beta"),
     ("choices", "gaussian"), ("bits", "gaussian"), ("dict", "gaussian")])
 def test_rewarded_actions_become_probable(name, kind):
-  # REINFORCE (Williams 1992) rewards numbers of 0.5, choices 1 and bits 1.
+  # Learns with REINFORCE (Williams 1992). The action with the highest reward is
+  # 0.5 in Box spaces and 1 in discrete spaces.
   dist = _distribution(name, kind)
-  leaves = spaces.leaves(_SPACES[name], acting=True)
+  leaves = spaces.leaves(_SPACES[name], is_action=True)
   def rewards(action):
     parts = (tensor_bytes.unpack(action, leaves)
              if spaces.composite(_SPACES[name]) else [action])

@@ -1,4 +1,4 @@
-"""Networks against NumPy, and their initial weights."""
+"""Compares networks with NumPy, and checks their initial weights."""
 
 import gymnasium
 import numpy as np
@@ -50,7 +50,7 @@ def _weights(network):
 
 
 def _randomized(network):
-  """Draws weights, because initial biases of zero would hide errors."""
+  """Draws random weights, because initial biases of zero would hide errors."""
   rng = np.random.default_rng(1)
   weights = _weights(network)
   for weight in weights.values():
@@ -91,7 +91,7 @@ def test_value_network_equals_its_transcription(prepare, layers):
     (_value, "value"), (_categorical, "policy")])
 def test_only_hidden_layers_have_the_activation(
     make, name, activation):
-  # The activation of the mean does not apply to logits and values.
+  # `mean_activation` applies neither to logits nor to values.
   network = make(activation=activation, mean_activation="tanh")
   weights = _randomized(network)
   expected = _forward(weights, name, 2, _features(), activation)
@@ -136,7 +136,7 @@ def test_new_categorical_is_nearly_uniform():
     (_value, 0.01, 1.0), (_value, 0.5, 1.0)])
 def test_initial_layers_are_orthogonal_with_zero_bias(
     make, factor, output_gain):
-  # The factor scales the last layer of a policy.
+  # `init_output_factor` scales only the last layer of a policy.
   for name, weight in _weights(
       make(layers=(8, 3), init_output_factor=factor)).items():
     if name.endswith("bias"):
@@ -160,7 +160,8 @@ def _is_glorot(kernel):
 @pytest.mark.parametrize("make", [_gaussian, _categorical, _value])
 @pytest.mark.parametrize("factor", [0.1, 1.0])
 def test_glorot_layers_are_uniform_within_their_bound(make, factor):
-  # The factor is the variance of a policy's outputs for inputs of size 1.
+  # `init_output_factor` is the variance of a policy's outputs for features of
+  # magnitude 1.
   weights = _weights(make(
       layers=(100, 400), initializer="glorot", init_output_factor=factor))
   for name, weight in weights.items():
@@ -170,7 +171,7 @@ def test_glorot_layers_are_uniform_within_their_bound(make, factor):
     elif "hidden" in name or name.startswith("value"):
       assert _is_glorot(kernel), name
     elif name.endswith("kernel"):
-      std = np.sqrt(factor / 400)  # Normal, truncated at two std.
+      std = np.sqrt(factor / 400)  # Normal distribution, truncated at 2 std.
       np.testing.assert_allclose(kernel.std(), std, rtol=0.1)
       assert 1.8 * std < np.abs(kernel).max() < 2 * std / 0.8796
       assert abs(kernel.mean()) < 5 * std / np.sqrt(kernel.size)
@@ -178,7 +179,7 @@ def test_glorot_layers_are_uniform_within_their_bound(make, factor):
 
 @_each_network
 @pytest.mark.parametrize("initializer", ["orthogonal", "glorot"])
-def test_initial_weights_repeat_by_seed(make, initializer):
+def test_initial_weights_depend_only_on_the_seed(make, initializer):
   first, again, other = (
       _weights(make(seed=seed, initializer=initializer)) for seed in (0, 0, 1))
   for name, weight in first.items():

@@ -1,4 +1,4 @@
-"""Encoding of images and stacks of frames."""
+"""Tests the encoding of images and of stacked frames."""
 
 import gymnasium
 import numpy as np

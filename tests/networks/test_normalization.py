@@ -1,4 +1,4 @@
-"""Running moments against NumPy over all samples."""
+"""Compares running moments with NumPy's moments of all samples."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def _batches(seed=0, dims=3):
           for size in (7, 1, 64, 20)]
 
 
-def _all(samples):
+def _all_valid(samples):
   return tf.constant(samples), tf.fill([len(samples)], True)
 
 
@@ -26,7 +26,7 @@ def test_moments_equal_those_of_all_samples(prepare):
   update = prepare(moments.update)
   seen = []
   for batch in _batches():
-    update(*_all(batch))
+    update(*_all_valid(batch))
     seen.append(batch.astype(np.float64))
     together = np.concatenate(seen)
     assert moments.count.numpy() == len(together)
@@ -43,20 +43,20 @@ def test_small_spread_around_a_large_mean_is_exact(prepare):
   moments = normalization.RunningMoments((), "test")
   update = prepare(moments.update)
   for batch in samples:
-    update(*_all(batch))
+    update(*_all_valid(batch))
   np.testing.assert_allclose(
       moments.std, samples.astype(np.float64).std(), rtol=1e-8)
 
 
 @modes.compiled_slowly
 def test_one_sample_counts_after_very_many(prepare):
-  # 2^40 zeros and ones in equal numbers; float32 stops counting at 2^24.
+  # Moments of 2^39 zeros and 2^39 ones; float32 stops counting at 2^24.
   count = 2.0 ** 40
   moments = normalization.RunningMoments((), "test")
   moments.count.assign(count)
   moments.mean.assign(0.5)
   moments.squares.assign(0.25 * count)
-  prepare(moments.update)(*_all([4.5]))
+  prepare(moments.update)(*_all_valid([4.5]))
   assert moments.count.numpy() == count + 1
   added = moments.mean.numpy() - 0.5
   np.testing.assert_allclose(added, 4 / (count + 1), rtol=1e-3)
@@ -67,7 +67,7 @@ def test_one_sample_counts_after_very_many(prepare):
 def test_normalizing_gives_mean_zero_and_std_one():
   moments = normalization.RunningMoments((3,), "test")
   batches = np.concatenate(_batches())
-  moments.update(*_all(batches))
+  moments.update(*_all_valid(batches))
   normalized = moments.normalize(tf.constant(batches), 100.0).numpy()
   assert normalized.dtype == np.float32
   np.testing.assert_allclose(normalized.mean(0), 0, atol=1e-5)
@@ -76,7 +76,7 @@ def test_normalizing_gives_mean_zero_and_std_one():
 
 def test_normalizing_equals_the_formula_and_clips():
   moments = normalization.RunningMoments((2,), "test")
-  moments.update(*_all([[-1.0, 10.0], [3.0, 30.0]]))
+  moments.update(*_all_valid([[-1.0, 10.0], [3.0, 30.0]]))
   samples = np.array([[1, 20], [4, 0], [100, -1000]], np.float32)
   np.testing.assert_allclose(
       moments.normalize(tf.constant(samples), 1.75),
@@ -100,7 +100,7 @@ def test_constants_are_normalized_to_zero():
 
 def test_normalizing_changes_no_variable():
   moments = normalization.RunningMoments((3,), "test")
-  moments.update(*_all(_batches()[0]))
+  moments.update(*_all_valid(_batches()[0]))
   before = [variable.numpy().copy() for variable in moments.variables]
   first = moments.normalize(tf.constant(_batches(1)[2]), 10.0).numpy()
   second = moments.normalize(tf.constant(_batches(1)[2]), 10.0).numpy()
@@ -112,12 +112,12 @@ def test_normalizing_changes_no_variable():
 def test_variables_contain_the_complete_state():
   moments = normalization.RunningMoments((3,), "test")
   copy = normalization.RunningMoments((3,), "test")
-  moments.update(*_all(_batches()[0]))
+  moments.update(*_all_valid(_batches()[0]))
   for source, target in zip(moments.variables, copy.variables, strict=True):
     target.assign(source)
   for batch in _batches(1):
     for each in (moments, copy):
-      each.update(*_all(batch))
+      each.update(*_all_valid(batch))
   for name in ("count", "mean", "squares"):
     np.testing.assert_array_equal(getattr(moments, name), getattr(copy, name))
 
@@ -127,7 +127,7 @@ def test_moments_are_independent_of_the_order_of_batches(order):
   moments = normalization.RunningMoments((3,), "test")
   batches = _batches()
   for index in order:
-    moments.update(*_all(batches[index]))
+    moments.update(*_all_valid(batches[index]))
   np.testing.assert_allclose(
       moments.std, np.concatenate(batches).astype(np.float64).std(0),
       rtol=1e-10)
@@ -140,7 +140,7 @@ def test_only_valid_samples_count(prepare, shape):
   moments = normalization.RunningMoments(shape, "test")
   update = prepare(moments.update)
   seen = []
-  for num_valid in (20, 1, 13):
+  for num_valid in (20, 0, 1, 13):
     samples = rng.normal(3, 5, (20, *shape)).astype(np.float32)
     valid = np.isin(np.arange(20), rng.permutation(20)[:num_valid])
     samples[~valid] = 1e6
@@ -149,3 +149,10 @@ def test_only_valid_samples_count(prepare, shape):
     assert moments.count.numpy() == len(seen)
     np.testing.assert_allclose(moments.mean, np.mean(seen, 0), rtol=1e-12)
     np.testing.assert_allclose(moments.std, np.std(seen, 0), rtol=1e-10)
+
+
+def test_update_without_valid_samples_changes_nothing():
+  moments = normalization.RunningMoments((3,), "test")
+  moments.update(tf.ones([2, 3]), tf.constant([False, False]))
+  assert moments.count == 0
+  assert not moments.mean.numpy().any() and not moments.squares.numpy().any()

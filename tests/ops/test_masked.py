@@ -1,4 +1,4 @@
-"""Means over valid elements, against NumPy on only these."""
+"""Means over valid elements, compared with NumPy on the valid elements."""
 
 import numpy as np
 import pytest
@@ -9,12 +9,12 @@ from tests import modes
 
 
 def _values(shape, seed=0):
-  """Returns numbers, a mask, and the valid numbers in float64."""
+  """Returns values, their validity, and only the valid values, in float64."""
   rng = np.random.default_rng(seed)
   valid = rng.random(shape) < 0.6
   values = (3 + 2 * rng.normal(size=shape)).astype(np.float32)
   assert 1 < valid.sum() < valid.size
-  values[~valid] = 1e6  # Results must not contain them.
+  values[~valid] = 1e6  # Invalid elements must have no effect.
   return values, valid, values[valid].astype(np.float64)
 
 
@@ -27,7 +27,7 @@ _each_shape = pytest.mark.parametrize("shape", [(20,), (4, 6)])
 
 @modes.eager_and_compiled
 @_each_shape
-def test_moments_equal_those_of_the_valid_elements(prepare, shape):
+def test_mean_and_variance_include_only_valid_elements(prepare, shape):
   for seed in range(3):
     values, valid, chosen = _values(shape, seed)
     for function, expected in (

@@ -33,8 +33,10 @@ def _draw(function, seed, counter):
 @pytest.mark.fast_variants(3)
 @_each_draw
 @pytest.mark.parametrize("jit_compile", [False, True], ids=["graph", "xla"])
-def test_eager_and_compiled_agree(function, jit_compile):
-  # The key is an argument, because TensorFlow folds constants outside of XLA.
+def test_compiled_functions_return_the_numbers_of_eager_execution(
+    function, jit_compile):
+  # The key is an argument, because TensorFlow would fold a constant key outside
+  # of XLA.
   compiled = tf.function(function, jit_compile=jit_compile)
   # The logarithm and cosine in a normal may differ in their last bit.
   tolerance = 1e-5 if function is _normal else 0
@@ -43,8 +45,7 @@ def test_eager_and_compiled_agree(function, jit_compile):
 
 
 @_each_draw
-def test_numbers_depend_only_on_seed_and_counter(
-    function):
+def test_numbers_depend_only_on_seed_and_counter(function):
   first = _draw(function, 3, 7)
   tf.random.set_seed(99)
   tf.random.uniform([10])
@@ -94,7 +95,7 @@ def test_normal_has_the_moments_of_a_standard_normal():
 
 
 @modes.eager_and_compiled
-def test_permutation_contains_every_number_once(prepare):
+def test_permutation_contains_every_index_once(prepare):
   function = prepare(lambda key: random.permutation(
       257, key, first=tf.fill([257], True)))
   for counter in range(3):
@@ -108,7 +109,7 @@ def test_permutation_contains_every_number_once(prepare):
 @pytest.mark.parametrize("first", [
     [1, 1, 1, 0, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 0]],
     ids=str)
-def test_permutation_begins_with_the_first_numbers(prepare, first):
+def test_permutation_begins_with_the_selected_indices(prepare, first):
   first = np.array(first, bool)
   function = prepare(lambda key, first: random.permutation(5, key, first))
   orders = [function(random.key(0, tf.constant(counter)), tf.constant(first))
@@ -117,14 +118,14 @@ def test_permutation_begins_with_the_first_numbers(prepare, first):
     order = order.numpy()
     np.testing.assert_array_equal(
         np.sort(order[:first.sum()]), np.flatnonzero(first))
-    # The other numbers are not shuffled.
+    # The other indices are not shuffled.
     np.testing.assert_array_equal(
         order[first.sum():], np.flatnonzero(~first))
   if first.sum() > 1:
     assert len({order.numpy().tobytes() for order in orders}) > 1
 
 
-def test_order_of_the_first_numbers_is_independent_of_the_others():
+def test_selecting_more_indices_keeps_the_order_of_the_first_ones():
   key = random.key(0, tf.constant(0))
   few, many = (random.permutation(50, key, first=tf.range(50) < count).numpy()
                for count in (10, 40))
@@ -132,7 +133,7 @@ def test_order_of_the_first_numbers_is_independent_of_the_others():
 
 
 def test_all_orders_are_equally_probable():
-  # Orders of three numbers; the fourth one stays at the end.
+  # Counts the orders of indices 0 to 2; index 3 always comes last.
   draw = tf.function(lambda counter: random.permutation(
       4, random.key(0, counter), first=tf.range(4) < 3)[:3])
   count = 1200

@@ -1,4 +1,4 @@
-"""Makes run folders with the files that training writes."""
+"""Writes run folders like those of training."""
 
 import json
 
@@ -10,10 +10,10 @@ def make(path, scores, changes=None, sampled=(), warnings=()):
 
   Args:
     path: Path of the folder; its name is <time>-<config>.
-    scores: Scores of the evaluations; None if no episode ended.
-    changes: Changes of the config, by dotted key.
-    sampled: Scores of training episodes, like `scores`.
-    warnings: Warnings in the last row of training.
+    scores: Score of each evaluation; None if no episode ended.
+    changes: Changed settings by dotted key.
+    sampled: Score of each training report; None if no episode ended.
+    warnings: Warnings in the last training report.
 
   Returns:
     Path of the folder.

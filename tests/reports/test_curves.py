@@ -21,8 +21,8 @@ def test_outlier_has_no_weight():
   assert curves.estimate(scores).mean == 2.5
 
 
-def test_interval_contains_quantiles_of_resampled_means():
-  scores = np.array([0.0, 10.0, 20.0])  # Three scores are too few to trim.
+def test_interval_bounds_are_quantiles_of_resampled_means():
+  scores = np.array([0.0, 10.0, 20.0])  # Trimming keeps all three.
   means = [np.mean([a, b, c]) for a in scores for b in scores for c in scores]
   estimate = curves.estimate(scores)
   assert estimate.low == pytest.approx(np.quantile(means, 0.025), abs=3.4)
@@ -45,10 +45,11 @@ def test_interval_of_one_seed_has_length_zero():
     assert values.tolist() == [1.0, 2.0]
 
 
-def _runs(tmp_path, *scores, **more):
+def _runs(tmp_path, *scores, **arguments):
+  """Returns one run per list of scores, with different seeds."""
   return [results.read(folders.make(
-      tmp_path / f"{number}-cheetah", values, {"seed": number}, **more))
-      for number, values in enumerate(scores)]
+      tmp_path / f"{seed}-cheetah", values, {"seed": seed}, **arguments))
+      for seed, values in enumerate(scores)]
 
 
 def test_curves_interpolate_over_steps_and_hours(tmp_path):
@@ -68,8 +69,8 @@ def test_curve_over_steps_ends_with_the_shortest_run(tmp_path):
   assert step == 200 and scores.tolist() == [20.0, 20.0]
 
 
-def _slower(run, times):
-  rows = [{**row, "seconds": times * row["seconds"]} for row in run.rows]
+def _slower(run, factor):
+  rows = [{**row, "seconds": factor * row["seconds"]} for row in run.rows]
   return run._replace(rows=rows)
 
 

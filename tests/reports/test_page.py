@@ -15,8 +15,8 @@ from tests.reports import folders
 _VOID = {"meta", "br", "hr", "img", "link", "input"}
 
 
-class _Checked(html.parser.HTMLParser):
-  """Parser that rejects unbalanced tags and collects texts by tag."""
+class _ParsedPage(html.parser.HTMLParser):
+  """Parses a page, rejects unbalanced tags and collects texts by tag."""
 
   def __init__(self, text):
     super().__init__()
@@ -67,7 +67,7 @@ def text(groups):
 
 
 def test_page_is_well_formed_and_references_no_other_file(text):
-  checked = _Checked(text)
+  checked = _ParsedPage(text)
   assert len(checked.ids) == len(set(checked.ids)) > 20
   local = {f"#{name}" for name in checked.ids}
   assert checked.links and set(checked.links) <= local
@@ -89,18 +89,18 @@ def test_page_supports_light_and_dark_color_schemes(text):
 
 
 def test_tables_show_scores_seeds_speed_and_published_scores(text):
-  cells = [content for tag, content in _Checked(text).texts if tag == "td"]
+  cells = [content for tag, content in _ParsedPage(text).texts if tag == "td"]
   assert "0, 1, 2" in cells
-  assert "3,000 ± 1,000" in cells  # Last scores 2000, 3000, 4000.
+  assert "3,000 ± 1,000" in cells  # Mean of 2000, 3000, 4000.
   assert any(cell.startswith("3,000 [2,") for cell in cells)
   assert "5,819 after 1M (SB3 zoo, v3, 1 run)" in cells
   assert "7 ± 1" not in cells and "6" in cells and "cheetah" in cells
-  # Speed, its limit, and shares of the time.
+  # Speed, limit, their ratio, and two shares of the time.
   assert {"1,000", "2,000", "0.50", "50%", "20%"} <= set(cells)
 
 
 def test_page_shows_differing_settings_and_warnings(text):
-  texts = [content for _, content in _Checked(text).texts]
+  texts = [content for _, content in _ParsedPage(text).texts]
   assert "Settings that differ" in texts and "num_envs" in texts
   assert "algorithm.discount" not in texts
   assert any("Too <wild>." in content for content in texts)
@@ -118,7 +118,7 @@ def test_times_below_an_hour_are_in_minutes(tmp_path):
     (path / "metrics.jsonl").write_text("".join(
         json.dumps({**row, "seconds": factor * row["seconds"]}) + "\n"
         for row in rows))
-    texts = _Checked(page.page(
+    texts = _ParsedPage(page.page(
         results.group([results.read(path)]), "Time")).texts
     assert ("td", cell) in texts
     assert f"{axis} of wall-clock time" in [content for _, content in texts]
@@ -132,7 +132,7 @@ def test_page_of_one_group_has_no_settings_that_differ(groups):
   hopper, = (group for group in groups
              if group.runs[0].path.name == "4-hopper")
   one_group = page.page([hopper], "One")
-  _Checked(one_group)
+  _ParsedPage(one_group)
   assert "1 run, " in one_group and "Settings that differ" not in one_group
   assert "Warnings" in one_group and "Too &lt;wild&gt;." in one_group
   without_warnings = page.page([groups[0]], "None")

@@ -48,6 +48,7 @@ def test_rows_without_a_score_are_excluded(tmp_path):
 
 
 def _group(tmp_path, **runs):
+  """Groups runs; `runs` contains changed settings by name, such as "ant_b"."""
   return results.group([results.read(folders.make(
       tmp_path / f"{number}-{name.partition('_')[0]}", [1.0], changes))
       for number, (name, changes) in enumerate(runs.items())])

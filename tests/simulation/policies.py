@@ -1,4 +1,4 @@
-"""A small algorithm that acts in tests."""
+"""A small algorithm for tests of acting."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from agents.networks import distribution_for_space, feed_forward
 
 
 def make(batch):
-  """Returns a BatchPPO that acts on the observation."""
+  """Returns a BatchPPO with actions that depend on the observations."""
   network = config_lib.Network(policy_layers=(64, 64), value_layers=(4,))
   policy = feed_forward.Policy(
       distribution_for_space.make(batch.action_space), network, 0)

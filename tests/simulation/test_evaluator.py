@@ -1,4 +1,4 @@
-"""The evaluator plays the same episodes every time, an equal share each."""
+"""The evaluator repeats episodes; each environment plays a fixed share."""
 
 import functools
 
@@ -14,7 +14,7 @@ _SEED, _SIZE = 3, 3
 
 
 class _Actor:
-  """Returns the first observed number or, to explore, noise."""
+  """Returns the noise, or the first observed number without noise."""
 
   def noise(self, step_counter, num_envs):
     return tf.fill([num_envs, 1], 0.1 * tf.cast(step_counter, tf.float32))
@@ -34,9 +34,9 @@ def _evaluator(constructors, explore=False):
 @pytest.fixture(scope="module")
 def uneven():
   """An evaluator of environments with episodes of 1 to 9 steps."""
-  played = _evaluator([functools.partial(toy.Uneven, 9)] * _SIZE)
-  yield played
-  played.close()
+  player = _evaluator([functools.partial(toy.Uneven, 9)] * _SIZE)
+  yield player
+  player.close()
 
 
 def _seeds(counts):
@@ -51,7 +51,7 @@ def test_each_environment_plays_its_share_of_the_episodes(
   finished = uneven.play(num_episodes)
   assert sorted(episode.seed for episode in finished) == sorted(_seeds(counts))
   for episode in finished:
-    assert episode.length == toy.Uneven.lasts(episode.seed, 9)
+    assert episode.length == toy.Uneven.episode_length(episode.seed, 9)
 
 
 def test_every_call_plays_the_same_episodes(uneven):
@@ -67,35 +67,35 @@ def test_abort_returns_none_and_the_next_call_plays_all_episodes(uneven):
 
 
 def test_long_episodes_continue_over_several_graph_calls():
-  played = _evaluator([functools.partial(toy.Counter, length)
+  player = _evaluator([functools.partial(toy.Counter, length)
                        for length in (20, 130)])
   stops = []
-  finished = played.play(2, stop=lambda: bool(stops.append(None)))
-  played.close()
+  finished = player.play(2, stop=lambda: bool(stops.append(None)))
+  player.close()
   assert sorted(episode.length for episode in finished) == [20, 130]
   assert len(stops) == 3  # A graph call takes 50 steps.
 
 
 @pytest.mark.parametrize("explore", [False, True])
-def test_actions_are_the_mode_or_samples(explore):
-  played = _evaluator([functools.partial(toy.Uneven, 9)], explore)
-  episode, = played.play(1)
-  played.close()
+def test_explore_samples_actions_instead_of_taking_the_mode(explore):
+  player = _evaluator([functools.partial(toy.Uneven, 9)], explore)
+  episode, = player.play(1)
+  player.close()
   steps = [0.1 * step for step in range(episode.length)]
   assert (episode.action[:, 0] == pytest.approx(steps)) == explore
 
 
 def test_error_of_an_environment_keeps_its_type():
-  played = _evaluator([toy.Counter, functools.partial(toy.Faulty, "raise")])
+  player = _evaluator([toy.Counter, functools.partial(toy.Faulty, "raise")])
   with pytest.raises(ValueError, match="^faulty step$") as caught:
-    played.play(2)
+    player.play(2)
   assert "Environment 1" in str(caught.value.__cause__)
-  played.close()
+  player.close()
 
 
 def test_closed_evaluator_refuses_to_play():
-  played = _evaluator([toy.Counter])
-  played.close()
-  played.close()
+  player = _evaluator([toy.Counter])
+  player.close()
+  player.close()
   with pytest.raises(RuntimeError, match="closed"):
-    played.play(1)
+    player.play(1)

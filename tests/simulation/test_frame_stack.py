@@ -1,4 +1,4 @@
-"""Indexed frames, against lists of each episode's observations."""
+"""Stacked frames, compared with lists of each episode's observations."""
 
 import numpy as np
 import pytest
@@ -11,17 +11,19 @@ from tests import modes
 _BATCH, _STEPS = 3, 7
 
 
-def _play(seed, collections=3):
-  """Plays random episodes in which every observation is another number.
+def _play(seed, num_rollouts=3):
+  """Plays random episodes; all observations are distinct numbers.
 
-  Yields transitions, next observations, and for each [t][b] the observations of
-  the episode so far and the true successor.
+  Yields:
+    For each rollout: transitions, [T, B, ...]; observations after the rollout,
+    [B, ...]; and a list seen[t][b] with all observations of the episode up to
+    step t and the true successor.
   """
   rng = np.random.default_rng(seed)
   count = iter(range(1, 10 ** 6))
   episodes = [[next(count)] for _ in range(_BATCH)]
-  for _ in range(collections):
-    fields = {name: np.zeros((_STEPS, _BATCH), kind) for name, kind in (
+  for _ in range(num_rollouts):
+    fields = {name: np.zeros((_STEPS, _BATCH), dtype) for name, dtype in (
         ("observ", int), ("terminated", bool), ("truncated", bool),
         ("valid", bool), ("next_observ", int))}
     final, seen = [], []
@@ -29,10 +31,10 @@ def _play(seed, collections=3):
       seen.append([])
       for b in range(_BATCH):
         end = rng.choice(
-            ["", "", "terminated", "truncated", "both", "broken"])
+            ["", "", "terminated", "truncated", "both", "failed"])
         fields["observ"][t, b] = episodes[b][-1]
         successor = next(count)
-        fields["valid"][t, b] = end != "broken"
+        fields["valid"][t, b] = end != "failed"
         fields["terminated"][t, b] = end in ("terminated", "both")
         fields["truncated"][t, b] = end in ("truncated", "both")
         seen[-1].append((list(episodes[b]), successor))
@@ -40,25 +42,27 @@ def _play(seed, collections=3):
           episodes[b].append(successor)
         else:
           episodes[b] = [next(count)]
-          if end != "broken":
+          if end != "failed":
             final.append(successor)
     next_observ = np.array([episode[-1] for episode in episodes])
-    def shaped(array):  # An image of two pixels.
+    def as_images(array):  # Images of two pixels.
       return tf.constant(np.stack([array, -array], -1), tf.float32)
     yield types.Transition(
-        shaped(fields["observ"]), *map(tf.constant, (
+        as_images(fields["observ"]), *map(tf.constant, (
             np.zeros((_STEPS, _BATCH)), np.zeros((_STEPS, _BATCH)),
             fields["terminated"], fields["truncated"],
             fields["next_observ"], fields["valid"])),
-        shaped(np.array(final, int).reshape(-1))), shaped(next_observ), seen
+        as_images(np.array(final, int).reshape(-1))), as_images(
+            next_observ), seen
 
 
 def _last(episode, stack):
+  """Returns the last observations, padded with copies of the first one."""
   return [episode[0]] * (stack - len(episode)) + episode[-stack:]
 
 
-def _remember(transitions, recent):
-  """Returns the stacks that acting computes, and the last state."""
+def _stack_steps(transitions, recent):
+  """Returns the stacks of each step as in acting, and the state after them."""
   stacks = []
   for t in range(_STEPS):
     stacked, recent = frame_stack.stack_frames(transitions.observ[t], recent)
@@ -81,7 +85,7 @@ def test_acting_and_learning_see_the_last_frames_of_each_episode(
   for transitions, next_observ, seen in _play(stack):
     table = prepare(lambda *arguments: frame_stack.index_frames(
         *arguments, room=30))(transitions, recent, next_observ)
-    stacks, recent = _remember(transitions, recent)
+    stacks, recent = _stack_steps(transitions, recent)
     for t in range(_STEPS):
       for b in range(_BATCH):
         episode, successor = seen[t][b]

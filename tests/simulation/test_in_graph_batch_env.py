@@ -1,4 +1,4 @@
-"""Data and errors pass unchanged between environments and the graph."""
+"""The graph receives data and errors of environments unchanged."""
 
 import gymnasium
 import numpy as np
@@ -13,7 +13,7 @@ from tests import modes, toy
 _both_modes = pytest.mark.parametrize(
     "eager", [True, False], ids=["eager", "graph"])
 
-# Values of these spaces would be rounded in float32, or even in float64.
+# Conversions to float32 or float64 would change some values of these spaces.
 _BYTES = gymnasium.spaces.Box(0, 255, (2, 3), np.uint8)
 _CHOICES = gymnasium.spaces.Discrete(5, start=2 ** 53 + 1)
 _MATRIX = gymnasium.spaces.Box(-np.inf, np.inf, (2, 2), np.float32)
@@ -23,7 +23,7 @@ _spaces = pytest.mark.parametrize(
 
 
 class _Exact(gymnasium.Env):
-  """Observes numbers that any conversion would change; has 4-step episodes."""
+  """Observes numbers that conversions would change; episodes have 4 steps."""
 
   action_space = gymnasium.spaces.Discrete(7, start=-3)
 
@@ -54,7 +54,7 @@ def _exact(space, size=3):
 
 
 def _steps(env, inputs, eager):
-  """Steps from inside the graph; returns results and packed results."""
+  """Returns results and packed results of each step inside of the graph."""
   @tf.function
   def step(*tensors):
     packed, _ = env.step(*tensors)
@@ -63,7 +63,7 @@ def _steps(env, inputs, eager):
     return [step(*map(tf.constant, row)) for row in zip(*inputs, strict=True)]
 
 
-_DYNAMIC, _STATIC = None, 9  # Number of steps during tracing.
+_DYNAMIC, _STATIC = None, 9  # Number of steps in the traced shapes.
 
 
 def _unpack_all(env, packed, eager, num_steps=_STATIC):
@@ -86,7 +86,8 @@ def test_fields_have_the_same_bits_inside_and_outside_of_the_graph(
     pauses, space, eager):
   inputs = [np.random.default_rng(0).integers(0, 7, (9, 3))]
   if pauses:
-    # Episodes have four steps; the last environment begins five steps later.
+    # Episodes have four steps. Environments 0 and 1 wait between two episodes;
+    # environment 2 waits before its first episode.
     yes, no = True, False
     inputs.append(np.array([[yes, yes, no]] * 4 + [[no, yes, no]] + [
         [yes, yes, yes]] * 3 + [[yes, no, yes]]))
@@ -170,9 +171,9 @@ def test_shapes_of_several_steps_are_static(space, num_steps):
           results, env.final_observ(results))])
       return results
     unpack.get_concrete_function()
-  observ, rest = (num_steps, 3, *space.shape), (num_steps, 3)
+  observ, scalar = (num_steps, 3, *space.shape), (num_steps, 3)
   assert [tuple(tensor.shape.as_list()) for tensor in traced] == [
-      observ, rest, rest, rest, rest, observ]
+      observ, scalar, scalar, scalar, scalar, observ]
 
 
 @_spaces
@@ -202,7 +203,7 @@ def test_a_traced_step_runs_every_time():
     @tf.function
     def rewards():
       first, _ = env.step(tf.zeros([1, 1]))
-      env.step(tf.zeros([1, 1]))  # Its result is unused.
+      env.step(tf.zeros([1, 1]))  # The result of this step is unused.
       third, _ = env.step(tf.zeros([1, 1]))
       return tf.concat([
           env.unpack(first).reward, env.unpack(third).reward], 0)

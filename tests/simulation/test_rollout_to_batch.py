@@ -1,4 +1,4 @@
-"""Batches of rollouts, against a loop over environments and time."""
+"""Batches of rollouts, compared with a loop over environments and time."""
 
 import numpy as np
 import pytest
@@ -10,17 +10,17 @@ from agents.simulation import frame_stack, rollout_to_batch
 
 
 def _transitions(valid, terminated=None, truncated=None):
-  """Returns steps with values 100 * env + time."""
+  """Returns steps; each field contains 100 * env + time plus an offset."""
   steps, batch = valid.shape
-  name = 100.0 * np.arange(batch) + np.arange(steps)[:, None]
-  nowhere = np.zeros(valid.shape, bool)
+  value = 100.0 * np.arange(batch) + np.arange(steps)[:, None]
+  never = np.zeros(valid.shape, bool)
   return types.Transition(
-      observ=np.stack([name, -name], -1).astype(np.float32),
-      action=(name + 0.25).astype(np.float32),
-      reward=(name + 0.5).astype(np.float32),
-      terminated=nowhere if terminated is None else terminated,
-      truncated=nowhere if truncated is None else truncated,
-      next_observ=np.stack([name + 0.75, -name], -1).astype(np.float32),
+      observ=np.stack([value, -value], -1).astype(np.float32),
+      action=(value + 0.25).astype(np.float32),
+      reward=(value + 0.5).astype(np.float32),
+      terminated=never if terminated is None else terminated,
+      truncated=never if truncated is None else truncated,
+      next_observ=np.stack([value + 0.75, -value], -1).astype(np.float32),
       valid=valid)
 
 
@@ -31,7 +31,7 @@ def _flatten(spec, transitions, prepare=lambda function: function):
 
 
 def _naive(transitions):
-  """Returns lists of the rows and of the final observations."""
+  """Returns the fields of valid rows, by name, and the final observations."""
   rows = {name: [] for name in types.Experience._fields
           if name not in ("final_observ", "segments")}
   finals = []
@@ -82,7 +82,7 @@ def test_flatten_equals_a_loop_over_environments_and_time(prepare, seed):
   rng = np.random.default_rng(seed)
   shape = 9, 5
   valid = rng.random(shape) < 0.8
-  valid[:, 1] = False  # An environment that only waits.
+  valid[:, 1] = False  # Environment 1 always waits.
   terminated, truncated = rng.random((2, *shape)) < 0.15
   rows = gradient_accumulation.padded_rows(45)
   spec = rollout_to_batch.RolloutSpec(9, None, rows, rows)
@@ -112,7 +112,7 @@ def test_segments_have_room_for_an_end_at_every_step():
 
 
 def _play(quota, max_length, rng):
-  """Returns episodes of random lengths, a share for every environment."""
+  """Returns steps of `quota[env]` episodes of random lengths."""
   steps, batch = quota[0] * max_length, len(quota)
   valid, terminated, truncated = np.zeros((3, steps, batch), bool)
   for env, episodes in enumerate(quota):
@@ -207,28 +207,28 @@ def test_shapes_are_static_for_dynamic_numbers_of_steps(
       ((spec.sequences, *observ), tf.uint8))
 
 
-def test_brief_episodes_can_all_be_truncated():
+def test_brief_segments_have_room_for_a_truncation_at_every_step():
   assert rollout_to_batch.segments(4, 96).room == 4 * 8
   assert rollout_to_batch.segments(4, 1).room == 4
-  assert rollout_to_batch.segments(4, 96, brief=True).room == 4 * 96
+  assert rollout_to_batch.segments(4, 96, short_episodes=True).room == 4 * 96
 
 
 @pytest.mark.parametrize("stack", [1, 4])
 def test_batch_of_images_takes_little_more_memory_than_its_frames(stack):
   steps, batch = 128, 64
-  def zeros(kind, *shape):
-    return tf.zeros([steps, batch, *shape], kind)
+  def zeros(dtype, *shape):
+    return tf.zeros([steps, batch, *shape], dtype)
   never = zeros(tf.bool)
-  picture = zeros(tf.uint8, 84, 84)
+  images = zeros(tf.uint8, 84, 84)
   transitions = types.Transition(
-      picture, zeros(tf.int64), zeros(tf.float32), never, never, picture,
-      ~never, final_observ=picture[0, :0])
+      images, zeros(tf.int64), zeros(tf.float32), never, never, images,
+      ~never, final_observ=images[0, :0])
   recent = frame_stack.initial_recent(
-      tf.repeat(picture[:1, :1], stack, 1), batch)
+      tf.repeat(images[:1, :1], stack, 1), batch)
   result = rollout_to_batch.segments(batch, steps).flatten(
-      transitions, types.PolicyState(recent), picture[0])
+      transitions, types.PolicyState(recent), images[0])
   assert result.final_observ.frames is result.observ.frames
   size = sum(tensor.numpy().nbytes for tensor in tf.nest.flatten(
       result._replace(final_observ=result.final_observ.index),
       expand_composites=True))
-  assert size < 1.2 * picture.numpy().nbytes
+  assert size < 1.2 * images.numpy().nbytes

@@ -45,7 +45,7 @@ def _start(batch):
 
 
 def _player(batch, actor, num_steps, explore=True):
-  """Returns a function that simulates from a carry and returns arrays."""
+  """Returns a function that maps a carry to the arrays of a simulation."""
   env = in_graph_batch_env.InGraphBatchEnv(batch)
   @tf.function
   def play(carry):
@@ -67,7 +67,7 @@ def _take_finished(batch):
   return [(episode.score, episode.length) for episode in batch.take_finished()]
 
 
-# Two environments for seven steps; their episodes have two and three steps.
+# Two environments take seven steps; their episodes have two and three steps.
 _NO, _YES = False, True
 _ENDED = [[_NO, _YES, _NO, _YES, _NO, _YES, _NO],
           [_NO, _NO, _YES, _NO, _NO, _YES, _NO]]
@@ -114,7 +114,7 @@ def test_next_observ_is_the_successor_and_never_a_reset():
 
 
 @_both_modes
-def test_two_simulations_in_a_row_equal_one_long_simulation(eager):
+def test_two_consecutive_simulations_equal_one_long_simulation(eager):
   with _counters(2, 3, 5) as batch:
     complete = _play(batch, _CountingActor(), _start(batch), 7, eager=eager)
     finished = batch.take_finished()
@@ -195,8 +195,8 @@ def test_step_counter_affects_sampled_actions_only(discrete):
   assert (sample != later_sample).any()
 
 
-def test_transitions_hold_sampled_actions_and_environments_get_clipped_ones():
-  with _counters(100) as batch:  # The action space is [-2, 2].
+def test_transitions_contain_sampled_actions_and_environments_clip_them():
+  with _counters(100) as batch:  # Actions in [-1, 1] map to [-2, 2].
     carry = simulate.initial_carry(batch.reset(), step_counter=5)
     received, sampled = [], []
     play = _player(batch, _CountingActor(), 1)
@@ -229,7 +229,7 @@ def test_shapes_are_static_while_tracing():
     @tf.function
     def play(carry):
       played = simulate.simulate(env, _CountingActor(), carry, 4, explore=True)
-      # The number of episodes that end is dynamic.
+      # The number of ended episodes is dynamic.
       assert played.transitions.final_observ.shape.as_list() == [None, 2]
       played = played._replace(
           transitions=played.transitions._replace(final_observ=()))

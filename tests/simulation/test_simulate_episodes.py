@@ -1,4 +1,4 @@
-"""Environments play a fixed number of episodes each, as in plain loops."""
+"""Simulations of episodes, compared with loops over single environments."""
 
 import functools
 from typing import Any, NamedTuple
@@ -55,7 +55,7 @@ def _batch():
 
 @functools.cache
 def _play_alone(index, num_episodes, explore=True):
-  """Plays episodes of one environment in plain Python."""
+  """Plays episodes of one environment in a Python loop."""
   env = _uneven(index)
   convert = action_scaling.action_converter(env.action_space)
   reference = _Reference([], [], [], [], np.zeros(1))
@@ -84,7 +84,7 @@ def _play_alone(index, num_episodes, explore=True):
 
 
 def _player(batch, max_steps, explore=True):
-  """Returns a function that plays from a carry, and a list of its traces."""
+  """Returns a function that plays episodes, and a list with its traces."""
   env = in_graph_batch_env.InGraphBatchEnv(batch)
   traces = []
   @tf.function
@@ -100,8 +100,13 @@ def _ended(played):
       played.transitions.terminated, played.transitions.truncated)
 
 
-def _in_order_of_time(counts, explore=True):
-  """Returns scores and lengths of each environment's number of episodes."""
+def _expected_episodes(counts, explore=True):
+  """Returns scores and lengths of all episodes, in order of their ends.
+
+  Args:
+    counts: Number of episodes of each environment.
+    explore: Whether to sample actions.
+  """
   finished = []
   for index, count in enumerate(counts):
     alone = _play_alone(index, count, explore)
@@ -123,14 +128,14 @@ def _assert_finished(finished, expected):
 
 
 def _play(batch, counts, max_steps=100, explore=True):
-  """Returns simulation and episodes left, as arrays."""
+  """Returns the simulation and the number of episodes left, as arrays."""
   play, _ = _player(batch, max_steps, explore)
   carry = simulate.initial_carry(batch.reset())
   return tf.nest.map_structure(
       lambda tensor: tensor.numpy(), play(carry, tf.constant(counts)))
 
 
-def test_episodes_of_the_references_differ_in_length():
+def test_episodes_of_separate_environments_differ_in_length():
   lengths = [_play_alone(index, 5).lengths for index in range(3)]
   assert len({max(row) for row in lengths}) == 3
   assert all(len(set(row)) > 1 for row in lengths)
@@ -146,14 +151,14 @@ def test_episodes_equal_those_of_separate_environments(counts, eager):
     finished = batch.take_finished()
   alone = [_play_alone(index, count) for index, count in enumerate(counts)]
   totals = [sum(one.lengths) for one in alone]
-  # The loop ends with the last episode, and no environment steps in vain.
+  # The loop ends with the last episode, and no environment takes extra steps.
   assert len(played.transitions.valid) == max(totals)
   assert taken == totals
   assert left.tolist() == [0, 0, 0]
   assert played.carry.step_counter == max(totals)
   np.testing.assert_array_equal(running.score, 0)
   np.testing.assert_array_equal(running.length, 0)
-  _assert_finished(finished, _in_order_of_time(counts))
+  _assert_finished(finished, _expected_episodes(counts))
   for index, one in enumerate(alone):
     np.testing.assert_array_equal(played.carry.observ[index], one.observ)
     for name, field in _step_fields(played).items():
@@ -168,7 +173,7 @@ def test_episodes_equal_those_of_separate_environments(counts, eager):
 
 
 @_both_modes
-def test_rows_of_waiting_environments_hold_no_rewards_and_no_ends(eager):
+def test_waiting_environments_have_no_rewards_and_no_episode_ends(eager):
   with _batch() as batch, modes.functions_run_eagerly(eager):
     played, _ = _play(batch, (1, 2, 5))
     finished = batch.take_finished()
@@ -179,7 +184,7 @@ def test_rows_of_waiting_environments_hold_no_rewards_and_no_ends(eager):
   for field in (played.transitions.terminated, played.transitions.truncated,
                 played.transitions.reward):
     assert not field[waiting].any()
-  _assert_finished(finished, _in_order_of_time((1, 2, 5)))
+  _assert_finished(finished, _expected_episodes((1, 2, 5)))
   for name in ("observ", "next_observ"):
     for index in (0, 1):
       rows = getattr(played.transitions, name)[waiting[:, index], index]
@@ -193,12 +198,12 @@ def test_short_episodes_do_not_count_more_often_than_long_ones(explore):
     played, _ = _play(batch, (5, 5, 5), explore=explore)
     finished = batch.take_finished()
   assert _ended(played).sum(0).tolist() == [5, 5, 5]
-  _assert_finished(finished, _in_order_of_time((5, 5, 5), explore))
+  _assert_finished(finished, _expected_episodes((5, 5, 5), explore))
 
 
 @pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("max_steps", [1, 3, 4, 50])
-def test_several_simulations_in_a_row_equal_one_long_simulation(max_steps):
+def test_consecutive_simulations_equal_one_long_simulation(max_steps):
   counts = (1, 2, 5)
   with _batch() as batch:
     complete, _ = _play(batch, counts)
@@ -243,8 +248,8 @@ def test_zero_episodes_take_no_steps():
     assert batch.get("taken") == [0, 0, 0]
     assert batch.take_finished() == []
   for name, field in _step_fields(played).items():
-    rest = (1,) if name in ("observ", "action", "next_observ") else ()
-    assert field.shape == (0, 3, *rest), name
+    sizes = (1,) if name in ("observ", "action", "next_observ") else ()
+    assert field.shape == (0, 3, *sizes), name
 
 
 def test_next_simulation_begins_with_the_next_episodes():
@@ -270,7 +275,7 @@ def test_all_sizes_but_the_number_of_steps_are_static():
     def play(carry, episodes_left):
       played, _ = simulate.simulate_episodes(
           env, _Actor(), carry, 60, True, episodes_left)
-      played = played._replace(  # The number of episode ends is dynamic.
+      played = played._replace(  # The number of ended episodes is dynamic.
           transitions=played.transitions._replace(final_observ=()))
       traced.append([x.shape.as_list() for x in tf.nest.flatten(played)])
       for tensor in tf.nest.flatten(played.transitions):

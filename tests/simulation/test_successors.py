@@ -1,4 +1,4 @@
-"""Each transition holds its true successor, also where an episode ended."""
+"""Each transition contains its true successor, also at ends of episodes."""
 
 import functools
 from typing import Any
@@ -31,24 +31,24 @@ _both_modes = pytest.mark.parametrize(
 
 
 class _SeedAndStep(toy.Counter):
-  """Observes a function of seed and step that is an element of its space."""
+  """Observes a value of its space that depends on seed and step."""
 
   def __init__(self, space: gymnasium.Space, length: int):
     super().__init__(length)
     self.observation_space = space
 
   def _observ(self):
-    space, number = self.observation_space, 100 * self._seed + self._step
+    space, key = self.observation_space, 100 * self._seed + self._step
     if isinstance(space, gymnasium.spaces.Discrete):
-      return 2 ** 53 + number
-    numbers = np.random.default_rng(number)
+      return 2 ** 53 + key
+    rng = np.random.default_rng(key)
     if space.dtype == np.uint8:
-      return numbers.integers(0, 256, space.shape, np.uint8)
-    return numbers.normal(0, 9, space.shape).astype(np.float32)
+      return rng.integers(0, 256, space.shape, np.uint8)
+    return rng.normal(0, 9, space.shape).astype(np.float32)
 
 
 class _Actor:
-  """Returns the step counter as actions."""
+  """Returns the step counter as the action of every environment."""
 
   def noise(self, step_counter, num_envs):
     return tf.fill([num_envs, 1], tf.cast(step_counter, tf.float32))
@@ -66,16 +66,16 @@ def _constructors(space, lengths):
 
 
 def _step_alone(constructors, targets):
-  """Steps each environment alone.
+  """Steps each environment separately, without a batch environment.
 
   Args:
     constructors: Functions that return the environments.
-    targets: Number of steps, or of episodes per environment, of each
-      simulation.
+    targets: For each simulation, the number of steps, or a tuple with the
+      number of episodes of each environment.
 
   Returns:
-    For each simulation, step and environment: observation, true successor and
-    whether the episode ended.
+    Nested list over simulations, steps and environments. Each element contains
+    the observation, the true successor, and whether the episode ended.
   """
   simulations: list[Any] = []
   envs = [constructor() for constructor in constructors]
@@ -83,20 +83,20 @@ def _step_alone(constructors, targets):
   observs = [_reset(env, index, 0) for index, env in enumerate(envs)]
   for target in targets:
     rows: list[Any] = []
-    left = None if isinstance(target, int) else list(target)
-    while len(rows) < target if left is None else any(left):
+    episodes_left = None if isinstance(target, int) else list(target)
+    while len(rows) < target if episodes_left is None else any(episodes_left):
       row = []
       for index, env in enumerate(envs):
         observ = next_observ = observs[index]
         end = False
-        if left is None or left[index]:
+        if episodes_left is None or episodes_left[index]:
           next_observ, _, end, _, _ = env.step(np.zeros(1))
         observs[index] = next_observ
         if end:
           episode[index] += 1
           observs[index] = _reset(env, index, episode[index])
-          if left:
-            left[index] -= 1
+          if episodes_left:
+            episodes_left[index] -= 1
         row.append((observ, next_observ, end))
       rows.append(row)
     simulations.append(rows)
@@ -121,7 +121,7 @@ def _assert_same_bits(transitions, rows):
 
 
 def _simulator(batch):
-  """Returns a function that simulates from a carry until a target."""
+  """Returns a function that runs a simulation from a carry to a target."""
   env = in_graph_batch_env.InGraphBatchEnv(batch)
   @functools.partial(tf.function, autograph=False)
   def run(carry, target):
@@ -133,7 +133,7 @@ def _simulator(batch):
 
 
 def _assert_successors(constructors, targets, eager):
-  """Compares simulations in a row with separate environments."""
+  """Compares consecutive simulations with separate environments."""
   expected = _step_alone(constructors, targets)
   with batch_env.BatchEnv(constructors, seed=_SEED) as batch, \
       modes.functions_run_eagerly(eager):
@@ -143,16 +143,17 @@ def _assert_successors(constructors, targets, eager):
       simulation = run(carry, target)
       carry = simulation.carry
       _assert_same_bits(simulation.transitions, rows)
-      assert batch.take_final_observ() == []  # All of them were taken.
+      # The simulation has already taken all final observations.
+      assert batch.take_final_observ() == []
 
 
 @pytest.mark.parametrize("name", _SPACES)
-def test_observations_of_the_references_are_distinct(name):
-  # Otherwise, a reset could be mistaken for a successor.
+def test_observations_of_separate_environments_are_distinct(name):
+  # With equal observations, other tests could mistake a reset for a successor.
   rows, = _step_alone(_constructors(name, "mixed"), [12])
   distinct = {np.array(value).tobytes()
               for row in rows for *observs, _ in row for value in observs}
-  # First observations, successors, and resets before the last step.
+  # Four first observations, 48 successors, and resets before the last step.
   resets = sum(end for row in rows[:-1] for *_, end in row)
   assert len(distinct) == 4 + 4 * 12 + resets and resets > 5
 
@@ -169,8 +170,8 @@ def test_successors_of_one_simulation(space, lengths):
     *((space, "mixed") for space in _SPACES),
     *(pytest.param("vector", lengths, marks=pytest.mark.slow)
       for lengths in _LENGTHS if lengths != "mixed")])
-def test_successors_of_simulations_in_a_row(space, lengths):
-  # Some simulations end inside of episodes, some hold no end of an episode.
+def test_successors_of_consecutive_simulations(space, lengths):
+  # Some simulations end inside an episode. In other ones, no episode ends.
   _assert_successors(
       _constructors(space, lengths), [5, 1, 1, 1, 8, 2], eager=False)
 
@@ -217,7 +218,7 @@ def test_successors_of_several_simulations_in_one_graph(space, target):
 
 
 def test_final_observations_are_taken_although_successors_are_unused():
-  # An evaluation uses the scores only.
+  # An evaluation uses only the scores.
   constructors = _constructors("vector", "different")
   with batch_env.BatchEnv(constructors, seed=_SEED) as batch:
     run = _simulator(batch)

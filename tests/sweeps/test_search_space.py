@@ -60,7 +60,7 @@ def test_all_keys_are_suggested():
     ("a: {low: 2, high: 2}", "`low` must be below `high`"),
     ("a: {low: 0, high: 1, log: true}", "`low` must be positive"),
     ("a: {low: 1, high: 2, log: true, step: 1}", "`step` must be"),
-    ("a: {low: 1, high: .inf}", "both finite"),
+    ("a: {low: 1, high: .inf}", "both must be finite"),
     ("seed: [1, 2]", "every trial uses a different seed"),
     ("a: {", "space.yaml: ")])
 def test_invalid_space_raises_an_error(text, message):

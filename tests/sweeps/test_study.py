@@ -22,20 +22,20 @@ def _study(storage, about=None):
 
 
 def _run(study, run_trial, num_trials, num_parallel=1, stop=lambda: False):
-  """Runs trials and returns those that ended."""
+  """Runs trials, and returns the trials that ended."""
   ended = []
   study.run(run_trial, num_trials, num_parallel, stop, ended.append)
   return ended
 
 
-def _square(trial):
+def _negative_square(trial):
   return -(trial.suggest_float("x", -10, 10) - 2) ** 2
 
 
 @pytest.mark.parametrize(
     "num_parallel", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_study_runs_its_number_of_trials_and_sorts_them(storage, num_parallel):
-  assert len(_run(_study(storage), _square, 15, num_parallel)) == 15
+  assert len(_run(_study(storage), _negative_square, 15, num_parallel)) == 15
   study = _study(storage)
   assert len(study.ended) == len(study.best) == 15
   values = [trial.value for trial in study.best]
@@ -44,10 +44,10 @@ def test_study_runs_its_number_of_trials_and_sorts_them(storage, num_parallel):
 
 
 @pytest.mark.slow
-def test_earlier_trials_count(storage):
-  _run(_study(storage), _square, 3)
-  assert len(_run(_study(storage), _square, 5)) == 2
-  assert not _run(_study(storage), _square, 5)
+def test_trials_of_earlier_sweeps_count(storage):
+  _run(_study(storage), _negative_square, 3)
+  assert len(_run(_study(storage), _negative_square, 5)) == 2
+  assert not _run(_study(storage), _negative_square, 5)
 
 
 def test_trials_run_in_parallel(storage):
@@ -82,14 +82,14 @@ def test_interrupted_trial_resumes_with_the_same_values(storage):
 @pytest.mark.slow
 def test_trials_of_killed_process_are_resumed_by_another(
     storage, monkeypatch):
-  monkeypatch.setattr(study_lib, "_HEARTBEAT", 1)
-  monkeypatch.setattr(study_lib, "_GRACE", 2)
+  monkeypatch.setattr(study_lib, "_HEARTBEAT_SECONDS", 1)
+  monkeypatch.setattr(study_lib, "_GRACE_SECONDS", 2)
   study = _study(storage)
   process = subprocess.Popen(
       [sys.executable, "-c", f"""
 import time
 from agents.sweeps import study as study_lib
-study_lib._HEARTBEAT, study_lib._GRACE = 1, 2
+study_lib._HEARTBEAT_SECONDS, study_lib._GRACE_SECONDS = 1, 2
 study = study_lib.Study({storage!r}, "name", {{"steps": 1}}, 20)
 def hang(trial):
   print(trial.suggest_float("x", 0, 1), flush=True)
@@ -97,28 +97,28 @@ def hang(trial):
 study.run(hang, 1, 1, lambda: False, print)
 """], stdout=subprocess.PIPE, text=True, cwd=command.ROOT)
   value = float(process.stdout.readline())
-  waiting = []
+  start_times = []
   def resume(trial):
-    waiting.append(time.monotonic())
+    start_times.append(time.monotonic())
     return trial.suggest_float("x", 0, 1)
   killed = time.monotonic()
   process.kill()
   process.communicate()
   # The grace period passes before the trial is resumed.
   ended, = _run(study, resume, 1)
-  assert waiting[0] > killed + 1
+  assert start_times[0] > killed + 1
   assert ended.value == value and trial_runner.first_number(ended) == 0
 
 
 @pytest.mark.slow
 def test_trial_killed_before_its_first_heartbeat_is_resumed(
     storage, monkeypatch):
-  monkeypatch.setattr(study_lib, "_HEARTBEAT", 1)
-  monkeypatch.setattr(study_lib, "_GRACE", 2)
-  optuna.create_study(  # Without a heartbeat.
+  monkeypatch.setattr(study_lib, "_HEARTBEAT_SECONDS", 1)
+  monkeypatch.setattr(study_lib, "_GRACE_SECONDS", 2)
+  optuna.create_study(  # Starts a trial without a heartbeat.
       study_name="name", storage=storage, direction="maximize").ask()
   deadline = time.monotonic() + 60
-  ended, = _run(_study(storage), _square, 1,
+  ended, = _run(_study(storage), _negative_square, 1,
                 stop=lambda: time.monotonic() > deadline)
   assert trial_runner.first_number(ended) == 0
 

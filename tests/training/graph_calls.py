@@ -1,13 +1,13 @@
-"""Records which graphs Python calls."""
+"""Records the graphs that Python calls."""
 
 import pytest
 import tensorflow as tf
 
 
 def record(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-  """Returns a list to which every call of a `tf.function` adds its name.
+  """Returns a list; every later call of a `tf.function` appends its name.
 
-  Calls inside of a graph happen while it is traced and are not recorded.
+  Calls during the tracing of a graph are not recorded.
   """
   function_type = type(tf.function(lambda: None))
   call = function_type.__call__

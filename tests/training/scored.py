@@ -1,4 +1,4 @@
-"""The scored episodes of an epoch, without those truncated to stagger."""
+"""Scores of an epoch, without episodes that were truncated to stagger."""
 
 from agents.training import epoch_result
 
@@ -10,15 +10,15 @@ def _statistics(epoch):
 
 
 def scores(epoch):
-  """Returns the undiscounted return of each episode."""
+  """Returns the undiscounted return of each scored episode."""
   return _statistics(epoch).scores
 
 
 def lengths(epoch):
-  """Returns the steps of each episode."""
+  """Returns the number of steps of each scored episode."""
   return _statistics(epoch).lengths
 
 
 def reward_parts(epoch):
-  """Returns the sums of the reward parts of each episode."""
+  """Returns the sum of each reward part, by name, for each scored episode."""
   return _statistics(epoch).reward_parts

@@ -11,10 +11,13 @@ from agents.training import cost_model
 
 
 def _minutes(config, space, steps_per_second):
-  """Returns the time of 1M steps, for this speed of an environment."""
+  """Returns the predicted minutes of 1M steps.
+
+  `steps_per_second` is the speed of one environment.
+  """
   env = types.SimpleNamespace(observation_space=space, parallel=2)
   epoch = types.SimpleNamespace(
-      steps=2048, least_seconds=2048 / steps_per_second / 2)
+      steps=2048, busy_seconds=2048 / steps_per_second / 2)
   trainer = types.SimpleNamespace(
       train_env=types.SimpleNamespace(batch_env=env),
       rollout_spec=types.SimpleNamespace(rows=2048))
@@ -26,28 +29,29 @@ def two_cores(monkeypatch):
   monkeypatch.setattr(cost_model.pool, "num_cores", lambda: 2)
 
 
-@pytest.mark.parametrize("name, raw, training", [
+@pytest.mark.parametrize("name, stepping_speed, training_speed", [
     ("cheetah", 69_958, 26_848), ("walker", 19_553, 10_708),
     ("hopper", 25_095, 13_071), ("ant", 10_617, 7_088),
     ("humanoid", 7_368, 4_915)])
-def test_predicted_speed_is_near_the_measured_speed(name, raw, training):
-  # Measured with these settings, without evaluations.
+def test_predicted_speed_is_near_the_measured_speed(
+    name, stepping_speed, training_speed):
+  # The speeds were measured with these settings, without evaluations.
   config = configs.load(name)[1].override({
       "num_envs": 64, "algorithm.segment_length": 32,
       "algorithm.minibatch_size": 64, "algorithm.update_epochs": 10,
       "eval_every": 10 ** 12})
   env = make.MakeEnv(config.env)()
   env.close()
-  minutes = _minutes(config, env.observation_space, raw / 2)
-  assert 1e6 / (60 * minutes) == pytest.approx(training, rel=0.2)
+  minutes = _minutes(config, env.observation_space, stepping_speed / 2)
+  assert 1e6 / (60 * minutes) == pytest.approx(training_speed, rel=0.2)
 
 
 def test_predicted_time_includes_evaluations():
   _, config = configs.load("cheetah")
   space = gymnasium.spaces.Box(-1, 1, (17,))
-  without, with_them = (
+  without_evaluations, with_evaluations = (
       _minutes(config.override({"steps": 1_000_000, "eval_every": every}),
                space, 35_000)
       for every in (10 ** 12, None))
   # Training evaluates twenty times, with 1,000 batched steps each.
-  assert 10 < 60 * (with_them - without) < 25
+  assert 10 < 60 * (with_evaluations - without_evaluations) < 25

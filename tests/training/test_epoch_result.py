@@ -8,7 +8,7 @@ from agents.training import epoch_result
 
 
 def _epoch(*episodes):
-  """Returns an epoch of episodes given by (length, score, info)."""
+  """Returns an epoch; each episode is given as (length, score, info)."""
   samples = epoch_result.Samples(
       *[tf.zeros([0])] * len(epoch_result.Samples._fields))
   return epoch_result.Epoch({}, 0, 0, [
@@ -16,7 +16,7 @@ def _epoch(*episodes):
       for length, score, info in episodes], 0, {}, 0.0, samples)
 
 
-def test_staggered_episodes_are_excluded():
+def test_episodes_truncated_to_stagger_are_excluded():
   statistics = epoch_result.Statistics()
   statistics.add(_epoch(
       (10, 1.0, {"reward_parts": {"reward_run": 2.0}}),

@@ -52,7 +52,7 @@ def steps(folder, phase):
 
 @pytest.fixture(scope="module", autouse=True)
 def eagerly():
-  """Runs without graphs, because compilation would take longer."""
+  """Runs functions eagerly, because compilation takes longer than the tests."""
   with modes.functions_run_eagerly():
     yield
 
@@ -65,19 +65,19 @@ def finished(tmp_path_factory):
   return loop, folder
 
 
-@pytest.mark.parametrize("last, step, due", [
+@pytest.mark.parametrize("last, step, is_due", [
     (0, 0, False), (0, 29, False), (0, 30, True), (20, 40, True),
     (40, 59, False), (40, 60, True), (90, 110, True), (110, 110, False)])
-def test_action_is_due_after_each_multiple_and_at_the_end(last, step, due):
+def test_action_is_due_after_each_multiple_and_at_the_end(last, step, is_due):
   schedule = loop_lib.Schedule(110, {"report": 30}, {"report": last})
-  assert schedule.is_due("report", step) == due
+  assert schedule.is_due("report", step) == is_due
 
 
 def test_action_can_be_due_at_the_start_or_never():
   schedule = loop_lib.Schedule(
-      110, {"save": 30, "film": None}, {"save": -1, "film": 0})
+      110, {"save": 30, "video": None}, {"save": -1, "video": 0})
   assert schedule.is_due("save", 0)
-  assert not schedule.is_due("film", 110)
+  assert not schedule.is_due("video", 110)
 
 
 def test_last_epoch_may_exceed_the_budget(finished):
@@ -125,34 +125,38 @@ def test_repeated_divergence_ends_the_run(tmp_path, capsys):
     assert checkpoint.load(path)[1]["step"] == 0
 
 
-def _poison(loop, step, index, value, after=False):
-  """Sets a weight before or after the epoch at a step; returns when it did."""
-  epoch, poisoned = loop._trainer.epoch, []
+def _corrupt(loop, step, index, value, after=False):
+  """Sets a weight once, before or after the epoch that begins at `step`.
+
+  Returns:
+    List that is empty until the weight is set.
+  """
+  epoch, corrupted = loop._trainer.epoch, []
   def set_once():
-    if loop.step == step and not poisoned:
+    if loop.step == step and not corrupted:
       weight = loop._trainer.algorithm.weights[index]
       weight.assign(np.full(weight.shape, value))
-      poisoned.append(step)
-  def poisonous(*args):
+      corrupted.append(step)
+  def corrupted_epoch(*args):
     if not after:
       set_once()
     result = epoch(*args)
     if after:
       set_once()
     return result
-  loop._trainer.epoch = poisonous
-  return poisoned
+  loop._trainer.epoch = corrupted_epoch
+  return corrupted
 
 
 @pytest.mark.slow
 def test_single_divergence_repeats_only_steps_after_the_checkpoint(
     finished, tmp_path, capsys):
   loop, folder = make(tmp_path)
-  # A weight of the value network. The last checkpoint is of step 80.
-  poisoned = _poison(loop, 100, -1, np.nan)
+  # Index -1 is a weight of the value network. The last checkpoint has step 80.
+  corrupted = _corrupt(loop, 100, -1, np.nan)
   loop.start()
   loop.run()
-  assert poisoned and loop.step == 120
+  assert corrupted and loop.step == 120
   printed = capsys.readouterr().err
   assert "in the update after step 100; its first 0 of 1 mini" in printed
   assert "continues from the checkpoint of step 80, with other" in printed
@@ -160,25 +164,25 @@ def test_single_divergence_repeats_only_steps_after_the_checkpoint(
   assert [row["step"] for row in rows] == [row["step"] for row in others]
   num_before = sum(row["step"] <= 80 for row in rows)
   assert rows[:num_before] == others[:num_before]
-  assert rows[-1] != others[-1]  # Because of other random numbers.
+  assert rows[-1] != others[-1]  # The random numbers have changed.
   arrays, _ = checkpoint.load(checkpoint.newest(folder.checkpoints))
   assert all(np.isfinite(array).all() for name, array in arrays.items()
              if name.startswith("variable/"))
 
 
 @pytest.mark.slow
-def test_infinite_weights_are_never_used_although_metrics_are_finite(
+def test_infinite_weights_are_never_saved_although_metrics_are_finite(
     tmp_path, capsys):
   loop, folder = make(tmp_path)
-  # A weight of the policy.
-  poisoned = _poison(loop, 80, 0, np.inf, after=True)
+  # Index 0 is a weight of the policy.
+  corrupted = _corrupt(loop, 80, 0, np.inf, after=True)
   loop.start()
   loop.run()
-  assert poisoned and loop.step == 120
+  assert corrupted and loop.step == 120
   printed = capsys.readouterr().err
   assert ("A weight became NaN or infinite in the update after step 80"
           in printed)
-  assert "Not finite are policy/" in printed
+  assert "Non-finite variables: policy/" in printed
   assert "continues from the checkpoint of step 80, with other" in printed
   for path in checkpoint.paths(folder.checkpoints):
     arrays, _ = checkpoint.load(path)
@@ -206,31 +210,31 @@ def test_run_with_a_divergence_is_reproducible(tmp_path):
       *reversed(make(tmp_path / "b")))
 
 
-@pytest.mark.parametrize("survived", [0, 3])
+@pytest.mark.parametrize("num_tolerated", [0, 3])
 def test_failing_environment_leaves_checkpoint_and_crash_folders(
-    survived, tmp_path, capfd):
+    num_tolerated, tmp_path, capfd):
   loop, folder = make(tmp_path, {
       "env.id": "tests.toy:Faulty", "env.kwargs": {"fault": "raise"},
-      "on_env_error": "restart" if survived else "raise",
-      "max_env_restarts": survived or 10})
+      "on_env_error": "restart" if num_tolerated else "raise",
+      "max_env_restarts": num_tolerated or 10})
   loop.start()
-  error = base.EnvironmentFailure if survived else ValueError
+  error = base.EnvironmentFailure if num_tolerated else ValueError
   with pytest.raises(error, match="faulty step") as caught:
     loop.run()
-  assert survived or isinstance(
+  assert num_tolerated or isinstance(
       caught.value.__cause__, base.EnvironmentFailure)
   assert checkpoint.newest(folder.checkpoints).name.endswith("0.npz")
-  # Survived failures are printed and recorded, too.
+  # Tolerated failures are also printed and recorded.
   printed = capfd.readouterr().err
   reported = re.findall(
       r"Warning, step 0: restart: Environment \d \('Faulty', seed \d+, step 1 "
       r"of its episode\) failed in step\(\): ValueError: faulty step "
       r"\(details: (.*)\)\n", printed)
-  assert len(reported) == survived
+  assert len(reported) == num_tolerated
   reported += re.findall(r"The failure is saved in (.*)\.\n", printed)
   folders = [str(path) for path in (folder.path / "crashes").glob("*")]
   assert sorted(reported) == sorted(folders)
-  assert len(reported) == survived + 1
+  assert len(reported) == num_tolerated + 1
   for path in folders:
     crash = crash_folder.load(pathlib.Path(path))
     assert crash.config == folder.config
@@ -286,7 +290,7 @@ def test_stop_ends_the_run_between_epochs_and_saves(tmp_path):
 
 
 class _SaveDuringEpoch:
-  """Context that saves in another thread, after the update of an epoch."""
+  """Context of an epoch that saves in another thread, after the update."""
 
   def __init__(self):
     self.num_saved = 0
@@ -354,7 +358,7 @@ def test_resumed_run_repeats_an_interrupted_last_evaluation(
   loop.run()
   assert loop.step == 120 and not loop.complete
   assert steps(folder, "eval") == [60, 100]
-  for _ in range(2):  # The second time, nothing is left to do.
+  for _ in range(2):  # The second resume has nothing left to do.
     loop = _loop(folder)
     loop.resume()
     loop.run()
@@ -384,7 +388,7 @@ def test_resume_rejects_other_networks_than_those_of_the_checkpoint(
     _loop(run_folder.RunFolder(path)).resume()
 
 
-def test_environment_failure_in_a_replay_keeps_its_own_error(tmp_path):
+def test_environment_failure_in_a_replay_raises_the_original_error(tmp_path):
   loop, folder = make(tmp_path, {
       "env.id": "tests.toy:Faulty", "env.kwargs": {"fault": "none"},
       "algorithm.segment_length": 4, "algorithm.minibatch_size": 8,
@@ -402,7 +406,7 @@ def test_environment_failure_in_a_replay_keeps_its_own_error(tmp_path):
 
 
 def _changed(finished, tmp_path, change):
-  """Changes the newest checkpoint; returns a loop to resume from it."""
+  """Copies the run and changes its newest checkpoint; returns the new loop."""
   folder = _copied_folder(finished[1], tmp_path)
   arrays, metadata = checkpoint.load(checkpoint.newest(folder.checkpoints))
   change(arrays, metadata)
@@ -419,15 +423,14 @@ def test_missing_metadata_is_an_error(missing, finished, tmp_path):
     loop.resume()
 
 
-@pytest.mark.parametrize("unknown, change", [
-    ("moon", lambda _, metadata: metadata.update(moon=1)),
-    ("moon", lambda arrays, _: arrays.update(moon=np.ones(2))),
-    ("moon", lambda arrays, _: arrays.update({"episodes/moon": np.ones(2)})),
-    ("moon", lambda arrays, _: arrays.update({"variable/moon": np.ones(2)}))])
-def test_unknown_arrays_and_metadata_are_errors(
-    unknown, change, finished, tmp_path):
+@pytest.mark.parametrize("change", [
+    lambda _, metadata: metadata.update(surplus=1),
+    lambda arrays, _: arrays.update(surplus=np.ones(2)),
+    lambda arrays, _: arrays.update({"episodes/surplus": np.ones(2)}),
+    lambda arrays, _: arrays.update({"variable/surplus": np.ones(2)})])
+def test_unknown_arrays_and_metadata_are_errors(change, finished, tmp_path):
   loop = _changed(finished, tmp_path, change)
-  with pytest.raises(config_lib.ConfigError, match=unknown):
+  with pytest.raises(config_lib.ConfigError, match="surplus"):
     loop.resume()
 
 

@@ -1,4 +1,4 @@
-"""Epochs of segments: learning, evaluation, state and reproducibility."""
+"""Trainer with segments: learning, evaluation, state and reproducibility."""
 
 import functools
 import json
@@ -24,7 +24,8 @@ from agents.training import trainer as trainer_lib
 from tests import command, modes, toy
 from tests.training import graph_calls, scored
 
-_BEST = 5.0  # Score of `toy.Target`: five steps, rewards of at most one.
+# Best score of `toy.Target`: five steps with rewards of at most one.
+_BEST = 5.0
 
 
 def _config(**changes):
@@ -68,7 +69,7 @@ class _Trained(NamedTuple):
   trainer: trainer_lib.Trainer
   untrained: tuple[list[float], list[int]]  # Evaluation before training.
   epochs: list[epoch_result.Epoch]
-  states: list[dict[str, Any]]  # Before the first epoch and after each.
+  states: list[dict[str, Any]]  # Before the first epoch, then after each epoch.
 
 
 def _train(discrete):
@@ -98,7 +99,7 @@ def discrete():
 
 @pytest.fixture(scope="module")
 def fresh():
-  """Another trainer with the same config."""
+  """Another trainer, with the same config as `continuous`."""
   trainer = _trainer()
   yield trainer
   trainer.close()
@@ -106,7 +107,7 @@ def fresh():
 
 @pytest.mark.parametrize("name", [
     "continuous", pytest.param("discrete", marks=pytest.mark.slow)])
-def test_training_raises_scores_and_evaluation(name, request):
+def test_training_increases_training_and_evaluation_scores(name, request):
   trained = request.getfixturevalue(name)
   scores = [np.mean(scored.scores(epoch)) for epoch in trained.epochs]
   assert scores[0] < 0.65 * _BEST
@@ -178,7 +179,7 @@ def test_progress_sets_the_learning_rate():
 
 
 @pytest.mark.slow
-def test_same_seed_learns_the_same_bits(continuous, fresh):
+def test_trainers_with_equal_seeds_are_bit_equal(continuous, fresh):
   fresh.start()
   _assert_same(fresh.state(), continuous.states[0])
   for number in (1, 2):
@@ -189,10 +190,10 @@ def test_same_seed_learns_the_same_bits(continuous, fresh):
 
 
 @pytest.mark.slow
-def test_loaded_state_continues_with_the_same_bits(continuous, fresh):
+def test_loaded_state_continues_bit_equal_to_the_saved_run(continuous, fresh):
   fresh.load(continuous.states[7])
   _assert_same(fresh.state(), continuous.states[7])
-  # Episodes have 5 steps, segments have 16: some episodes are running.
+  # Episodes have 5 steps and segments have 16 steps, so episodes are running.
   assert continuous.states[7]["episodes/length"].any()
   assert continuous.states[7]["episodes/score"].any()
   for number in (8, 9):
@@ -298,14 +299,14 @@ def test_evaluation_equals_a_loop_over_steps(continuous):
         action, _ = algorithm.act(tf.constant(observ), types.NOTHING, None)
         step = batch.step(action.numpy())
         score, observ = score + step.reward, step.observ
-      # The first 2 of 4 environments play 3 of the 10 episodes each.
+      # Environments 0 and 1 play 3 of the 10 episodes each, all others play 2.
       expected.extend(score[:4 if episode < 2 else 2])
   np.testing.assert_allclose(scores, sorted(expected), rtol=1e-4)
   assert lengths == [5] * 10
 
 
 def _with_envs(train, evaluate=(toy.Counter,), seed=0):
-  """Returns a trainer of these environments, with segments of 4 steps."""
+  """Returns a trainer of the given environments, with segments of 4 steps."""
   train_env, eval_env = (
       batch_env.BatchEnv(list(constructors), seed=seed)
       for constructors in (train, evaluate))
@@ -330,7 +331,7 @@ def _counter(length):
     (7, [2, 2, 2, 3, 3, 60, 60])])
 def test_each_environment_plays_its_share_of_an_evaluation(
     num_episodes, expected):
-  # 60 steps need more than one graph call.
+  # An episode of 60 steps needs more than one graph call.
   trainer = _with_envs([toy.Counter], map(_counter, (2, 3, 60)))
   scores, lengths = trainer.evaluate(num_episodes, _never)
   trainer.close()
@@ -357,7 +358,7 @@ def test_episodes_are_in_order_of_time_and_span_epochs():
   assert scored.scores(first) == [3, 6, 3]
   assert scored.lengths(second) == [2, 3, 6, 2]
   assert scored.scores(second) == [3, 6, 21, 3]
-  # This part is half of the reward.
+  # The only reward part is half of the reward.
   for epoch in (first, second):
     assert scored.reward_parts(epoch) == [
         {"reward_part": score / 2} for score in scored.scores(epoch)]
@@ -366,7 +367,7 @@ def test_episodes_are_in_order_of_time_and_span_epochs():
 @pytest.mark.parametrize("eager", [
     True, pytest.param(False, marks=pytest.mark.slow)], ids=["eager", "graph"])
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_environment_error_is_raised_and_leaves_the_state_before_the_epoch(
+def test_environment_error_is_raised_and_keeps_the_state_before_the_epoch(
     eager, num_workers):
   workers = pool.WorkerPool(num_workers) if num_workers else None
   try:
@@ -390,7 +391,7 @@ def test_environment_error_is_raised_and_leaves_the_state_before_the_epoch(
       workers.close()
 
 
-def test_loading_variables_of_another_model_names_them(continuous):
+def test_loading_variables_of_another_model_names_the_variables(continuous):
   state = continuous.states[5]
   space = toy.Target().observation_space, toy.Target().action_space
   other = build.algorithm(_config(**{"network.policy_layers": [9]}), *space)
@@ -423,7 +424,7 @@ def test_closed_trainer_raises_a_clear_error():
 
 
 @pytest.mark.slow
-def test_number_of_workers_does_not_change_bits(discrete):
+def test_results_are_bit_equal_for_any_number_of_workers(discrete):
   for num_workers in (1, 2):
     with pool.WorkerPool(num_workers) as workers:
       trainer = _trainer(workers, **{"env.kwargs": {"discrete": True}})
@@ -452,14 +453,16 @@ trainer.close()
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="No cores.")
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"),
+                    reason="Cannot restrict a process to one core.")
 def test_seconds_of_an_epoch_add_up_on_one_core():
   output = subprocess.run(
       [sys.executable, "-c", _SECONDS], cwd=command.ROOT, check=True, text=True,
       stdout=subprocess.PIPE).stdout
   seconds = json.loads(output.splitlines()[-1])
   total = seconds.pop("all")
-  assert seconds.pop("exchange") == 0  # Only with several machines.
-  # A single thread may execute operations in another order.
+  assert seconds.pop("exchange") == 0  # Positive only with several machines.
+  # On one core, TensorFlow may execute operations in another order. Control
+  # dependencies keep the timestamps in order, so every part is positive.
   assert all(part > 0 for part in seconds.values())
   assert 0.5 * total < sum(seconds.values()) < total

@@ -7,20 +7,29 @@ from agents.environments.data import episode_data
 
 
 class Canvas(gymnasium.Env):
-  """Renders gray 64 x 96 frames, 10 brighter after each step, modulo 250.
+  """Renders gray frames of 64 x 96 pixels.
 
-  The reward is the action; an episode has `length` steps.
+  The gray level is 10 times the number of steps, modulo 250. The reward is the
+  action.
+
+  Args:
+    length: Number of steps of an episode.
+    render_mode: "rgb_array" or None.
+    render_fault: "error" if `render` should raise; "text" or "float" if it
+      should return a text or an image of floats.
+    reward_noise: If nonzero, random numbers are added to the rewards.
   """
 
   observation_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
   action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
   metadata = {"render_modes": ["rgb_array"], "render_fps": 12}
 
-  def __init__(self, length=20, render_mode=None, broken="", chance=0.0):
+  def __init__(self, length=20, render_mode=None, render_fault="",
+               reward_noise=0.0):
     self.render_mode = render_mode
     self._length = length
-    self._broken = broken
-    self._chance = chance
+    self._render_fault = render_fault
+    self._reward_noise = reward_noise
 
   def reset(self, *, seed=None, options=None):
     super().reset(seed=seed)
@@ -30,22 +39,24 @@ class Canvas(gymnasium.Env):
   def step(self, action):
     self._steps += 1
     reward = float(action[0])
-    if self._chance:
-      reward += np.random.default_rng().random()  # Without a seed.
+    if self._reward_noise:
+      reward += np.random.default_rng().random()  # The seed is random.
     return (np.zeros(1, np.float32), reward, False,
             self._steps == self._length, {})
 
   def render(self):
-    if self._broken == "error":
+    if self._render_fault == "error":
       raise ValueError("No paint left.")
-    if self._broken == "text":
+    if self._render_fault == "text":
       return "a picture"
+    if self._render_fault == "float":
+      return np.zeros((64, 96, 3))
     print("Noise.")  # Environments may write to standard output.
     return np.full((64, 96, 3), 10 * self._steps % 250, np.uint8)
 
 
 def episode(*actions: float, seed: int = 3) -> episode_data.Episode:
-  """Returns the episode of these actions."""
+  """Returns an episode with the given actions, whose sum is the score."""
   return episode_data.Episode(
       seed, np.array(actions, np.float32)[:, None],
       float(np.sum(np.array(actions, np.float32))), {})

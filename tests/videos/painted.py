@@ -6,7 +6,7 @@ from tests import echo
 
 
 class Painted(echo.Echo):
-  """Renders its observation; one in thirty episodes fails in step 5."""
+  """Renders its observation; fails in the sixth step if 30 divides the seed."""
 
   metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
 

@@ -1,4 +1,4 @@
-"""Ground planes of MuJoCo environments are rendered without an end."""
+"""Ground planes of MuJoCo environments are rendered as infinite planes."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ def test_grounds_become_infinite_and_tables_do_not(name, infinite):
   assert (changed.geom_size[plane, :2] == (0 if infinite else width)).all()
   others = np.arange(original.ngeom) != plane
   assert (changed.geom_size[others] == original.geom_size[others]).all()
-  # The number of squares per meter stays the same.
+  # The texture keeps its number of squares per meter.
   texrepeat = original.mat_texrepeat.copy()
   if infinite:
     texrepeat[original.geom_matid[plane]] /= width
@@ -59,7 +59,7 @@ def test_ground_looks_the_same_200_meters_away(tmp_path):
   subprocess.run([sys.executable, "-c", _RENDER], cwd=tmp_path, env=environ,
                  check=True)
   original, near, far = np.load(tmp_path / "frames.npy").astype(int)
-  # The same pattern, except for its phase, has the same number of edges.
+  # Compares numbers of edges, because the phase of the pattern may differ.
   def edges(frame):
     return (np.abs(np.diff(frame[180:].mean(-1))) > 90).mean()
   assert edges(near) == pytest.approx(edges(original), rel=0.2)

@@ -42,7 +42,7 @@ def test_frames_are_in_order_for_any_number_of_workers(num_workers, tmp_path):
         10 * np.arange(1, video.num_frames + 1), atol=4)
   frames, _ = decoding.decode(videos[2].path)
   assert frames.shape == (5, 128, 192, 3)
-  for column, length in ((0, 3), (1, 5)):  # Last frames stay until the end.
+  for column, length in ((0, 3), (1, 5)):  # A last frame stays to the end.
     np.testing.assert_allclose(
         [frame[48:64, 96 * column + 8:96 * column + 88].mean()
          for frame in frames],
@@ -52,14 +52,14 @@ def test_frames_are_in_order_for_any_number_of_workers(num_workers, tmp_path):
 
 def test_nondeterministic_environment_is_reported(tmp_path):
   video = video_lib.Video(str(tmp_path / "a.mp4"), _tiles(4))
-  (_, problem), = _record([video], functools.partial(_MAKE, chance=1.0))
+  (_, problem), = _record([video], functools.partial(_MAKE, reward_noise=1.0))
   assert "is not deterministic: the replay of episode 0, seed 3" in problem
 
 
-def test_failing_render_raises_before_training():
+def test_find_gl_backend_raises_the_error_of_render():
   with pytest.raises(
       render_pool.RenderingFailed, match="No paint left.") as caught:
-    render_pool.find_gl_backend(functools.partial(_MAKE, broken="error"))
+    render_pool.find_gl_backend(functools.partial(_MAKE, render_fault="error"))
   assert "apt-get" not in str(caught.value)
 
 

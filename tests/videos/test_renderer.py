@@ -28,7 +28,7 @@ def test_episode_is_replayed_step_by_step():
     states.append((tile.num_steps, tile.score,
                    canvas.brightness(tile.frame())))
   assert states == [(0, 0, 0), (1, 0.5, 10), (2, 0.25, 20), (3, 1.25, 30),
-                    (3, 1.25, 30)]  # The last frame stays.
+                    (3, 1.25, 30)]  # The episode has three steps.
 
 
 def test_actions_are_rescaled_as_in_training():
@@ -48,9 +48,10 @@ def test_replay_stops_at_the_end_of_the_episode():
 
 
 @pytest.mark.parametrize("kwargs, problem", [
-    ({}, ""), ({"chance": 1.0}, "is not deterministic: the replay of episode"),
-    ({"length": 3}, "episode 1, seed 3, has return 1.5 in 3 steps, the "
-     "recorded episode 2.0 in 4.")])
+    ({}, ""),
+    ({"reward_noise": 1.0}, "is not deterministic: the replay of episode"),
+    ({"length": 3}, "episode 1, seed 3, has return 1.5 in 3 steps, but the "
+     "recorded episode has return 2.0 in 4 steps.")])
 def test_problem_names_different_score_or_length(kwargs, problem):
   tiles = tuple(video_lib.Tile(canvas.episode(*[0.5] * length))
                 for length in (2, 4))
@@ -78,15 +79,17 @@ def test_frame_shows_step_score_and_caption():
   assert (first != other).any()
   before = first.copy()
   plain.advance(2)
-  # The text changes, too, not only the background.
+  # Not only the background changes, but also the text at the top.
   change = plain.frame().astype(int) - before
   assert len(np.unique(change[:40])) > 2 and np.unique(change[-40:]) == [10]
 
 
-def test_error_describes_what_render_returned():
+@pytest.mark.parametrize("fault, received", [
+    ("text", "a str"), ("float", r"an array of shape \(64, 96, 3\) and type")])
+def test_error_describes_what_render_returned(fault, received):
   tile = _tile(canvas.episode(0.0), make=functools.partial(
-      _MAKE, broken="text"))
-  with pytest.raises(ValueError, match="RGB image.*returned a str"):
+      _MAKE, render_fault=fault))
+  with pytest.raises(ValueError, match=f"RGB image.*returned {received}"):
     tile.frame()
 
 

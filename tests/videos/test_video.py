@@ -14,7 +14,7 @@ def test_grid_is_as_square_as_possible(num_tiles, num_columns):
                 for length in range(num_tiles))
   video = video_lib.Video("a.mp4", tiles)
   assert video.num_columns == num_columns
-  assert video.num_frames == num_tiles  # The longest episode.
+  assert video.num_frames == num_tiles  # Steps of the longest episode.
 
 
 def test_episode_without_steps_has_one_frame():

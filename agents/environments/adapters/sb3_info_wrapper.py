@@ -1,7 +1,7 @@
 """Environment wrapper that gives `SB3VecEnv` access to infos and wrappers.
 
-Worker processes import this module without Stable-Baselines3, which would
-import PyTorch.
+Worker processes import this module. It does not import Stable-Baselines3,
+because that package imports PyTorch.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from agents.environments.making import wrappers
 
 
 class SB3InfoWrapper(gymnasium.Wrapper):
-  """Returns each info as one value under the key "info".
+  """Returns `{"info": [info]}` instead of `info`.
 
-  Vector environments would otherwise split infos by their keys.
+  Vector environments split dicts by their keys, but keep lists.
 
   Args:
     env: Environment to wrap.

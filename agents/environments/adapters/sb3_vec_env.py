@@ -23,7 +23,7 @@ class SB3VecEnv(base_vec_env.VecEnv):
 
   Args:
     constructors: Functions without arguments that return environments with
-      equal spaces; the same function may occur several times.
+      equal spaces. A function may occur several times.
     workers: See `vector_env.VectorEnv`.
   """
 
@@ -38,7 +38,8 @@ class SB3VecEnv(base_vec_env.VecEnv):
   def reset(self) -> base_vec_env.VecEnvObs:
     options = self._options[0]
     if any(other != options for other in self._options):
-      raise ValueError("All environments must have the same options.")
+      raise ValueError("All environments must have the same options: call "
+                       "`set_options` with one dict.")
     observ, infos = self._envs.reset(seed=self._seeds, options=options or None)
     self.reset_infos = [info for info, in infos["info"]]
     self._reset_seeds()
@@ -51,15 +52,15 @@ class SB3VecEnv(base_vec_env.VecEnv):
   def step_wait(self) -> base_vec_env.VecEnvStepReturn:
     observ, reward, terminated, truncated, infos = self._envs.step_wait()
     done = terminated | truncated
-    rows = [info for info, in infos["info"]]
+    step_infos = [info for info, in infos["info"]]
     for index in np.flatnonzero(done).tolist():
-      self.reset_infos[index] = rows[index]
+      self.reset_infos[index] = step_infos[index]
       final_info, = infos["final_info"]["info"][index]
-      rows[index] = {
+      step_infos[index] = {
           **final_info, "terminal_observation": infos["final_obs"][index]}
-    for index, row in enumerate(rows):
-      row["TimeLimit.truncated"] = bool(truncated[index] & ~terminated[index])
-    return observ, reward.astype(np.float32), done, rows
+    for index, info in enumerate(step_infos):
+      info["TimeLimit.truncated"] = bool(truncated[index] & ~terminated[index])
+    return observ, reward.astype(np.float32), done, step_infos
 
   def close(self):
     self._envs.close()

@@ -26,8 +26,8 @@ Block = vector_env_adapter_block.VectorBlock | pool.RemoteBlock
 class VectorEnv(vector.VectorEnv):
   """Returns the same results and infos as `gymnasium.vector.SyncVectorEnv`.
 
-  The only difference is that `final_obs` is always a copy. Actions have the
-  units of the environments' action space and are cast to its type.
+  The only difference is that `final_obs` is always a copy. Actions are cast to
+  the type of the action space, but not scaled.
 
       envs = vector_env.VectorEnv(
           [lambda: gymnasium.make("HalfCheetah-v5")] * 64)
@@ -35,14 +35,14 @@ class VectorEnv(vector.VectorEnv):
   Args:
     constructors: Functions without arguments that return environments with
       equal spaces of Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple.
-    workers: Number of worker processes, by default one for each core; 0 steps
-      in this process. Alternatively, a `WorkerPool`, which other batches may
-      also use.
-    autoreset_mode: Whether the next episode begins within the step that ends
-      an episode, in the following step, or by `reset` only.
+    workers: Number of worker processes, by default one per CPU core. With 0,
+      this process steps the environments. A `WorkerPool` can be shared with
+      other batches.
+    autoreset_mode: Determines when the next episode begins: in the step that
+      ends an episode, in the following step, or only by `reset`.
 
   Raises:
-    TypeError: If no array can hold values of a space.
+    TypeError: If a space is not supported.
     ValueError: If there is no environment, or if spaces differ.
   """
 
@@ -80,27 +80,30 @@ class VectorEnv(vector.VectorEnv):
         self._block = vector_env_adapter_block.VectorBlock(
             constructors, 0, spaces, self._arrays, self.autoreset_mode)
       stack.callback(self._block.close)
-      # Also closes when the object is deleted or the interpreter exits.
-      self._end = weakref.finalize(self, stack.pop_all().close)
+      # Closes the environments also when the object is deleted or Python exits.
+      self._finalizer = weakref.finalize(self, stack.pop_all().close)
     self._observs = vector_env_adapter_block.nested(
         "observ", spaces[0], self._arrays)
 
   def reset(self, *, seed: int | Sequence[int | None] | None = None,
             options: dict[str, Any] | None = None
             ) -> tuple[Any, dict[str, Any]]:
-    """Begins new episodes, only where `options["reset_mask"]` is true if given.
+    """Begins new episodes.
 
     Args:
-      seed: Seed of the first environment, increased by one for each of the
-        others; or one seed per environment. Environments without a seed
-        continue with their random numbers.
-      options: Options of the environments.
+      seed: One seed per environment, or an integer `s` that gives environment
+        `i` the seed `s + i`. Environments without a seed continue their random
+        numbers.
+      options: Options of the environments. The key "reset_mask" can contain a
+        bool array, [num_envs], that is true for the environments to reset. By
+        default, all environments are reset.
 
     Returns:
       Observations and infos.
 
     Raises:
-      ValueError: If seeds or mask do not fit the number of environments.
+      ValueError: If the number of seeds is wrong, or if the mask has a wrong
+        type or shape or no true element.
     """
     if isinstance(seed, (int, np.integer)):
       seed = [int(seed) + index for index in range(self.num_envs)]
@@ -120,7 +123,7 @@ class VectorEnv(vector.VectorEnv):
     return copy.deepcopy(self._observs), infos
 
   def step(self, actions: Any) -> StepResult:
-    """Steps all environments; the autoreset mode determines the resets.
+    """Steps all environments; `autoreset_mode` determines when they reset.
 
     Args:
       actions: Actions of the batched action space.
@@ -151,7 +154,7 @@ class VectorEnv(vector.VectorEnv):
 
   def step_wait(self) -> StepResult:
     """Waits for the step that `step_async` began and returns its results."""
-    infos = infos_lib.batch(  # In the order of the environments.
+    infos = infos_lib.batch(
         [*self.block.step_wait().values()], self.num_envs, self._add_info)
     reward, terminated, truncated = (self._arrays[name].copy() for name in (
         "reward", "terminated", "truncated"))
@@ -162,7 +165,7 @@ class VectorEnv(vector.VectorEnv):
     return self.call("render")
 
   def call(self, name: str, /, *args, **kwargs) -> tuple[Any, ...]:
-    """Calls a method of every environment, or returns an attribute.
+    """Calls a method, or reads an attribute, of every environment.
 
     Args:
       name: Name of the method or attribute.
@@ -170,7 +173,7 @@ class VectorEnv(vector.VectorEnv):
       **kwargs: Keyword arguments of the method.
 
     Returns:
-      Result of each environment.
+      Result or value of each environment.
     """
     return tuple(self.block.call(name, args, kwargs, [True] * self.num_envs))
 
@@ -187,7 +190,8 @@ class VectorEnv(vector.VectorEnv):
 
     Args:
       name: Name of the attribute.
-      values: List or tuple of one value per environment, or one for all.
+      values: List or tuple with one value per environment; any other object
+        is the value for all environments.
 
     Raises:
       ValueError: If the number of values is wrong.
@@ -197,10 +201,10 @@ class VectorEnv(vector.VectorEnv):
     self._check_length("values", values)
     self.block.set(name, list(values), [True] * self.num_envs)
 
-  # SyncVectorEnv returns tuples, too; the base class declares single values.
+  # SyncVectorEnv also returns tuples, but the base class declares one value.
   @property  # type: ignore
   def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore
-    """Copies of the environments' random number generators."""
+    """Random number generators of the environments; copies with workers."""
     return self.get_attr("np_random")
 
   @property
@@ -209,22 +213,23 @@ class VectorEnv(vector.VectorEnv):
     return self.get_attr("np_random_seed")
 
   def close_extras(self, **_):
-    """Closes all environments and ends the processes."""
-    self._end()
+    """Closes all environments, and ends processes that this object started."""
+    self._finalizer()
 
   @property
   def block(self) -> Block:
-    """Block that steps all environments, and accesses some or all of them.
+    """Block that steps all environments and accesses selected ones.
 
     Raises:
       ClosedEnvironmentError: If the environments are closed.
     """
-    if not self._end.alive:
+    if not self._finalizer.alive:
       raise gymnasium.error.ClosedEnvironmentError(
           "The environments are closed.")
     return self._block
 
   def _check_length(self, name: str, values: Sequence[Any]):
     if len(values) != self.num_envs:
-      raise ValueError(f"`{name}` must hold {self.num_envs}, one for each "
-                       f"environment. Received: {len(values)}.")
+      raise ValueError(
+          f"`{name}` must contain {self.num_envs} elements, one per "
+          f"environment. Received: {len(values)}.")

@@ -1,4 +1,4 @@
-"""Base class of blocks, which hold a share of the environments of a batch."""
+"""Base class of blocks; a block steps all or some environments of a batch."""
 
 import contextlib
 import traceback
@@ -15,12 +15,13 @@ Constructor = Callable[[], gymnasium.Env]
 
 
 class EnvironmentFailure(errors.EnvironmentsError):
-  """An environment failed; the message names the environment and the place.
+  """An error of an environment.
 
   Args:
-    message: Text with the traceback.
+    message: Text that names the environment and the operation that failed, with
+      the traceback.
     environment: Index of the environment within its batch, if known.
-    seed: Seed of its episode, if one is running.
+    seed: Seed of the environment's running episode, if known.
   """
 
   def __init__(self, message: str, environment: int | None = None,
@@ -31,20 +32,24 @@ class EnvironmentFailure(errors.EnvironmentsError):
 
 
 class StepReport(NamedTuple):
-  """The end of an episode, and the resets that failed after it."""
+  """Report of a step that ended an episode."""
 
-  # Numbers of the last info, with the sums of the infos' `reward_...` numbers
-  # under "reward_parts"; or the text of the failure that ended the episode.
+  # If a failure ended the episode: the error message. Otherwise: the numbers of
+  # the last info, and under "reward_parts" the sum of each `reward_...` number
+  # over the episode.
   outcome: dict[str, Any] | str
-  failed_resets: tuple[str, ...] = ()  # Texts of the failures.
-  # Only with `InfoBatchEnv`: infos of the step and of the reset after it.
+  # Error messages of resets that failed after the episode.
+  failed_resets: tuple[str, ...] = ()
+  # Only with `InfoBatchEnv`, which receives a report for every step: infos of
+  # the step and of the reset that followed.
   info: dict[str, Any] | None = None
   reset_info: dict[str, Any] | None = None
-  next_seed: int | None = None  # Of the next episode, if the block derived it.
+  # Seed of the next episode, if the block derived the seed.
+  next_seed: int | None = None
 
 
 class BlockBase:
-  """Builds and closes environments, and accesses selected ones.
+  """Builds, accesses and closes environments.
 
   Errors name the environment that failed.
 
@@ -54,10 +59,11 @@ class BlockBase:
     spaces: Observation and action space that all environments must have.
   """
 
-  # Returns the layout of the arrays, given the batch size and spaces.
+  # Maps batch size, observation space and action space to the array layout.
   layout: Callable[..., buffer_layout.Layout]
-  # Called after each environment is built or reset and after each replayed
-  # step. Worker processes use it to tell the trainer that they are alive.
+  # Called after each environment is built or reset, and after each replayed
+  # step. In a worker process, this callback tells the trainer that the process
+  # is alive.
   heartbeat: Callable[[], None] | None = None
 
   def __init__(self, constructors: Sequence[Constructor], first: int,
@@ -66,7 +72,7 @@ class BlockBase:
     self._first = first
     self._spaces = spaces
     self._names = [str(constructor) for constructor in constructors]
-    # Seed and length of the running episodes, for error messages.
+    # Seed of each running episode, and its number of steps so far.
     self._seeds: list[int | None] = [None] * len(constructors)
     self._lengths = [0] * len(constructors)
     self._envs: list[gymnasium.Env] = []
@@ -83,7 +89,7 @@ class BlockBase:
     """Calls a method of every selected environment.
 
     Args:
-      name: Name of the method, of the environment or one of its wrappers.
+      name: Name of a method of the environment or of one of its wrappers.
       args: Positional arguments of the method.
       kwargs: Keyword arguments of the method.
       selected: For each environment of the block, whether it is selected.
@@ -130,7 +136,7 @@ class BlockBase:
 
   def _access(self, selected: Sequence[bool], where: str,
               access: Callable[[int, gymnasium.Env], Any]) -> list[Any]:
-    """Calls `access` with offset and environment of each selected one."""
+    """Returns `access(offset, env)` of each selected environment."""
     results = []
     for offset in np.flatnonzero(selected).tolist():
       with self._explained(offset, where):
@@ -138,7 +144,7 @@ class BlockBase:
     return results
 
   def _build(self, offset: int):
-    """Builds an environment; replaces the failed one, if there is any."""
+    """Builds an environment, after closing an earlier one at this offset."""
     for failed in self._envs[offset:offset + 1]:
       with contextlib.suppress(Exception):
         failed.close()
@@ -149,13 +155,14 @@ class BlockBase:
           env.spec.id if env.spec else type(env.unwrapped).__name__)
       if (env.observation_space, env.action_space) != self._spaces:
         raise ValueError(
-            f"Its spaces are {env.observation_space} and {env.action_space}, "
-            f"but those of environment 0 are {self._spaces[0]} and "
+            f"The environment has the spaces {env.observation_space} and "
+            f"{env.action_space}, but environment 0 has {self._spaces[0]} and "
             f"{self._spaces[1]}. All environments of a batch must have equal "
             "spaces.")
 
   @contextlib.contextmanager
   def _explained(self, offset: int, where: str):
+    """Adds the environment to errors of the `with` body; see `_fail`."""
     try:
       yield
     except BaseException as error:

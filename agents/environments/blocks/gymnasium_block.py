@@ -1,7 +1,7 @@
 """Steps a block of environments and writes the results into arrays.
 
-A worker process holds one block of every batch. Without workers, one block in
-this process holds the whole batch. Both run the same code.
+Each worker process steps one block of each batch. Without workers, one block in
+the main process steps the whole batch.
 """
 
 import time
@@ -16,15 +16,15 @@ from agents.environments.blocks import base
 from agents.environments.data import buffer_layout, episode_data
 from agents.environments.making import action_scaling
 
-_MAX_RESETS = 10  # Consecutive failed resets that raise an error.
+_MAX_RESETS = 10  # If so many consecutive resets fail, an error is raised.
 
-# Outcomes of the episodes that ended, by the environment's offset in the block;
-# see `StepReport.outcome`.
+# Outcomes of the episodes that ended, as in `base.StepReport.outcome`, by the
+# environment's offset in the block.
 Outcomes = dict[int, dict[str, Any] | str]
 
 
 class GymnasiumBlock(base.BlockBase):
-  """Environments `first` to `first + len(constructors)` of a batch.
+  """Steps the environments of a block one by one.
 
   Args:
     constructors: Functions without arguments that return environments.
@@ -32,12 +32,12 @@ class GymnasiumBlock(base.BlockBase):
     spaces: Observation and action space that all environments must have.
     arrays: Fields of `buffer_layout.batch_layout` for these environments.
     run_seed: Seed from which each episode's seed is derived.
-    tolerant: Whether failures of an environment end its episode instead of
-      raising: a new environment is built and begins the next episode.
+    tolerant: Whether an environment that fails is replaced by a new one, which
+      begins the next episode. If false, the error is raised.
   """
 
   layout = staticmethod(buffer_layout.batch_layout)
-  deterministic = True  # Seed and actions suffice to rebuild an episode.
+  deterministic = True  # Seed and actions of an episode determine its states.
 
   def __init__(
       self, constructors: Sequence[base.Constructor], first: int,
@@ -83,17 +83,17 @@ class GymnasiumBlock(base.BlockBase):
     return [{} for _ in seeds]
 
   def step(self) -> dict[int, base.StepReport]:
-    """Steps the active environments; begins the next episode where one ended.
+    """Steps the active environments, and resets those whose episode ended.
 
-    Reads the fields "action" and "active" and writes all others. The
+    Reads the arrays "action" and "active" and writes all other arrays. The
     observations of inactive environments stay unchanged.
 
     Returns:
-      Reports of episodes that ended, by index in the batch. The step of an
-      environment that failed is not valid.
+      Reports of episodes that ended, by index of the environment in the batch.
+      Steps in which the environment failed are not valid.
 
     Raises:
-      Exception: The error of an environment, unless failures are tolerated.
+      Exception: The error of an environment, if failures are not tolerated.
     """
     start = time.perf_counter()
     arrays = self._arrays
@@ -122,7 +122,7 @@ class GymnasiumBlock(base.BlockBase):
     """Rebuilds running episodes from their seeds and actions.
 
     Args:
-      episode: Number of each environment's running episode.
+      episode: Index of each environment's running episode, from 0.
       seeds: Seed of each episode.
       actions: Actions of each episode, of shape [steps, ...].
     """
@@ -138,7 +138,7 @@ class GymnasiumBlock(base.BlockBase):
             self.heartbeat()
 
   def _step_active(self, offsets: list[int], actions: Any) -> Outcomes:
-    """Steps one environment after the other; returns the episodes that ended.
+    """Steps the active environments; returns the outcomes of ended episodes.
     """
     arrays = self._arrays
     outcomes: Outcomes = {}
@@ -159,7 +159,7 @@ class GymnasiumBlock(base.BlockBase):
     return outcomes
 
   def _begin(self, offset: int, seed: int):
-    """Resets an environment."""
+    """Resets an environment with a seed."""
     self._seeds[offset] = seed
     self._lengths[offset] = 0
     self._reward_parts[offset] = {}
@@ -176,10 +176,10 @@ class GymnasiumBlock(base.BlockBase):
       self.heartbeat()
 
   def _record_reset(self, offset: int, info: dict[str, Any]):
-    """Called after every reset; subclasses extend it."""
+    """Does nothing; subclasses override this hook, called after each reset."""
 
   def _begin_next(self, offset: int) -> Iterator[str]:
-    """Begins the next episode; yields the failures of resets before it."""
+    """Begins the next episode; yields the message of each failed reset."""
     for attempt in range(_MAX_RESETS):
       self._episodes[offset] += 1
       seed = episode_data.episode_seed(
@@ -196,25 +196,25 @@ class GymnasiumBlock(base.BlockBase):
         self._build(offset)
 
   def _check_finite(self, outcomes: Outcomes):
-    """Records a failure of each environment with a NaN or infinite number."""
+    """Adds a failure for each environment that returned NaN or infinity."""
     finite = np.all([
         np.isfinite(column).all(tuple(range(1, column.ndim)))
         for column in (*self._float_columns, self._arrays["reward"])], axis=0)
     for offset in np.flatnonzero(~finite).tolist():
       if not isinstance(outcomes.get(offset), str):
-        self._lengths[offset] -= 1  # The message names the step that failed.
+        self._lengths[offset] -= 1  # Error messages count completed steps.
         outcomes[offset] = self._describe_failure(ValueError(
             f"The observation {self._arrays['observ'][offset]!r} or the reward "
             f"{self._arrays['reward'][offset]!r} is not finite. Did the "
             "simulation become unstable?"), offset)
 
   def _describe_failure(self, error: BaseException, offset: int) -> str:
-    """Returns the text of a failed step, or raises if it is not tolerated."""
+    """Returns the message of a failed step, or raises an untolerated error."""
     if not (self._tolerant and isinstance(error, Exception)):
       self._fail(error, offset, "step()")
     return str(self._failure(error, offset, "step()"))
 
   def _count_step(self, offset: int, info: dict[str, Any]):
-    """Counts a step and adds up the `reward_...` numbers of its info."""
+    """Counts a step and adds the `reward_...` numbers of its info to sums."""
     self._lengths[offset] += 1
     episode_data.add_reward_parts(self._reward_parts[offset], info)

@@ -15,7 +15,8 @@ class InfoBlock(gymnasium_block.GymnasiumBlock):
   """
 
   def __init__(self, constructors: Sequence[base.Constructor], *args):
-    self._infos: dict[int, dict[str, Any]] = {}  # By offset in the block.
+    # Infos of the latest step, by the environment's offset in the block.
+    self._infos: dict[int, dict[str, Any]] = {}
     self._reset_infos: list[dict[str, Any]] = [{} for _ in constructors]
     super().__init__(constructors, *args)
 

@@ -1,8 +1,8 @@
-"""Steps Gymnasium's MuJoCo tasks with observations and rewards vectorized.
+"""Steps Gymnasium's MuJoCo tasks with vectorized observations and rewards.
 
-MuJoCo simulates one environment after the other. Observations, rewards and
-infos of all environments are then computed in a few NumPy calls, with the same
-bits as Gymnasium's own formulas.
+MuJoCo simulates one environment after the other. A few NumPy calls then compute
+the observations, rewards and infos of all environments. The results are
+bit-equal to those of Gymnasium's own `step`.
 """
 
 import sys
@@ -17,8 +17,8 @@ from agents.environments.blocks import gymnasium_block, mujoco_tasks
 from agents.environments.data import episode_data
 from agents.environments.making import wrappers
 
-_TRIAL_STEPS = 50
-# Wrappers that only count steps; the block counts steps in their place.
+_TRIAL_STEPS = 50  # Steps that are compared with Gymnasium's own `step`.
+# Wrappers that only count steps. The block counts the steps itself.
 _COUNTING_WRAPPERS = (
     gymnasium.wrappers.OrderEnforcing, gymnasium.wrappers.TimeLimit,
     wrappers.DefaultTimeLimit, wrappers.StaggeredTimeLimit)
@@ -30,7 +30,8 @@ def supports(env: gymnasium.Env) -> bool:
   Args:
     env: Environment with its wrappers.
   """
-  return (  # Wrappers only count steps, and no window is drawn.
+  # Vectorized steps neither call the wrappers' `step` nor draw to a window.
+  return (
       _task_class(env) is not None and env.unwrapped.render_mode != "human"
       and all(type(wrapper) in _COUNTING_WRAPPERS
               for wrapper in wrappers.chain(env)))
@@ -39,9 +40,10 @@ def supports(env: gymnasium.Env) -> bool:
 class MujocoBlock(gymnasium_block.GymnasiumBlock):
   """Vectorizes the steps of environments with the same task and settings.
 
-  If settings differ between the environments, or a trial shows that Gymnasium's
-  formulas have changed, the environments step one after the other. The same
-  holds after `call`, `get` or `set`, which may change single environments.
+  The block steps the environments separately, like `GymnasiumBlock`, in three
+  cases: if their settings differ, if a trial shows that Gymnasium's formulas
+  have changed, and after `call`, `get` or `set`, because these methods may
+  change single environments.
 
   Args:
     args: See `GymnasiumBlock`.
@@ -52,11 +54,12 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     self._task: mujoco_tasks.VectorizedMujocoTask | None = None
     super().__init__(*args, **kwargs)
     self._task = _vectorize(self._envs)
-    if self._task:  # These observations have the shape of their space.
+    if self._task:  # Skips shape checks, as MuJoCo's shapes are always right.
       self._write_observ = self._arrays["observ"].__setitem__
-    # Steps to the time limit of each episode, and whether it is staggered.
+    # Time limit of each running episode in steps, and whether the limit comes
+    # from `StaggeredTimeLimit`.
     self._limits = [(sys.maxsize, False)] * len(self._envs)
-    self._time_limits = list(map(_time_limits, self._envs))
+    self._limit_wrappers = list(map(_limit_wrappers, self._envs))
 
   def replay(self, episode: Sequence[int], seeds: Sequence[int],
              actions: Sequence[np.ndarray]):
@@ -102,22 +105,23 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     if self._task:
       self._task.begin_episode(offset, {})
       self._limits[offset] = min(
-          ((limit._max_episode_steps, isinstance(
-              limit, wrappers.StaggeredTimeLimit))
-           for limit in self._time_limits[offset]),
+          ((wrapper._max_episode_steps, isinstance(
+              wrapper, wrappers.StaggeredTimeLimit))
+           for wrapper in self._limit_wrappers[offset]),
           default=(sys.maxsize, False))
 
   def _build(self, offset: int):
     super()._build(offset)
     if self._task:
-      self._time_limits[offset] = _time_limits(self._envs[offset])
+      self._limit_wrappers[offset] = _limit_wrappers(self._envs[offset])
       self._task.replace(offset, self._envs[offset].unwrapped)
 
   def _access(self, *args) -> list[Any]:
     if self._task:
-      for offset, limits in enumerate(self._time_limits):
-        for limit in limits:  # The wrappers have not counted the steps.
-          limit._elapsed_steps = self._lengths[offset]
+      # The wrappers did not count the vectorized steps, but count later steps.
+      for offset, limit_wrappers in enumerate(self._limit_wrappers):
+        for wrapper in limit_wrappers:
+          wrapper._elapsed_steps = self._lengths[offset]
         self._reward_parts[offset] = self._task.reward_sums(offset)
       self._task = None
       self._write_observ = spaces.writer(
@@ -127,18 +131,18 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
 
 def _vectorize(envs: Sequence[gymnasium.Env]
                ) -> mujoco_tasks.VectorizedMujocoTask | None:
-  """Returns the vectorized task of environments, or None if they differ.
+  """Returns the vectorized task of environments, or None if there is none.
 
-  Must be called between episodes, because it steps one environment to compare
-  the vectorized formulas with Gymnasium's.
+  Must be called between episodes, because the comparison with Gymnasium's
+  formulas resets and steps the first environment.
   """
   task, robots = _task_class(envs[0]), [env.unwrapped for env in envs]
   if not (task and all(map(supports, envs))):
     return None
   settings = [_settings(robot) for robot in robots]
-  same = settings.count(settings[0]) == len(envs) and _same_results(
+  is_exact = settings.count(settings[0]) == len(envs) and _equals_gymnasium(
       task, robots[0])
-  return task(robots) if same else None
+  return task(robots) if is_exact else None
 
 
 def _task_class(env: gymnasium.Env
@@ -148,13 +152,16 @@ def _task_class(env: gymnasium.Env
       f"{robot.__module__}:{robot.__qualname__}")
 
 
-def _time_limits(env: gymnasium.Env) -> list[Any]:
+def _limit_wrappers(env: gymnasium.Env) -> list[Any]:
   return [wrapper for wrapper in wrappers.chain(env)
           if isinstance(wrapper, gymnasium.wrappers.TimeLimit)]
 
 
 def _settings(robot: Any) -> dict[str, Any]:
-  """Returns the class, and attributes that steps read except model and data."""
+  """Returns the settings that determine the results of a robot's steps.
+
+  Excludes objects that cannot be compared, such as MuJoCo's `model` and `data`.
+  """
   settings = {
       name: np.asarray(value, dtype=object).tolist()
       for name, value in vars(robot).items()
@@ -163,9 +170,9 @@ def _settings(robot: Any) -> dict[str, Any]:
   return {**settings, "class": type(robot), "dt": robot.dt}
 
 
-def _same_results(task_class: type[mujoco_tasks.VectorizedMujocoTask],
-                  robot: Any) -> bool:
-  """Returns whether vectorized and original steps agree for random actions."""
+def _equals_gymnasium(task_class: type[mujoco_tasks.VectorizedMujocoTask],
+                      robot: Any) -> bool:
+  """Returns whether vectorized steps equal Gymnasium's for random actions."""
   space = robot.action_space
   actions = np.random.default_rng(0).uniform(
       space.low, space.high, (_TRIAL_STEPS, *space.shape)).astype(space.dtype)

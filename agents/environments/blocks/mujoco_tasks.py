@@ -1,9 +1,10 @@
-"""Gymnasium's MuJoCo tasks, vectorized over environments, with the same bits.
+"""Vectorized steps of Gymnasium's MuJoCo tasks.
 
-In a step of these tasks, Python computes observation, reward and info after
-the simulation. Computing them for all environments at once takes a fraction of
-the time. The formulas are those of Gymnasium's v5 tasks, in the same order of
-operations.
+After each simulated step, Gymnasium computes observation, reward and info of
+one environment in Python. This module computes the observations, rewards and
+infos of all environments together, in a fraction of the time. The formulas and
+their order of operations are copied from Gymnasium's v5 tasks, so the results
+are bit-equal to Gymnasium's.
 """
 
 import collections
@@ -20,22 +21,25 @@ class TaskStep(NamedTuple):
   observ: np.ndarray  # [N, ...]
   reward: np.ndarray  # [N]
   terminated: np.ndarray  # [N]
-  info: Callable[[int], dict[str, Any]]  # Maps a row to its info.
+  info: Callable[[int], dict[str, Any]]  # Maps a row of the arrays to an info.
 
 
 class VectorizedMujocoTask:
-  """Steps environments of one task; subclasses adapt the formulas to it.
+  """Steps N environments of one task; subclasses contain its formulas.
 
-  Time limits and other wrappers are not applied.
+  The reward is a sum of named parts, such as "reward_forward". Time limits and
+  other wrappers are not applied.
 
   Args:
-    envs: Environments without wrappers, with equal settings.
+    envs: N environments without wrappers, with equal settings.
   """
 
-  _control_type: Any = np.float32  # Type in which controls are squared.
-  _max_speed = np.inf  # Observed velocities are clipped to it.
-  # Names of further observed fields, each with its first observed row.
-  _more_observed: tuple[tuple[str, int], ...] = ()
+  # The control cost is computed from actions of this type.
+  _control_type: Any = np.float32
+  _max_speed = np.inf  # Bound of the absolute value of observed velocities.
+  # Fields of `MjData` that are observed besides positions and velocities, each
+  # with the index of its first observed row.
+  _extra_fields: tuple[tuple[str, int], ...] = ()
 
   def __init__(self, envs: Sequence[Any]):
     import mujoco  # Imported here because other tasks run without MuJoCo.
@@ -57,27 +61,28 @@ class VectorizedMujocoTask:
       env: New environment without wrappers.
     """
     self._envs[index] = env
-    self._simulations[index] = (  # MuJoCo's attributes are slow in each step.
+    self._simulations[index] = (  # Reading MuJoCo's attributes takes long.
         env.model, env.data, env.data.ctrl, env.frame_skip)
+    # Arrays of `MjData` by field, cached until an environment is replaced.
     self._fields: dict[str, list[np.ndarray]] = {}
 
   def begin_episode(self, index: int, reward_sums: dict[str, float]):
-    """Continues from the present state of an environment's simulation.
+    """Stores position and reward sums of an environment after reset or replay.
 
     Args:
       index: Index of the environment.
-      reward_sums: Sums of the parts of its reward so far, by name.
+      reward_sums: Sum of each reward part over the episode so far, by name.
     """
     self._position[index] = self._positions([index])[0]
     for name in [*self._reward_sums, *reward_sums]:
       self._reward_sums[name][index] = reward_sums.get(name, 0.0)
 
   def simulate(self, index: int, action: np.ndarray):
-    """Advances the simulation of one environment by a step.
+    """Simulates one step of one environment.
 
     Args:
       index: Index of the environment.
-      action: Action of the environment's space, of shape [A].
+      action: Action in the environment's action space, of shape [A].
     """
     model, data, control, frame_skip = self._simulations[index]
     control[:] = action
@@ -85,22 +90,23 @@ class VectorizedMujocoTask:
     self._mj_contact_forces(model, data)
 
   def compute_step(self, indices: list[int], actions: np.ndarray) -> TaskStep:
-    """Returns the results of a step after the simulations.
+    """Computes the results of a step after `simulate`.
 
     Args:
-      indices: Simulated environments, in increasing order.
-      actions: Actions of these environments, [len(indices), A].
+      indices: Indices of the simulated environments, in increasing order.
+      actions: Actions of these environments, of shape [len(indices), A].
     """
     env = self._envs[0]  # All environments have the same settings.
     position = self._positions(indices)
     velocity = (position - self._position[indices]) / env.dt
     self._position[indices] = position
     qpos, qvel = self._gather("qpos", indices), self._gather("qvel", indices)
-    hides = env._exclude_current_positions_from_observation
-    observ = [qpos[:, position.shape[1] if hides else 0:],
+    excludes_position = env._exclude_current_positions_from_observation
+    observ = [qpos[:, position.shape[1] if excludes_position else 0:],
               np.clip(qvel, -self._max_speed, self._max_speed)]
     reward = env._forward_reward_weight * velocity[:, 0]
-    cost = env._ctrl_cost_weight * _squares(actions.astype(self._control_type))
+    cost = env._ctrl_cost_weight * _sum_of_squares(
+        actions.astype(self._control_type))
     parts = {"reward_forward": reward, "reward_ctrl": -cost}
     terminated = np.zeros(len(indices), bool)
     if (healthy := self._healthy(qpos, qvel)) is not None:
@@ -111,20 +117,20 @@ class VectorizedMujocoTask:
       forces, contact_cost = contact
       parts["reward_contact"] = -contact_cost
       cost = cost + contact_cost
-      for name, start in self._more_observed:
+      for name, first_row in self._extra_fields:
         if getattr(env, f"_include_{name}_in_observation"):
           field = forces if name == "cfrc_ext" else self._gather(name, indices)
-          observ.append(field[:, start:].reshape(len(indices), -1))
+          observ.append(field[:, first_row:].reshape(len(indices), -1))
     for name, values in parts.items():
       self._reward_sums[name][indices] += values
     return TaskStep(
         np.concatenate(observ, 1), reward - cost, terminated, lambda row: {
             "x_position": qpos[row, 0], "x_velocity": velocity[row, 0],
-            **self._more_info(qpos[row], velocity[row]),
+            **self._extra_info(qpos[row], velocity[row]),
             **{name: values[row] for name, values in parts.items()}})
 
   def reward_sums(self, index: int) -> dict[str, float]:
-    """Returns the sums of the parts of an environment's reward, by name.
+    """Returns the sum of each reward part over the episode so far, by name.
 
     Args:
       index: Index of the environment.
@@ -132,38 +138,54 @@ class VectorizedMujocoTask:
     return {name: float(values[index])
             for name, values in self._reward_sums.items()}
 
-  def _gather(self, name: str, rows: Sequence[int]) -> np.ndarray:
-    """Returns a field of the simulations' data, [N, ...]."""
+  def _gather(self, name: str, indices: Sequence[int]) -> np.ndarray:
+    """Returns one field of `MjData` of some environments.
+
+    Returns:
+      Array of shape [len(indices), ...].
+    """
     if name not in self._fields:
       self._fields[name] = [getattr(env.data, name) for env in self._envs]
-    fields = [self._fields[name][row] for row in rows]
+    fields = [self._fields[name][index] for index in indices]
     return np.concatenate(fields).reshape(len(fields), *fields[0].shape)
 
-  def _positions(self, rows: Sequence[int]) -> np.ndarray:
-    """Returns the positions for the velocity of the reward, [N, 1 or 2]."""
-    return self._gather("qpos", rows)[:, :1]
+  def _positions(self, indices: Sequence[int]) -> np.ndarray:
+    """Returns the positions from which velocities are computed.
+
+    Returns:
+      Array of shape [len(indices), 1] with x, or [len(indices), 2] with x, y.
+    """
+    return self._gather("qpos", indices)[:, :1]
 
   def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray | None:
-    """Returns which robots are healthy, [N]; None in tasks without this."""
+    """Returns a bool array, [len(qpos)], that is true for healthy robots.
+
+    Returns None if the task does not define healthy states.
+    """
     return None
 
-  def _contact(self, rows: Sequence[int]
+  def _contact(self, indices: Sequence[int]
                ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Returns contact forces, [N, ...], and their cost, [N], or None."""
+    """Returns contact forces and contact costs of some environments.
+
+    Returns:
+      Arrays of shape [len(indices), bodies, 6] and [len(indices)]; None if the
+      task has no contact cost.
+    """
     return None
 
-  def _more_info(self, qpos: np.ndarray, velocity: np.ndarray
-                 ) -> dict[str, Any]:
-    """Returns the rest of the info of one environment."""
+  def _extra_info(self, qpos: np.ndarray, velocity: np.ndarray
+                  ) -> dict[str, Any]:
+    """Returns the task-specific entries of one environment's info."""
     return {}
 
 
 class _HalfCheetah(VectorizedMujocoTask):
-  """Rewards speed and never terminates."""
+  """Rewards forward velocity and never terminates."""
 
 
 class _Walker2d(VectorizedMujocoTask):
-  """Terminates if height or angle of the torso is unhealthy."""
+  """Terminates if height or angle of the torso leaves its healthy range."""
 
   _max_speed = 10
 
@@ -171,12 +193,12 @@ class _Walker2d(VectorizedMujocoTask):
     return (_between(qpos[:, 1], self._envs[0]._healthy_z_range)
             & _between(qpos[:, 2], self._envs[0]._healthy_angle_range))
 
-  def _more_info(self, qpos, velocity):
+  def _extra_info(self, qpos, velocity):
     return {"z_distance_from_origin": qpos[1] - self._envs[0].init_qpos[1]}
 
 
 class _Hopper(_Walker2d):
-  """Like Walker2d, with bounds for the other states."""
+  """Like Walker2d; also terminates if another state leaves its range."""
 
   def _healthy(self, qpos, qvel):
     state = np.concatenate((qpos, qvel), 1)[:, 2:]
@@ -185,13 +207,13 @@ class _Hopper(_Walker2d):
 
 
 class _Ant(VectorizedMujocoTask):
-  """Moves on a plane; contact forces cost reward and are observed."""
+  """Moves on a plane; contact forces are observed and reduce the reward."""
 
-  _more_observed: tuple[tuple[str, int], ...] = (("cfrc_ext", 1),)
+  _extra_fields: tuple[tuple[str, int], ...] = (("cfrc_ext", 1),)
 
-  def _positions(self, rows):
+  def _positions(self, indices):
     main = self._envs[0].data.body(self._envs[0]._main_body).id
-    return self._gather("xpos", rows)[:, main, :2]
+    return self._gather("xpos", indices)[:, main, :2]
 
   def _healthy(self, qpos, qvel):
     low, high = self._envs[0]._healthy_z_range
@@ -199,38 +221,41 @@ class _Ant(VectorizedMujocoTask):
     return (np.isfinite(qpos).all(1) & np.isfinite(qvel).all(1)
             & (low <= z) & (z <= high))
 
-  def _contact(self, rows):
+  def _contact(self, indices):
     env = self._envs[0]
-    forces = np.clip(self._gather("cfrc_ext", rows), *env._contact_force_range)
-    return forces, env._contact_cost_weight * _squares(forces)
+    forces = np.clip(
+        self._gather("cfrc_ext", indices), *env._contact_force_range)
+    return forces, env._contact_cost_weight * _sum_of_squares(forces)
 
-  def _more_info(self, qpos, velocity):
+  def _extra_info(self, qpos, velocity):
     return {"y_position": qpos[1], "y_velocity": velocity[1],
             "distance_from_origin": np.linalg.norm(qpos[:2], ord=2)}
 
 
 class _Humanoid(_Ant):
-  """Like Ant, with the center of mass and more observed fields."""
+  """Like Ant, but rewards the velocity of the center of mass."""
 
   _control_type = np.float64
-  _more_observed = (
+  _extra_fields = (
       ("cinert", 1), ("cvel", 1), ("qfrc_actuator", 6), ("cfrc_ext", 1))
 
-  def _positions(self, rows):
-    center = sys.modules[type(self._envs[0]).__module__].mass_center
+  def _positions(self, indices):
+    mass_center = sys.modules[type(self._envs[0]).__module__].mass_center
     return np.stack([
-        center(self._envs[row].model, self._envs[row].data) for row in rows])
+        mass_center(self._envs[index].model, self._envs[index].data)
+        for index in indices])
 
   def _healthy(self, qpos, qvel):
     return _between(qpos[:, 2], self._envs[0]._healthy_z_range)
 
-  def _contact(self, rows):
-    env, forces = self._envs[0], self._gather("cfrc_ext", rows)
+  def _contact(self, indices):
+    env, forces = self._envs[0], self._gather("cfrc_ext", indices)
     return forces, np.clip(
-        env._contact_cost_weight * _squares(forces), *env._contact_cost_range)
+        env._contact_cost_weight * _sum_of_squares(forces),
+        *env._contact_cost_range)
 
 
-def _squares(values: np.ndarray) -> np.ndarray:
+def _sum_of_squares(values: np.ndarray) -> np.ndarray:
   """Returns the sum of squares of each row."""
   return np.square(values.reshape(len(values), -1)).sum(1)
 
@@ -240,7 +265,7 @@ def _between(values: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
   return (low < values) & (values < high)
 
 
-# Vectorized tasks, by module and name of Gymnasium's classes.
+# Vectorized tasks by Gymnasium's environment class, written `module:Class`.
 TASKS_BY_CLASS: dict[str, type[VectorizedMujocoTask]] = {
     "gymnasium.envs.mujoco.half_cheetah_v5:HalfCheetahEnv": _HalfCheetah,
     "gymnasium.envs.mujoco.walker2d_v5:Walker2dEnv": _Walker2d,

@@ -1,8 +1,8 @@
 """Steps a block of environments by the rules of `gymnasium.vector`.
 
-Unlike `GymnasiumBlock`, it does not convert actions, stores observations in
-their own type, and begins episodes without seeds, from the environments' own
-random numbers.
+`VectorBlock` differs from `GymnasiumBlock` in three ways: it does not scale
+actions, it keeps the type of observations, and it begins later episodes without
+seeds, so that environments continue their random numbers.
 """
 
 import copy
@@ -30,7 +30,7 @@ def vector_layout(size: int, observation: gymnasium.Space,
     action: Action space of one environment.
 
   Raises:
-    TypeError: If no array can hold values of a space.
+    TypeError: If a space is not supported; see `agents.spaces`.
   """
   return buffer_layout.Layout([
       *((f"{name}/{index}", leaf.space.dtype, leaf.shape)
@@ -44,28 +44,28 @@ def vector_layout(size: int, observation: gymnasium.Space,
 
 def nested(name: str, space: gymnasium.Space, arrays: dict[str, np.ndarray]
            ) -> Any:
-  """Returns the arrays of a space, nested as Gymnasium nests them.
+  """Returns the arrays of a space, nested like Gymnasium's batched values.
 
   Args:
     name: "action" or "observ".
     space: Space of one environment.
-    arrays: Fields of `vector_layout`, of all environments or of some.
+    arrays: Fields of `vector_layout`, for all or for some environments.
   """
   parts = iter([arrays[key] for key in arrays if key.startswith(f"{name}/")])
-  # `batch_space` sorts the keys, as the layout does.
+  # `vector_layout` lists the arrays in the order of `batch_space`, too.
   return utils.create_empty_array(
       utils.batch_space(space), fn=lambda *_, **__: next(parts))
 
 
 class VectorBlock(base.BlockBase):
-  """Environments `first` to `first + len(constructors)` of a vector.
+  """Steps some environments of a `VectorEnv`.
 
   Args:
     constructors: Functions without arguments that return environments.
     first: Index of the first environment within the vector.
     spaces: Observation and action space that all environments must have.
     arrays: Fields of `vector_layout` for these environments.
-    mode: When the next episode begins.
+    mode: Determines when the next episode begins.
   """
 
   layout = staticmethod(vector_layout)
@@ -101,12 +101,13 @@ class VectorBlock(base.BlockBase):
     """Steps with the actions in the arrays, and writes the other arrays.
 
     Returns:
-      The infos of this block by its first index; empty if there are none.
+      The infos of this block under the index of its first environment; an
+      empty dict if all infos are empty.
 
     Raises:
       RuntimeError: If an episode has ended and autoreset is disabled.
     """
-    actions = utils.iterate(  # Copies, because environments may keep them.
+    actions = utils.iterate(  # Copies, as environments may keep actions.
         self._actions_space, copy.deepcopy(self._action_arrays))
     infos = {self._first + offset: self._step(offset, action)
              for offset, action in enumerate(actions)}
@@ -144,18 +145,18 @@ class VectorBlock(base.BlockBase):
         arrays["terminated"][offset] or arrays["truncated"][offset]):
       if self._mode == vector.AutoresetMode.DISABLED:
         raise RuntimeError(
-            f"The episode of environment {self._first + offset} has ended; "
-            "begin its next one by reset(options={'reset_mask': ...}).")
+            f"The episode of environment {self._first + offset} has ended. "
+            "Begin the next episode with reset(options={'reset_mask': ...}).")
       arrays["reward"][offset] = 0
       return self._begin(offset)
     self._lengths[offset] += 1
-    try:  # Faster than `_explained` in every step.
+    try:  # The context manager `_explained` would slow down every step.
       (self._observs[offset], arrays["reward"][offset], terminated, truncated,
        info) = self._envs[offset].step(action)
     except BaseException as error:
       self._fail(error, offset, "step()")
     if (terminated or truncated) and self._mode == same_step:
-      # Copies, because environments may reuse their array and info.
+      # Copies, because environments may reuse the array and the dict.
       info = {"final_obs": copy.deepcopy(self._observs[offset]),
               "final_info": dict(info), **self._begin(offset)}
     arrays["terminated"][offset] = terminated
@@ -179,7 +180,7 @@ class VectorBlock(base.BlockBase):
     try:
       utils.concatenate(space, self._observs, self._observ_arrays)
     except Exception:
-      # Writes each observation separately to name the environment.
+      # Writes each observation separately, to name the environment in errors.
       for offset, observ in enumerate(self._observs):
         with self._explained(offset, "its observation"):
           array: Any = utils.create_empty_array(space)

@@ -1,4 +1,4 @@
-"""Records seed and actions of the running episodes."""
+"""Records seeds and actions of the running episodes."""
 
 import types
 from collections.abc import Mapping, Sequence
@@ -13,20 +13,20 @@ from agents.environments.data import failure_budget as failure_budget_lib
 class ActionLog:
   """Records the running episodes of B environments, and collects ended ones.
 
-  The log stores whole batches of actions, one step after the other in one
-  array, so that recording a step and reading an episode cost one copy each.
-  The array has spare rows for later steps. Its earlier rows are never
-  overwritten, because snapshots refer to them; those from before the start of
-  the oldest running episode are dropped when the array is full.
+  One array contains the actions of all environments, with one row per step.
+  Recording a step and reading an episode therefore cost one copy each. The
+  array has spare rows for later steps. Recorded rows are never overwritten,
+  because snapshots share them. A new array replaces a full one, and omits the
+  steps before the oldest running episode.
 
   Args:
     run_seed: Seed from which the episodes' seeds are derived.
     size: Number of environments, B.
     first: Index of the first environment within the batch of the run.
-    failure_budget: Number of episodes that may fail; none by default.
+    failure_budget: Limits the episodes that may fail; by default, none may.
 
-  The attribute `begun` is true while episodes are running. The attribute
-  `first` is the argument of this name.
+  The attribute `begun` is true after the first `begin` or `load`. The attribute
+  `first` is the value of the argument.
   """
 
   def __init__(self, run_seed: int, size: int, first: int = 0,
@@ -38,7 +38,8 @@ class ActionLog:
     self._finished: list[episode_data.Episode] = []
     self._final_observ: list[np.ndarray] = []
     self.begun = False
-    # Every step changes these arrays. The recorded actions end at row `_end`.
+    # Every step changes these arrays. Actions are recorded up to row `_end`,
+    # exclusively.
     self._running: episode_data.EpisodeState
     self._end = 0
 
@@ -62,23 +63,23 @@ class ActionLog:
     return list(seeds)
 
   def record_step(self, arrays: dict[str, np.ndarray],
-                  reports: Mapping[int, base.StepReport], waiting: bool):
+                  reports: Mapping[int, base.StepReport], may_wait: bool):
     """Records one step of all environments and its reports.
 
     Args:
       arrays: Fields of the batch's buffer after the step.
       reports: Reports of episodes that ended or failed, by index in the run's
         batch.
-      waiting: Whether some environments may be inactive.
+      may_wait: Whether some environments may be inactive.
 
     Raises:
       EnvironmentFailure: If more episodes fail than the budget allows.
     """
-    ended: np.ndarray | None = None  # Most steps end no episode.
+    ended: np.ndarray | None = None  # Stays None in most steps.
     next_seeds = {
         index - self.first: report.next_seed for index, report
         in reports.items() if report.next_seed and not report.failed_resets}
-    if reports or waiting:
+    if reports or may_wait:
       ended = arrays["terminated"] | arrays["truncated"]
       if reports:
         ended |= arrays["active"] & ~arrays["valid"]  # Failed episodes.
@@ -101,7 +102,7 @@ class ActionLog:
     return finished
 
   def take_final_observ(self) -> list[np.ndarray]:
-    """Returns the last observations of episodes that ended since the last call.
+    """Returns the final observations of ended episodes since the previous call.
 
     Returns:
       One array of shape [...] per episode, in order of time.
@@ -117,11 +118,14 @@ class ActionLog:
 
     Args:
       action: Array of shape [B, ...], as sent to the environments.
-      active: Bool array of shape [B]; the others wait before their first step.
+      active: Bool array of shape [B], false for environments that wait before
+        the first step of their episode.
       reward: Array of shape [B].
-      ended: Bool array of shape [B]; these have begun their next episode. None
-        if no episode has ended and all environments are active.
-      next_seeds: Seeds of next episodes by index; all others are derived.
+      ended: Bool array of shape [B], true where an episode ended and the next
+        one has begun. None if no episode has ended and all environments are
+        active.
+      next_seeds: Seeds of next episodes by index of the environment. Missing
+        seeds are derived from the run seed.
 
     Returns:
       The episodes that ended, by index, with empty infos.
@@ -147,7 +151,7 @@ class ActionLog:
 
     Args:
       index: Index of the environment.
-      next_seed: Seed of the next episode; derived by default.
+      next_seed: Seed of the next episode, by default derived from the run seed.
 
     Returns:
       Seed of the previous episode.
@@ -190,7 +194,8 @@ class ActionLog:
 
   @property
   def state(self) -> episode_data.EpisodeState:
-    """The running episodes, without observations; changed by every step."""
+    """The running episodes without observations; later steps change the arrays.
+    """
     running = self._running
     oldest = running.first.min()
     return running._replace(first=running.first - oldest,
@@ -225,7 +230,7 @@ class ActionLog:
       raise base.EnvironmentFailure(text)
 
   def _add_rows(self, action: np.ndarray):
-    """Replaces the full array of actions by one with spare rows."""
+    """Replaces the full array of actions by an array with spare rows."""
     state = self.state
     steps = len(state.actions)
     actions = np.empty((max(2 * steps, 64), *action.shape), action.dtype)

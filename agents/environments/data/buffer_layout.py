@@ -24,8 +24,9 @@ class Field(NamedTuple):
   name: str
   dtype: np.dtype
   shape: tuple[int, ...]
-  byte_slice: slice  # Its bytes within the buffer.
-  # TensorFlow has no structured types, so the graph uses vectors of bytes.
+  byte_slice: slice  # Position of the array's bytes in the buffer.
+  # In the graph, arrays of structured types become vectors of bytes, because
+  # TensorFlow has no structured types.
   graph_dtype: np.dtype
   graph_shape: tuple[int, ...]
 
@@ -52,7 +53,7 @@ class Layout:
       self.num_bytes = -(-end // _ALIGNMENT) * _ALIGNMENT
 
   def views(self, buffer: np.ndarray) -> dict[str, np.ndarray]:
-    """Returns an array for every field, by name; it shares the buffer's memory.
+    """Returns one array per field, by name, that shares the buffer's memory.
 
     Args:
       buffer: Array of shape [num_bytes] and type uint8.
@@ -68,7 +69,7 @@ def action_layout(batch: int, space: gymnasium.Space) -> Layout:
     batch: Number of environments.
     space: Action space; actions are float32 or int64.
   """
-  return Layout([_batch_of("action", batch, space, acting=True),
+  return Layout([_batch_of("action", batch, space, is_action=True),
                  ("active", np.bool_, (batch,))])
 
 
@@ -90,10 +91,10 @@ def batch_layout(batch: int, observation: gymnasium.Space,
                  action: gymnasium.Space) -> Layout:
   """Returns the layout of all arrays that a batch reads and writes.
 
-  The fields of `action_layout` and `step_layout` come first. The next field,
-  which is rarely needed, contains the last observations of episodes. The last
-  field is the duration of a worker's latest step, divided by the number of its
-  environments.
+  The fields of `action_layout` and `step_layout` come first. The field
+  "final_observ" contains the last observation of each ended episode. The field
+  "seconds" contains, for each environment, the duration of the latest step of
+  its worker, divided by the number of environments of the worker.
 
   Args:
     batch: Number of environments.
@@ -109,6 +110,6 @@ def batch_layout(batch: int, observation: gymnasium.Space,
 
 
 def _batch_of(name: str, batch: int, space: gymnasium.Space,
-              acting: bool = False) -> ArraySpec:
-  dtype, shape = spaces.dtype(space, acting)
+              is_action: bool = False) -> ArraySpec:
+  dtype, shape = spaces.dtype(space, is_action)
   return name, dtype, (batch, *shape)

@@ -1,4 +1,4 @@
-"""Episodes as seed and actions, from which a replay rebuilds any state."""
+"""Episodes, stored as seed and actions to rebuild their states by replay."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _NUMBERS = (int, float, np.number)
-# Arrays of a checkpoint besides the actions.
+# Names of the arrays in a checkpoint, except "action".
 _NAMES = ("episode", "seed", "observ", "score", "length")
 _NUMPY_TYPES = {float: np.floating, int: np.integer, bool: np.bool_}
 
@@ -19,10 +19,10 @@ def episode_seed(run_seed: int, index: int, episode: int) -> int:
   Args:
     run_seed: Seed of the run.
     index: Index of the environment within the batch.
-    episode: Number of the episode within that environment, from 0.
+    episode: Index of the episode within that environment, from 0.
 
   Returns:
-    Integer in [0, 2^31), because some simulators keep seeds in a C int.
+    Integer in [0, 2^31), because some simulators store seeds in a C int.
   """
   sequence = np.random.SeedSequence(run_seed, spawn_key=(index, episode))
   return int(sequence.generate_state(1)[0]) & 0x7FFFFFFF
@@ -37,7 +37,7 @@ def numbers(info: dict[str, Any]) -> dict[str, bool | int | float]:
   Returns:
     Booleans, integers and floats by key; other values are left out.
   """
-  # A bool is also an int. The dict keeps the last type that fits.
+  # A bool is also an int. The dict keeps the last matching type, here bool.
   return {str(key): number_type(value) for key, value in info.items()
           for number_type, numpy_type in _NUMPY_TYPES.items()
           if isinstance(value, (number_type, numpy_type))}
@@ -58,13 +58,13 @@ def add_reward_parts(parts: dict[str, Any], info: dict[str, Any]):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Episode:
-  """A completed episode, with the data to replay it."""
+  """A completed episode, with the data for a replay."""
 
   seed: int
   action: np.ndarray  # [L, ...], as the agent sent them.
   score: float  # Sum of the rewards.
-  # Numbers of the last step's info. "reward_parts" holds sums over the episode
-  # of the infos' `reward_...` numbers.
+  # Numbers of the last step's info. "reward_parts" contains the sum of each
+  # `reward_...` number over the episode.
   info: dict[str, Any]
 
   @property
@@ -82,7 +82,7 @@ class Episode:
 class EpisodeState(NamedTuple):
   """The running episodes of B environments at one moment."""
 
-  episode: np.ndarray  # [B] int64, number of the episode, from 0.
+  episode: np.ndarray  # [B] int64, index of the episode, from 0.
   seed: np.ndarray  # [B] int64
   observ: np.ndarray  # [B, ...], latest observations.
   score: np.ndarray  # [B] float32, sum of the rewards so far.
@@ -139,8 +139,9 @@ class EpisodeState(NamedTuple):
           f"Unknown arrays in the checkpoint: {', '.join(unknown)}.")
     length = arrays["length"]
     if length.min() < 0 or length.sum() != len(arrays["action"]):
-      raise ValueError("The number of actions differs from the number of steps "
-                       "of the running episodes.")
+      raise ValueError(
+          "The checkpoint is damaged: the number of actions differs from the "
+          "number of steps of the running episodes.")
     steps, action = int(length.max()), arrays["action"]
     first = steps - length
     rows = np.zeros((len(length), steps, *action.shape[1:]), action.dtype)
@@ -150,13 +151,10 @@ class EpisodeState(NamedTuple):
          rows.swapaxes(0, 1)])
 
   def rows(self, rows: slice) -> EpisodeState:
-    """Returns the state of some of the environments.
+    """Returns the state of some environments.
 
     Args:
-      rows: Indices of the environments.
-
-    Returns:
-      State with the leading dimension of `rows`.
+      rows: Slice of the environments' indices.
     """
     return EpisodeState._make(
         [*(array[rows] for array in self[:-1]), self.actions[:, rows]])

@@ -1,19 +1,19 @@
-"""Failures of environments and workers, and how many a run tolerates."""
+"""Records failures of environments and workers, and limits their number."""
 
 import time
 from typing import NamedTuple
 
 import numpy as np
 
-WINDOW = 600.0  # Seconds in which failures count against the limit.
+WINDOW = 600.0  # Seconds for which a failure counts against the limit.
 
 
 class FailedEpisode(NamedTuple):
-  """An episode in which something failed."""
+  """An episode in which an environment or its worker failed."""
 
   environment: int  # Index within its batch.
   seed: int
-  action: np.ndarray  # [L, ...], as the agent sent them; the last one failed.
+  action: np.ndarray  # [L, ...], sent by the agent until the failure.
 
 
 class Failure(NamedTuple):
@@ -24,7 +24,7 @@ class Failure(NamedTuple):
 
   @property
   def summary(self) -> str:
-    """First line of the text, and the last line of its traceback, if any."""
+    """First line of the text, and the last line of the traceback, if any."""
     lines = self.text.strip().splitlines()
     traceback = any(line.startswith("Traceback") for line in lines)
     first = lines[0].removesuffix(" It was here:")
@@ -37,7 +37,7 @@ class FailureBudget:
   Args:
     limit: Number of failures tolerated within WINDOW seconds.
 
-  The attribute `fatal` holds the failure that exceeded the limit, or None.
+  The attribute `fatal` contains the failure that ended the run, or None.
   """
 
   def __init__(self, limit: int = 0):
@@ -53,10 +53,11 @@ class FailureBudget:
       failure: The failure.
 
     Returns:
-      Whether the limit still holds, so that the run continues.
+      Whether the run continues; false if the limit is exceeded.
     """
     now = time.monotonic()
-    self._times = [then for then in self._times if then >= now - WINDOW]
+    self._times = [
+        failed_at for failed_at in self._times if failed_at >= now - WINDOW]
     if len(self._times) >= self.limit:
       self.fatal = failure
       return False
@@ -68,7 +69,7 @@ class FailureBudget:
     """Adds failures that another machine has already counted.
 
     Args:
-      failures: Result of that machine's `drain`.
+      failures: Result of `drain` on the other machine.
     """
     self._recorded += failures
 

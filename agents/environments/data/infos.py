@@ -1,8 +1,8 @@
-"""Infos of several environments as columns, batched as Gymnasium batches them.
+"""Infos of several environments as columns, batched in Gymnasium's format.
 
-A worker collects the infos of its environments by key and stores numbers of one
-type in arrays. Columns are sent and batched several times faster than
-dictionaries of numbers.
+A column contains the values of one key, in an array if all values are numbers
+of one type. Workers send columns, because sending and batching them is several
+times faster than with one dictionary per environment.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +15,8 @@ class Column(NamedTuple):
   """Values of several environments under one key."""
 
   indices: list[int]  # Environments that have the key.
-  values: Any  # A list, or an array if all are numbers of one type.
-  python_type: bool = False  # Whether the array replaces Python's own numbers.
+  values: Any  # An array if all values are numbers of one type, else a list.
+  python_type: bool = False  # Whether array elements were Python numbers.
 
 
 Columns = dict[str, Column]  # By key.
@@ -34,7 +34,7 @@ def gather(infos: Mapping[int, dict[str, Any]]) -> Columns:
       indices, values = columns.setdefault(key, ([], []))
       indices.append(index)
       values.append(value)
-  # Gymnasium does not convert final observations, not even numbers.
+  # Like Gymnasium, this function does not pack final observations into arrays.
   return {key: Column(*column) if key == "final_obs" else _pack(*column)
           for key, column in columns.items()}
 
@@ -44,14 +44,14 @@ def batch(parts: Sequence[Columns], num_envs: int,
   """Returns the infos that `gymnasium.vector.SyncVectorEnv` would return.
 
   Args:
-    parts: Columns of disjoint sets of environments, in order of their indices.
+    parts: Columns of disjoint sets of environments, ordered by index.
     num_envs: Number of all environments.
     add_info: `gymnasium.vector.VectorEnv._add_info`, which adds one value of
       one environment; used for values that are not numbers of one type.
 
   Returns:
-    For each key an array of shape [num_envs, ...], and under `_key` a mask of
-    shape [num_envs] of the environments that have it.
+    For each key, an array of shape [num_envs, ...]. For each `_key`, a bool
+    array of shape [num_envs], true for environments that have the key.
   """
   result: dict[str, Any] = {}
   for key in dict.fromkeys(key for part in parts for key in part):

@@ -1,4 +1,4 @@
-"""Shows each MuJoCo warning once and writes no MUJOCO_LOG.TXT."""
+"""Shows each MuJoCo warning once, instead of writing MUJOCO_LOG.TXT."""
 
 import importlib.abc
 import importlib.machinery
@@ -17,11 +17,11 @@ _show: Callable[[str], None] = _print
 
 
 def capture(show: Callable[[str], None] | None = None):
-  """Handles MuJoCo's warnings, now or as soon as MuJoCo is imported.
+  """Installs `warn` in MuJoCo, at once or when MuJoCo is imported.
 
   Args:
-    show: Function that receives the text of each new warning; prints by
-      default.
+    show: Function that receives the text of each new warning. By default,
+      warnings are printed.
   """
   global _show
   _show = show or _show
@@ -32,7 +32,7 @@ def capture(show: Callable[[str], None] | None = None):
 
 
 def warn(text: str):
-  """Shows a warning unless it differs from an earlier one only in numbers.
+  """Shows a warning once; numbers in the text make no difference.
 
   Args:
     text: Warning of MuJoCo.

@@ -10,7 +10,7 @@ from agents.environments.data import failure_budget as failure_budget_lib
 
 
 class ReplayError(base.EnvironmentFailure):
-  """A replay of the recorded actions led to another observation."""
+  """A replay of the recorded actions led to a different observation."""
 
 
 @dataclasses.dataclass
@@ -20,14 +20,16 @@ class ReplaySource:
   name: str  # Name of the environments in messages.
   log: action_log.ActionLog  # The running episodes.
   arrays: dict[str, np.ndarray]  # Fields of the batch's buffer.
-  # Begins with the bytes of the latest observations that the trainer has
-  # received, [bytes]; None before the first reset.
+  # Bytes of the latest result that the trainer received, of shape [bytes]. The
+  # observations come first. None before the first reset.
   received: np.ndarray | bytes | None = None
 
   def running(self) -> tuple[list[int], list[int], list[np.ndarray]]:
-    """Returns number, seed and actions, [steps, ...], of running episodes."""
+    """Returns index, seed and actions, [steps, ...], of each running episode.
+    """
     state = self.log.state
-    empty = self.arrays["action"][:0]  # Has the shape of single actions.
+    # A log without steps does not contain the shape of actions.
+    empty = self.arrays["action"][:0]
     return state.episode.tolist(), state.seed.tolist(), [
         state.episode_actions(offset) if length else empty
         for offset, length in enumerate(self.log.length)]
@@ -38,7 +40,8 @@ class ReplaySource:
 
     Args:
       rows: Environments of the failed worker.
-      stepping: Whether a step was in progress; then its actions are appended.
+      stepping: Whether a step was in progress. If so, the step's actions are
+        appended to the recorded ones.
 
     Returns:
       One entry per environment of `rows`; none before the first reset.
@@ -56,7 +59,7 @@ class ReplaySource:
     return failed
 
   def check(self, rows: slice):
-    """Compares the observations after a replay with those before it.
+    """Compares the observations after a replay with the received ones.
 
     Args:
       rows: Environments that were replayed.
@@ -76,7 +79,7 @@ class ReplaySource:
             f"Environment {self.log.first + offset} ('{self.name}') is not "
             f"deterministic: a replay of seed {seed} with the same "
             f"{self.log.length[offset]} actions led to another observation, so "
-            "its episodes cannot be continued in another process.",
+            "the episodes cannot be continued in another process.",
             self.log.first + offset, seed)
 
   def record_fatal(self, error: Exception,
@@ -94,9 +97,11 @@ class ReplaySource:
         index, seed = failure.environment, failure.seed
         failed = self.failed_episodes(
             slice(0, len(self.arrays["active"])), stepping)
-        # The step may have ended the recorded episode before the next one
-        # failed. Environments of other batches may fail, too.
+        # With another seed, the failed episode is not the recorded one: either
+        # the next episode failed in its reset, or an environment of another
+        # batch failed.
         failure_budget.fatal = failure_budget_lib.Failure(str(failure), tuple(
-            one if one.seed == seed else one._replace(
-                seed=seed, action=one.action[:0])
-            for one in failed if one.environment == index and seed is not None))
+            episode if episode.seed == seed else episode._replace(
+                seed=seed, action=episode.action[:0])
+            for episode in failed
+            if episode.environment == index and seed is not None))

@@ -10,16 +10,16 @@ import numpy as np
 def action_converter(space: gymnasium.Space) -> Callable[[np.ndarray], Any]:
   """Returns a function that converts a batch of the agent's actions.
 
-  Bounded dimensions of a Box are scaled from [-1, 1] to the bounds; actions
-  outside are clipped in this function only. Dimensions with one bound are
-  clipped to it. Integers are shifted by the space's `start`. Parts of a Dict or
+  Bounded dimensions of a Box are clipped to [-1, 1] and scaled to the bounds.
+  Dimensions with one bound are clipped to this bound. The agent's own array is
+  not changed. Integers are shifted by the space's `start`. Parts of a Dict or
   Tuple are converted separately.
 
   Args:
     space: Action space of the environments.
 
   Returns:
-    Function of actions [N, ...] that returns N actions of the space.
+    Function that maps an array of actions, [N, ...], to N actions of the space.
   """
   if isinstance(space, gymnasium.spaces.Dict):
     parts = {key: action_converter(part) for key, part in space.items()}
@@ -33,24 +33,24 @@ def action_converter(space: gymnasium.Space) -> Callable[[np.ndarray], Any]:
   if isinstance(space, gymnasium.spaces.Discrete):
     start = int(space.start)
     return lambda action: [int(x) + start for x in action]
-  if not isinstance(space, gymnasium.spaces.Box):  # Integers.
-    first = getattr(space, "start", 0)
-    return lambda action: (action + first).astype(space.dtype)
+  if not isinstance(space, gymnasium.spaces.Box):  # Arrays of integers.
+    starts = getattr(space, "start", 0)
+    return lambda action: (action + starts).astype(space.dtype)
   dtype, low, high = space.dtype, space.low, space.high
   bounded = np.isfinite(low) & np.isfinite(high)
   clip_low = np.where(bounded, -1, low).astype(dtype)
   clip_high = np.where(bounded, 1, high).astype(dtype)
-  # Halving comes first: high - low overflows for the widest float32 bounds.
+  # Halves the bounds first, because `high - low` can overflow in float32.
   with np.errstate(invalid="ignore"):
     scale = np.where(bounded, high / 2 - low / 2, 1).astype(dtype)
     shift = np.where(bounded, high / 2 + low / 2, 0).astype(dtype)
   def convert(action: np.ndarray) -> np.ndarray:
     clipped = _clip(action.astype(dtype), clip_low, clip_high)
-    # Rounding errors of scale and shift may exceed the bounds.
+    # Clips again, because rounding errors may exceed the bounds.
     return _clip(clipped * scale + shift, low, high)
   return convert
 
 
 def _clip(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-  """Clips values; `np.clip` has more overhead for small arrays."""
+  """Clips values with less overhead for small arrays than `np.clip`."""
   return np.minimum(np.maximum(values, low), high)

@@ -10,8 +10,8 @@ import gymnasium
 def packed() -> dict[str, bytes]:
   """Returns the pickled custom registrations of this process, by id.
 
-  Registrations that can't be pickled are left out; building an environment
-  with such an id in a worker raises Gymnasium's own error.
+  Registrations that can't be pickled are left out. In a worker, Gymnasium then
+  raises its own error if an environment with a missing id is built.
   """
   specs = {}
   for env_id, spec in gymnasium.registry.items():
@@ -22,7 +22,9 @@ def packed() -> dict[str, bytes]:
 
 
 def add(specs: dict[str, bytes]):
-  """Registers ids that this process does not know and can unpickle.
+  """Adds registrations whose ids are missing in this process.
+
+  Registrations that can't be unpickled are left out.
 
   Args:
     specs: Pickled registrations by id, from `packed`.

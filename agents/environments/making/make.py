@@ -17,21 +17,23 @@ from agents import config as config_lib
 from agents.environments.data import episode_data, mujoco_warnings
 from agents.environments.making import third_party, wrappers
 
-# Steps of episodes without a known time limit. Without it, a policy that walks
-# into a wall forever would block all environments of an evaluation.
+# Time limit of tasks that declare none, in steps. Without a limit, one endless
+# episode would block an evaluation.
 DEFAULT_MAX_LENGTH = 10_000
 _DEFAULT_FPS = 30
-_IMAGE_LIKE_SIDE = 16  # Pixels; observations of this size may be images.
+# Observations with two dimensions of at least this size may be images.
+_IMAGE_LIKE_SIDE = 16
 
 
 @dataclasses.dataclass(frozen=True)
 class MakeEnv:
-  """Constructor of one environment that can be pickled for workers.
+  """Builds one environment; can be pickled and sent to workers.
 
   Args:
     config: Section `env` of the config.
     render_mode: Render mode of the environment, such as "rgb_array".
-    short: Seed of an episode to truncate early, and its number of steps.
+    short: Seed of an episode to truncate early, and the length of this episode
+      in steps.
   """
 
   config: config_lib.Env
@@ -45,7 +47,7 @@ class MakeEnv:
     config, kwargs = self.config, dict(self.config.kwargs)
     if self.render_mode:
       kwargs["render_mode"] = self.render_mode
-    if "render_mode" in kwargs:  # Pygame looks for a display in every mode.
+    if "render_mode" in kwargs:  # Pygame needs a driver even without a window.
       os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     mujoco_warnings.capture()
     third_party.register(config.id)
@@ -56,7 +58,7 @@ class MakeEnv:
     renderer = getattr(env.unwrapped, "mujoco_renderer", None)
     if self.render_mode and renderer and not any(
         "camera" in key for key in kwargs):
-      # Gymnasium's camera stands still, and a cheetah runs out of its view.
+      # The default camera does not follow robots, which then leave the picture.
       mujoco = sys.modules["mujoco"]
       renderer.camera_id = mujoco.mj_name2id(
           renderer.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
@@ -89,8 +91,8 @@ def staggered(config: config_lib.Env, num_envs: int, seed: int
 
   Episodes of equal length would end together, and an update from short segments
   would contain only one phase of the episodes. Therefore the first episodes are
-  truncated after 1 / num_envs, 2 / num_envs, ... of the time limit. Tasks
-  without a time limit are not changed.
+  truncated after 1 / num_envs, 2 / num_envs, ... of the time limit. Episodes of
+  tasks without a time limit are not truncated.
 
   Args:
     config: Section `env` of the config.
@@ -106,18 +108,18 @@ def staggered(config: config_lib.Env, num_envs: int, seed: int
       -(-limit * (index + 1) // num_envs))) for index in range(num_envs)]
 
 
-def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
+def check(config: config_lib.Env, needs_rendering: bool = False) -> list[str]:
   """Checks a config by building its environment.
 
   Args:
     config: Section `env` of the config.
-    filmed: Whether the environment must render images.
+    needs_rendering: Whether the environment must render images.
 
   Returns:
-    Notes for the user about an environment that works.
+    Notes for the user on a valid config, such as a missing time limit.
 
   Raises:
-    ConfigError: If the id is unknown, or arguments or spaces do not fit.
+    ConfigError: If the id is unknown, or arguments or spaces are not supported.
   """
   if not config.id:
     raise config_lib.ConfigError(
@@ -134,14 +136,15 @@ def check(config: config_lib.Env, filmed: bool = False) -> list[str]:
         f"env.id={config.id}, env.kwargs={config.kwargs}: "
         f"{type(error).__name__}: {error}{advice}") from error
   modes = env.metadata.get("render_modes") or ()
-  if filmed and "rgb_array" not in modes:
+  if needs_rendering and "rgb_array" not in modes:
     raise config_lib.ConfigError(
-        f"{config.id} can't be rendered: it has no render mode 'rgb_array'. It "
-        f"has: {modes}.")
+        f"{config.id} can't be rendered: it has no render mode 'rgb_array'. "
+        f"Its render modes are {modes}.")
   notes = [
-      f"{config.id} observes{leaf} {leaf.shape} of {leaf.dtype}, which "
-      "networks treat as a vector. Images must be of uint8, [H, W], [H, W, C] "
-      "or [C, H, W], and at least 36 x 36."
+      f"{config.id}: the observation{leaf} has shape {leaf.shape} and type "
+      f"{leaf.dtype}, so networks treat it as a vector. Images must have type "
+      "uint8, shape [H, W], [H, W, C] or [C, H, W], and at least 36 x 36 "
+      "pixels."
       for leaf in spaces.leaves(env.observation_space)
       if not leaf.is_image
       and sorted((0, 0, *leaf.shape))[-2] >= _IMAGE_LIKE_SIDE]
@@ -169,8 +172,8 @@ def max_length(config: config_lib.Env) -> int:
   spec = env.spec
   if not (_has_time_limit(env) and spec and spec.max_episode_steps):
     raise config_lib.ConfigError(
-        f"{config.id} registers no time limit, so the size of a whole episode "
-        "is unknown: set env.max_length, or learn from segments "
+        f"{config.id} registers no time limit, so the length of an episode is "
+        "unknown: set env.max_length, or learn from segments "
         "(algorithm.segment_length).")
   return -(-spec.max_episode_steps // config.action_repeat)
 
@@ -201,12 +204,12 @@ def fps(config: config_lib.Env) -> float:
 
 
 def _is_config_mistake(error: Exception) -> bool:
-  """Whether the config caused an error.
+  """Returns whether a mistake in the config caused an error.
 
-  Other errors come from the user's own environment and need their traceback.
+  Other errors come from the environment's own code and need a traceback.
   """
   if isinstance(error, config_lib.ConfigError):
-    return False  # Its message is complete.
+    return False  # The message already names the mistake.
   if isinstance(error, (gymnasium.error.Error, ImportError)):
     return True
   *_, (frame, _) = traceback.walk_tb(error.__traceback__)
@@ -217,7 +220,7 @@ def _is_config_mistake(error: Exception) -> bool:
 
 
 def _has_time_limit(env: gymnasium.Env) -> bool:
-  """Whether the task has a time limit; `DefaultTimeLimit` does not count."""
+  """Returns whether an environment has a time limit from task or config."""
   return any(isinstance(wrapper, gymnasium.wrappers.TimeLimit)
              and not isinstance(wrapper, wrappers.DefaultTimeLimit)
              for wrapper in wrappers.chain(env))
@@ -226,8 +229,8 @@ def _has_time_limit(env: gymnasium.Env) -> bool:
 def _find_constructor(config: config_lib.Env) -> Callable[..., Any]:
   """Returns the function that builds the environment with the id of a config.
 
-  The id `module:name` must name an environment class, or a function with an
-  environment class as return annotation. The reason is in `class_loader`.
+  An id `module:name` must name an environment class, or a function with an
+  environment class as return annotation; see `class_loader` for the reason.
   """
   module, colon, name = config.id.partition(":")
   constructor = class_loader.find(config.id) if colon else None
@@ -237,7 +240,7 @@ def _find_constructor(config: config_lib.Env) -> Callable[..., Any]:
       raise AttributeError(
           f"{module} has no '{name}' and registers no environment of this "
           f"name.{class_loader.hint(config.id)}")
-    # The checker inspects every step, which costs a tenth of the speed.
+    # Gymnasium's checker inspects every step and costs a tenth of the speed.
     return functools.partial(
         gymnasium.make, config.id, disable_env_checker=True,
         max_episode_steps=-1 if config.max_length else None)

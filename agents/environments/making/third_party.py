@@ -26,17 +26,18 @@ _FAMILIES = (
 
 
 def find(env_id: str) -> Family | None:
-  """Returns the family of an environment, None if it needs no other package.
+  """Returns the family of an environment, or None if there is none.
 
   Args:
-    env_id: Id of the environment; `module:name` states its package itself.
+    env_id: Id of the environment. Ids of the form `module:name` belong to no
+      family, because they already name the module to import.
   """
   return next((family for family in _FAMILIES if re.match(family.ids, env_id)
                and ":" not in env_id), None)
 
 
 def register(env_id: str):
-  """Imports the modules that register an id, if it needs any.
+  """Imports the modules that register the id of an environment, if any.
 
   Args:
     env_id: Id of the environment.
@@ -58,7 +59,7 @@ def register(env_id: str):
 
 
 def advice(extra: str) -> str:
-  """Returns the command that installs an extra of this project.
+  """Returns advice on how to install an extra of this project.
 
   Args:
     extra: Name in setup.py.

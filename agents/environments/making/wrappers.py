@@ -1,4 +1,4 @@
-"""Wrappers that Gymnasium does not have."""
+"""Environment wrappers that Gymnasium does not contain."""
 
 import sys
 from collections.abc import Iterator
@@ -30,11 +30,11 @@ class DefaultTimeLimit(gymnasium.wrappers.TimeLimit):
 
 
 class ActionRepeat(gymnasium.Wrapper):
-  """Repeats each action until the episode ends and sums the rewards.
+  """Repeats each action and sums the rewards.
 
   Args:
     env: Environment to wrap.
-    num_repeats: Steps of `env` for each action.
+    num_repeats: Steps of `env` for each action; fewer if the episode ends.
   """
 
   def __init__(self, env: gymnasium.Env, num_repeats: int):
@@ -56,7 +56,7 @@ class ActionRepeat(gymnasium.Wrapper):
 class RandomStart(gymnasium.Wrapper):
   """Takes random actions before the agent's first action.
 
-  The seed of the reset determines their number and values.
+  The seed of the reset determines number and values of the random actions.
 
   Args:
     env: Environment to wrap.
@@ -70,7 +70,8 @@ class RandomStart(gymnasium.Wrapper):
   def reset(self, *, seed: int | None = None, options: dict | None = None
             ) -> tuple[Any, dict]:
     observ, info = self.env.reset(seed=seed, options=options)
-    # With the seed alone, both generators would return the same numbers.
+    # With `seed` alone, this generator would draw the same numbers as the
+    # environment's own generator.
     random = np.random.default_rng(None if seed is None else [seed, 1])
     self.action_space.seed(int(random.integers(2 ** 31)))
     for _ in range(random.integers(self._max_steps + 1)):
@@ -87,7 +88,7 @@ class StaggeredTimeLimit(DefaultTimeLimit):
   The last info of the truncated episode contains "cut_short".
 
   Args:
-    env: Environment to wrap; its other episodes do not change.
+    env: Environment to wrap. Other episodes do not change.
     seed: Seed of the reset that begins the episode.
     length: Number of steps after which the episode is truncated.
   """
@@ -113,7 +114,9 @@ class StaggeredTimeLimit(DefaultTimeLimit):
 
 
 class FrameDelta(gymnasium.ObservationWrapper):
-  """Returns the change since the last observation; the first is unchanged.
+  """Observes the difference between successive observations.
+
+  The first observation of an episode is unchanged.
 
   Args:
     env: Environment with a Box of floats as observation space.
@@ -134,14 +137,14 @@ class FrameDelta(gymnasium.ObservationWrapper):
 
   def reset(self, *, seed: int | None = None, options: dict | None = None
             ) -> tuple[Any, dict]:
-    self._last: Any = None
+    self._previous: Any = None
     return super().reset(seed=seed, options=options)
 
   def observation(self, observation: np.ndarray) -> np.ndarray:
-    """Returns the difference to the last observation of the episode, if any.
+    """Returns the difference to the previous observation of the episode.
 
     Args:
       observation: Observation of the wrapped environment.
     """
-    last, self._last = self._last, np.array(observation)
-    return observation if last is None else observation - last
+    previous, self._previous = self._previous, np.array(observation)
+    return observation if previous is None else observation - previous

@@ -1,7 +1,7 @@
 """File formats of exported policies.
 
-NAME.py contains the class `Format` of a format, and NAME.md shows in the README
-of an exported policy how to run one step.
+Each format has two files. NAME.py contains the class `Format`. NAME.md shows
+how to run one step, and becomes a part of the README of an exported policy.
 """
 
 import importlib
@@ -22,6 +22,6 @@ def load(name: str) -> "base.ExportFormat":
     name: Name of the format, one of `NAMES`.
 
   Returns:
-    The format.
+    New object of the format's class.
   """
   return importlib.import_module(f"{__name__}.{name}").Format()

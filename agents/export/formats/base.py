@@ -10,12 +10,12 @@ from agents.export import policy as policy_lib
 class ExportFormat:
   """A file format; subclasses implement `write` and `load`."""
 
-  file: str  # Main file or folder, relative to the exported folder.
+  file: str  # Name of the main file or folder within the exported folder.
   modules: tuple[str, ...] = ()  # Required modules besides TensorFlow.
-  extra: str = ""  # Extra of this package that installs the modules.
+  extra: str = ""  # Installation extra of this package for the modules.
 
   def check(self, policy: policy_lib.ExportablePolicy):
-    """Checks that the format can represent a policy.
+    """Checks that a policy can be exported in this format.
 
     Args:
       policy: Policy to export.
@@ -35,12 +35,12 @@ class ExportFormat:
 
     Args:
       policy: Policy to export.
-      path: Path of the main file or folder.
+      path: Path of the main file or folder. Other files are written next to it.
     """
     raise NotImplementedError
 
   def load(self, path: pathlib.Path) -> policy_lib.PolicyFunction:
-    """Loads a written policy.
+    """Loads a policy that `write` has written.
 
     Args:
       path: Path of the main file or folder.

@@ -1,4 +1,4 @@
-"""NumPy calls and constants, for programs that have only NumPy."""
+"""File of NumPy calls and constants, for programs without TensorFlow."""
 
 import json
 import pathlib
@@ -12,7 +12,7 @@ from agents.export.formats import base
 
 
 class Format(base.ExportFormat):
-  """File that player.py runs, which is copied next to it."""
+  """File policy.npz, and the module player.py, which runs the file."""
 
   file = "policy.npz"
 

@@ -1,4 +1,4 @@
-"""ONNX, the format of ONNX Runtime and of many other libraries."""
+"""ONNX, the format of ONNX Runtime and many other libraries."""
 
 import pathlib
 

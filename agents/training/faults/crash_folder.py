@@ -1,9 +1,11 @@
-"""Saves failures of environments as folders that `replay` reproduces.
+"""Saves each failure of environments or workers in a crash folder.
+
+The command `python -m agents replay` repeats the episodes of a crash folder.
 
     about.txt      the failure: traceback or stacks of the threads
     config.yaml    all settings of the run
-    episodes.npz   environment, seed and actions of each episode that failed;
-                   for a worker that died, of all its running episodes
+    episodes.npz   environment, seed and actions of the failed episode, or of
+                   all running episodes of a worker that died
 """
 
 import itertools
@@ -29,7 +31,7 @@ class Crash(NamedTuple):
 def save_survived(run: run_folder.RunFolder,
                   failures: failure_budget.FailureBudget, step: int
                   ) -> list[str]:
-  """Saves the failures since the last call that did not end training.
+  """Saves the tolerated failures since the previous call.
 
   Args:
     run: Run folder.
@@ -47,7 +49,7 @@ def save_survived(run: run_folder.RunFolder,
 def save_fatal(run: run_folder.RunFolder,
                failures: failure_budget.FailureBudget, step: int,
                error: Exception):
-  """Saves the failure that caused an error, and prints the path.
+  """Saves the failure that caused an error, and prints the crash folder.
 
   Args:
     run: Run folder.
@@ -60,13 +62,12 @@ def save_fatal(run: run_folder.RunFolder,
 
 
 def is_environment_failure(error: Exception) -> bool:
-  """Returns whether an error was caused by environments.
+  """Returns whether environments or a lost machine caused an error.
+
+  After such an error, the trainer still has the state from before the epoch.
 
   Args:
     error: Error that ended an epoch.
-
-  Returns:
-    True if the trainer still has the state of the last complete epoch.
   """
   return any(isinstance(cause, errors.EnvironmentsError)
              for cause in (error, error.__cause__))
@@ -121,7 +122,7 @@ def load(path: pathlib.Path) -> Crash:
     text = (path / "about.txt").read_text("utf-8", errors="replace")
     config = config_lib.load(
         (path / "config.yaml").read_text(), str(path / "config.yaml"))
-    # Guard the crash folder and the run folder two levels above.
+    # Guards the crash folder, and the run folder two levels above.
     for folder in (path, *path.resolve().parents[:2]):
       if (folder / "config.yaml").exists():
         import_guard.add(folder)
@@ -136,6 +137,6 @@ def load(path: pathlib.Path) -> Crash:
     raise
   except Exception as error:
     raise config_lib.ConfigError(
-        f"{path} is not a crash folder, RUN_DIR/crashes/...: "
+        f"{path} is not a crash folder such as RUN_DIR/crashes/...: "
         f"{str(error).partition('.')[0]}.") from None
   return Crash(config, failure_budget.Failure(text, episodes))

@@ -1,9 +1,9 @@
-"""Ctrl-C and SIGTERM end a run within ten seconds and save it.
+"""Ctrl-C and SIGTERM save a run, and end its process within ten seconds.
 
-Python runs signal handlers only between two graph calls, so a thread watches
-for the signals. Usually the main thread finishes the epoch, saves and ends. If
-the epoch takes too long, the thread saves the state from before the epoch and
-ends the process.
+During a graph call, Python runs no signal handlers, so a thread watches for the
+signals. Usually the main thread finishes the epoch, saves the run and ends the
+process. If the epoch takes too long, the watching thread saves the state from
+before the epoch and ends the process.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-# Time from the signal until the trainer no longer waits for environments, until
-# the watching thread saves during an epoch, and until the process ends.
-_SECONDS_FOR_STEPS = 4.0
-_SECONDS_FOR_EPOCH = 6.0
-_SECONDS_TO_END = 9.3
-_SECONDS_TO_PRINT = 0.3
+# Times of the actions after the first signal.
+_SECONDS_FOR_STEPS = 4.0  # The trainer stops waiting for environments.
+_SECONDS_FOR_EPOCH = 6.0  # The watching thread saves if an epoch is running.
+_SECONDS_TO_END = 9.3  # The watching thread ends the process.
+_SECONDS_TO_PRINT = 0.3  # Maximum duration of printing a message.
 
 
 class Interrupts:
-  """Context in which the two signals are requests to stop.
+  """Context in which SIGINT (Ctrl-C) and SIGTERM are requests to stop.
 
   A second Ctrl-C ends the process at once; its workers end by themselves.
 
-  The attribute `signum` is the number of the signal that arrived, or None. The
-  attribute `farewell` is printed when the process ends. The descriptor
-  `give_up_fd` becomes readable when waiting for the environments must end.
+  The attribute `signum` is the number of the first signal, or None. The text
+  `farewell` is printed when the watching thread ends the process. The file
+  descriptor `give_up_fd` becomes readable when the trainer must stop waiting
+  for environments.
   """
 
   def __init__(self):
     self.signum: int | None = None
     self.farewell = "Nothing was saved."
     self.give_up_fd, self._give_up = os.pipe()
-    self._saving = threading.Lock()  # Held by the thread that may save.
+    self._saving = threading.Lock()  # Locked while the watching thread saves.
     self._save: Callable[[], None] | None = None
 
   @property
   def exit_code(self) -> int:
-    """Exit code of a process that the signal ended."""
+    """Exit code of a process that ends because of the signal."""
     return 128 + (self.signum or 0)
 
   def __call__(self) -> bool:
-    """Returns whether to stop."""
+    """Returns whether a signal has requested to stop."""
     return self.signum is not None
 
   def __enter__(self) -> Interrupts:
@@ -67,22 +67,24 @@ class Interrupts:
     signal.set_wakeup_fd(self._old_fd)
     for signum, handler in self._handlers.items():
       signal.signal(signum, handler)
-    self._sender.close()  # Ends the thread.
+    self._sender.close()  # Ends the watching thread.
     self._thread.join()
     self._arrivals.close()
     os.close(self._give_up)
     os.close(self.give_up_fd)
 
   def install_handlers(self) -> dict[signal.Signals, Any]:
-    """Installs the signal handlers, again if a library has replaced them.
+    """Installs the signal handlers.
+
+    Call this method again if a library has replaced the handlers.
 
     Returns:
-      The previous Python handlers.
+      The previous Python handler of each signal.
     """
     handlers: dict[signal.Signals, Any] = {}
     for signum in (signal.SIGINT, signal.SIGTERM):
-      # Installs SIG_DFL first: Python does not notice handlers that C++ code
-      # has installed, and skips a handler that it has installed before.
+      # Also replaces handlers that C++ code has installed; Python's record of
+      # the handlers does not contain them.
       handlers[signum] = signal.signal(signum, signal.SIG_DFL)
       signal.signal(signum, lambda *_: None)
     return handlers
@@ -98,11 +100,12 @@ class Interrupts:
     try:
       yield
     finally:
-      with self._saving:  # Waits forever if the other thread ends the process.
+      # Waits if the watching thread saves, until that thread ends the process.
+      with self._saving:
         self._save = None
 
   def _watch(self):
-    """Receives signals; acts at the deadlines after the first one."""
+    """Receives signals, and acts at each deadline after the first signal."""
     deadlines: list[tuple[float, Callable[[], Any]]] = []
     while True:
       wait = max(0.0, deadlines[0][0] - time.monotonic()) if deadlines else None
@@ -154,7 +157,7 @@ def _print(text: str):
 
 
 def _wait_for(function: Callable[[], None], seconds: float) -> bool:
-  """Calls a function in a thread; returns whether it ends within a time."""
+  """Calls a function in a thread; returns whether it ends within `seconds`."""
   thread = threading.Thread(target=function, daemon=True)
   thread.start()
   thread.join(seconds)

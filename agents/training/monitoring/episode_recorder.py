@@ -15,14 +15,15 @@ from agents.training.run_folder import checkpoint
 from agents.videos import video
 
 _MAX_EPISODES = 32
-_MAX_STEPS = 20_000  # Summed over all episodes; the last one always stays.
+# Limit of the summed lengths of all episodes. The last episode is always kept.
+_MAX_STEPS = 20_000
 _COLUMNS = [("number", np.int64), ("step", np.int64), ("seed", np.int64),
             ("score", np.float64), ("length", np.int64)]
 _PREFIX = "recorded/"  # Prefix of array names in a checkpoint.
 
 
 class RecordedEpisode(NamedTuple):
-  """A training episode with its position in the run."""
+  """A training episode and its position in the run."""
 
   number: int  # Index among all episodes of the run, in order of their ends.
   step: int  # Training steps completed after the update that used the episode.
@@ -34,10 +35,10 @@ class EpisodeRecorder:
 
   def __init__(self):
     self._recorded: collections.deque[RecordedEpisode] = collections.deque()
-    self._num_ended = 0  # Episodes of the run, including forgotten ones.
+    self._num_ended = 0  # Ended episodes of the run, including removed ones.
 
   def add(self, episodes: Iterable[episode_data.Episode], step: int):
-    """Records the ended episodes of an epoch and forget the oldest ones.
+    """Records the ended episodes of an epoch, and removes the oldest episodes.
 
     Args:
       episodes: Episodes in order of their ends.
@@ -60,9 +61,10 @@ class EpisodeRecorder:
     """Returns the state as arrays for a checkpoint.
 
     Returns:
-      Arrays by name, with the prefix "recorded/". They are arrays of shape [E]
-      with one value per episode, the concatenated actions of shape [L, ...],
-      and the scalar number of ended episodes.
+      Arrays by name, with the prefix "recorded/": arrays of shape [E] with one
+      value per recorded episode; the actions of all recorded episodes with L
+      steps together, of shape [L, ...]; and a scalar, the number of ended
+      episodes of the run.
     """
     table = np.array([
         (number, step, episode.seed, episode.score, episode.length)
@@ -77,7 +79,7 @@ class EpisodeRecorder:
     """Restores the state.
 
     Args:
-      arrays: Arrays of a checkpoint; those of older versions contain no
+      arrays: Arrays of a checkpoint. Checkpoints of older versions contain no
         episodes.
     """
     self._recorded = collections.deque(_parse(arrays))
@@ -106,13 +108,13 @@ def find(checkpoints: pathlib.Path, number: int) -> RecordedEpisode:
     except checkpoint.CheckpointError as error:
       print(f"Note: {error}", file=sys.stderr)
       continue
-    recorded |= {one.number: one for one in _parse(arrays)}
+    recorded |= {entry.number: entry for entry in _parse(arrays)}
   numbers = sorted(recorded)
   if number < 0 and -number <= len(numbers):
     number = numbers[number]
   if number not in recorded:
     raise config_lib.ConfigError(
-        f"--episode {number}: no checkpoint contains its actions. Checkpoints "
+        f"--episode {number}: no checkpoint contains this episode. Checkpoints "
         "contain the last episodes before they were saved. Available episodes: "
         f"{', '.join(_ranges(numbers)) or '(none)'}.")
   return recorded[number]
@@ -149,7 +151,7 @@ def _parse(arrays: dict[str, np.ndarray]) -> Iterator[RecordedEpisode]:
 
 def _ranges(numbers: list[int]) -> Iterator[str]:
   """Yields ascending numbers as ranges: 3, 4, 5, 9 become "3 to 5" and "9"."""
-  # Consecutive numbers have the same distance from their index.
+  # Consecutive numbers have equal differences from their positions in the list.
   for _, group in itertools.groupby(
       enumerate(numbers), lambda item: item[1] - item[0]):
     consecutive = [number for _, number in group]

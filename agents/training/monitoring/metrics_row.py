@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from agents.training import epoch_result
 
-# Metrics of an update that TensorBoard shows in another group than "policy".
+# TensorBoard groups of metrics. All other metrics are in the group "policy".
 _GROUPS = {
     "policy_loss": "losses", "value_loss": "losses", "grad_norm": "losses",
     "explained_variance": "losses", "learning_rate": "losses",
@@ -18,7 +18,7 @@ class MetricsRow(NamedTuple):
   """Metrics of training since the previous report, or of an evaluation."""
 
   fields: dict[str, Any]  # Line of `metrics.jsonl`.
-  scalars: dict[str, float | None]  # By tag; TensorBoard does not show None.
+  scalars: dict[str, float | None]  # TensorBoard values by tag, or None.
 
 
 def training_row(step: int, seconds: float,
@@ -31,10 +31,10 @@ def training_row(step: int, seconds: float,
   Args:
     step: Environment steps so far.
     seconds: Seconds since the start of the run, across resumes.
-    statistics: Episodes since the previous report.
+    statistics: Statistics of the episodes since the previous report.
     metrics: Metrics of the latest update, by name.
     time_shares: Result of `TimeUsage.row`.
-    warnings: New warnings.
+    warnings: Warnings of this report.
     restarts: Replaced environments and workers, across resumes.
   """
   groups = {name: _GROUPS.get(name, "policy") for name in metrics}
@@ -55,7 +55,7 @@ def evaluation_row(step: int, seconds: float,
   Args:
     step: Environment steps so far.
     seconds: Seconds since the start of the run, across resumes.
-    statistics: Episodes of the evaluation.
+    statistics: Statistics of the episodes of the evaluation.
   """
   return _row("eval", step, seconds, statistics, {}, {})
 

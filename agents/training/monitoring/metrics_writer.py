@@ -1,7 +1,8 @@
 """Writes `metrics.jsonl` and TensorBoard events.
 
-These files only grow. A checkpoint records their lengths, and resuming from
-it truncates them to these lengths, so no report appears twice.
+These files only grow. A checkpoint records the lengths of the files. When a run
+resumes from the checkpoint, the files are truncated to these lengths, so no
+report appears twice.
 """
 
 import contextlib
@@ -32,11 +33,12 @@ class MetricsWriter:
 
   Args:
     folder: Path of the run folder.
-    lengths: Result of `lengths` at the checkpoint to resume from; None for a
+    lengths: Result of `lengths` in the checkpoint of a resumed run; None for a
       new run.
 
   Raises:
-    WriteError: If the files cannot be written; all methods raise it, too.
+    WriteError: If the files cannot be written. All methods except `close` also
+      raise this error.
   """
 
   def __init__(self, folder: pathlib.Path,
@@ -55,10 +57,10 @@ class MetricsWriter:
           for phase in ("train", "eval")}
 
   def write(self, row: metrics_row.MetricsRow):
-    """Writes a row.
+    """Writes a row to `metrics.jsonl` and to TensorBoard.
 
     Args:
-      row: The row.
+      row: Row of training or of an evaluation.
     """
     with self._write_errors():
       self._rows.write(json.dumps(row.fields) + "\n")
@@ -72,7 +74,7 @@ class MetricsWriter:
 
   @contextlib.contextmanager
   def training_events(self, step: int) -> Iterator[None]:
-    """Context in which functions of `tf.summary` write about training.
+    """Context in which functions of `tf.summary` write to the training events.
 
     Args:
       step: Training steps completed.
@@ -108,7 +110,7 @@ class MetricsWriter:
         str(self._folder)).as_default(step=0):
       tf.summary.text("about/steps", (
           f"The x-axis counts decisions of the agent in all {config.num_envs} "
-          "training environments together; each is "
+          "training environments together. Each decision takes "
           f"{config.env.action_repeat} step(s) of the simulator."))
       tf.summary.text("about/config", f"```\n{config_lib.dump(config)}```")
       layout = json_format.Parse(CHARTS.read_text(), layout_pb2.Layout())
@@ -119,11 +121,11 @@ class MetricsWriter:
               hparams_api.Metric("score/return", "eval", "return, mean action"),
               hparams_api.Metric("score/return", "train", "return, sampled"),
               hparams_api.Metric("performance/steps_per_second", "train",
-                                 "steps a second")])
+                                 "steps per second")])
       hparams_api.hparams(settings)
 
   def sync(self):
-    """Flushes `metrics.jsonl` to disk, so that it survives a power cut."""
+    """Writes `metrics.jsonl` to the disk, so that it survives a power cut."""
     with self._write_errors():
       os.fsync(self._rows.fileno())
 
@@ -140,14 +142,19 @@ class MetricsWriter:
             for path in self._paths()}
 
   def close(self):
-    """Closes all files; errors are ignored because checkpoints are complete."""
+    """Closes all files.
+
+    Errors are ignored, because a resumed run needs only the part of the files
+    that was written before its checkpoint.
+    """
     for file in (self._rows, *self._writers.values()):
       with contextlib.suppress(OSError, tf.errors.OpError):
         file.close()
 
   @contextlib.contextmanager
   def _write_errors(self) -> Iterator[None]:
-    """Converts errors of TensorFlow and Python into WriteErrors."""
+    """Context that converts errors of TensorFlow and Python into WriteErrors.
+    """
     with atomic_write.convert_errors(self._folder):
       try:
         yield
@@ -157,7 +164,7 @@ class MetricsWriter:
         raise OSError(error.message) from error
 
   def _paths(self) -> list[pathlib.Path]:
-    """Returns the existing files."""
+    """Returns the paths of the existing files."""
     return [path for pattern in (
         "metrics.jsonl", "events*", "train/events*", "eval/events*")
             for path in self._folder.glob(pattern)]

@@ -1,4 +1,4 @@
-"""Console output of a run: a progress bar on a terminal, otherwise lines."""
+"""Console output of a run: lines and, on a terminal, a progress bar."""
 
 import datetime
 import sys
@@ -80,6 +80,6 @@ def warn(text: str):
 
 
 def _print(text: str, file: TextIO | None = None):
-  """Prints a line above the bar, if any."""
+  """Prints a line; if a progress bar is shown, prints above the bar."""
   with tqdm.tqdm.external_write_mode(file):
     print(text, file=file, flush=True)

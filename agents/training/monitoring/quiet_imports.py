@@ -1,4 +1,4 @@
-"""Suppresses TensorFlow's log messages at import."""
+"""Suppresses the log messages that TensorFlow prints when it is imported."""
 
 import contextlib
 import os
@@ -6,14 +6,14 @@ import re
 import sys
 import tempfile
 
-# Lines of the native logger: severity letter, date, time, process, file.
+# Lines of the C++ logger: severity letter, date, time, process, file.
 _LOG_MESSAGE = re.compile(
     rb"(WARNING: All log messages before absl::InitializeLog|[IWE]\d{4} ).*")
 
 
 @contextlib.contextmanager
 def quiet_imports():
-  """Removes lines of the native logger from the stderr of the context.
+  """Context that removes lines of TensorFlow's C++ logger from stderr.
 
   All other lines, such as a crash report of the interpreter, are printed when
   the context ends.

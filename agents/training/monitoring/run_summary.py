@@ -15,16 +15,17 @@ from agents.training.run_folder import run_folder
 
 def beginning(folder: run_folder.RunFolder, trainer: trainer_lib.Trainer
               ) -> str:
-  """Describes what the run trains and how, in five lines.
+  """Describes the settings of a run, in five lines.
 
-  After the first update, `Progress.forecast` adds a line about the budget.
+  After the first update, `Progress.forecast` prints another line, about the
+  budget.
 
   Args:
     folder: Run folder.
     trainer: Trainer of the run.
 
   Returns:
-    Lines about task, batch, networks, updates and folder.
+    One line each about task, batch, networks, updates and folder.
   """
   config = folder.config
   env = trainer.train_env.batch_env

@@ -1,6 +1,6 @@
-"""Time budget: shares of the wall-clock time, and speed relative to its limit.
+"""Shares of the wall-clock time, and speed relative to its limit.
 
-The limit is the speed that workers reach if they only step environments.
+The limit is the speed of workers that step environments without any pause.
 """
 
 import time
@@ -13,7 +13,7 @@ PARTS = ("stepping", "crossing", "inference", "exchange", "learning",
 
 
 class TimeUsage:
-  """Adds up the wall-clock time since the object was created.
+  """Adds up the wall-clock time of each part since the object was created.
 
   Attributes:
     seconds: Wall-clock time of each part, by name.
@@ -23,64 +23,64 @@ class TimeUsage:
     self.seconds = dict.fromkeys(PARTS, 0.0)
     self._start = time.monotonic()
     self._steps = 0
-    self._least_seconds = 0.0
+    self._busy_seconds = 0.0
 
-  def add(self, steps: int, seconds: dict[str, float], least_seconds: float):
+  def add(self, steps: int, seconds: dict[str, float], busy_seconds: float):
     """Adds the time of an epoch.
 
     Args:
       steps: Training steps, summed over all environments.
       seconds: Wall-clock time of each part, by name.
-      least_seconds: Stepping time without the idle time of workers; 0 if
+      busy_seconds: Stepping time without the idle time of workers; 0 if
         unknown.
 
     Raises:
       KeyError: If a part is unknown.
     """
     self._steps += steps
-    self._least_seconds += least_seconds
+    self._busy_seconds += busy_seconds
     for name, value in seconds.items():
       self.seconds[name] += value
 
   def row(self) -> dict[str, float | None]:
-    """Returns the speed, its limit, and the share of each part of the time.
+    """Returns the speed, its limit, and each part's share of the time.
 
     The speed excludes compilation and evaluation. "rest" is the time outside
     of all other parts.
 
     Returns:
-      Fields of `metrics.jsonl`. Speeds are in steps per second; they are None
-      without any epoch.
+      Fields of `metrics.jsonl`. Speeds are in steps per second, or None if no
+      epoch was added.
     """
     total, spent = time.monotonic() - self._start, self.seconds
     speed = limit = None
     if self._steps:
       speed = self._steps / (total - spent["evaluation"] - spent["compiling"])
-      if self._least_seconds:  # Custom backends may not measure it.
-        limit = self._steps / self._least_seconds
+      if self._busy_seconds:  # Some custom backends measure no times.
+        limit = self._steps / self._busy_seconds
     return _row(speed, limit, {
         **{name: seconds / total for name, seconds in spent.items()},
         "rest": (total - sum(spent.values())) / total})
 
 
 def total(rows: list[dict[str, Any]]) -> dict[str, float | None]:
-  """Combines consecutive rows into one, weighted by time.
+  """Combines consecutive rows into one row with averages over the total time.
 
   Args:
     rows: Training rows of `metrics.jsonl` from the start of a run.
 
   Returns:
-    Same fields as `TimeUsage.row`.
+    The fields of `TimeUsage.row`.
   """
   steps, seconds = (np.diff([0, *(row[name] for row in rows)])
                     for name in ("step", "seconds"))
-  def speed(name):
+  def mean_speed(name):
     timed = [(num_steps, row[name]) for num_steps, row in zip(steps, rows)
              if row[name] is not None]
     duration = sum(num_steps / speed for num_steps, speed in timed)
     return (sum(num_steps for num_steps, _ in timed) / duration
             if timed else None)
-  return _row(speed("steps_per_second"), speed("step_limit"), {
+  return _row(mean_speed("steps_per_second"), mean_speed("step_limit"), {
       name: sum(span * row.get(f"{name}_share", 0.0)
                 for span, row in zip(seconds, rows)) / max(sum(seconds), 1e-9)
       for name in PARTS})

@@ -21,12 +21,13 @@ from agents.videos import video as video_lib
 class VideoRecorder:
   """Renders training episodes, one at a time, into `videos/`.
 
-  A background process replays each episode from its seed and actions. It uses a
-  small share of the processor time.
+  A background process replays each episode from its seed and actions. This
+  process uses a small share of the processor time.
 
   Args:
     folder: Run folder.
-    gl_variables: Environment variables, see `render_pool.find_gl_backend`.
+    gl_variables: Environment variables of the background process, from
+      `render_pool.find_gl_backend`.
   """
 
   def __init__(self, folder: run_folder.RunFolder,
@@ -42,10 +43,10 @@ class VideoRecorder:
     return self._process is not None
 
   def start(self, recorded: episode_recorder.RecordedEpisode):
-    """Starts to render an episode. If that fails, print the reason.
+    """Starts the background process; prints a note if this fails.
 
     Args:
-      recorded: Episode of training.
+      recorded: Training episode to render.
     """
     videos = self._folder.path / "videos"
     self._video = episode_recorder.make_video(recorded, videos)
@@ -68,7 +69,7 @@ class VideoRecorder:
       self._print(str(error))
 
   def remove_throttle(self):
-    """Lets the current video use all idle processor time."""
+    """Allows the background process to use all idle processor time."""
     if self._process and self._process.stdin:
       with contextlib.suppress(BrokenPipeError):
         self._process.stdin.write(b"!")
@@ -101,8 +102,8 @@ class VideoRecorder:
     """Abandons the current video. Repeated calls have no effect."""
     if not self._process:
       return
-    # The process group also contains ffmpeg. If all of its processes have
-    # ended, the id of the group may be unknown or belong to another user.
+    # Kills the process group, because it also contains ffmpeg. If all processes
+    # of the group have ended, its id may be unknown or belong to another user.
     with self._process, self._stdout, self._stderr, contextlib.suppress(
         ProcessLookupError, PermissionError):
       os.killpg(self._process.pid, signal.SIGKILL)

@@ -1,8 +1,8 @@
-"""TrainingWarnings: warnings about failing training, derived from metrics.
+"""Warnings about failing training, derived from metrics.
 
-Healthy runs cause no warnings, because the bounds are wider than the metrics of
-the named configs during learning, and a symptom must persist for several
-reports.
+Healthy runs should cause no warnings. The bounds are therefore wider than the
+metrics of all named configs during learning, and a symptom must persist for
+several reports.
 """
 
 import math
@@ -23,16 +23,19 @@ class Symptom(NamedTuple):
 
   name: str  # Key of the warning in `warnings.yaml`.
   patience: int  # Consecutive reports with the symptom before a warning.
-  present: Callable[[dict[str, float]], bool]  # Function of update metrics.
-  meaningful: bool = True  # Whether it applies to the settings of the run.
+  # Returns whether the metrics of an update show the symptom.
+  is_present: Callable[[dict[str, float]], bool]
+  # Whether the symptom indicates a problem with the settings of the run.
+  is_meaningful: bool = True
 
 
 class TrainingWarnings:
   """Checks the metrics of each report for symptoms.
 
   Attributes:
-    state: JSON-serializable counters by name of the symptom: "lasts" holds the
-      consecutive reports with the symptom, "pause" the reports before the
+    state: JSON-serializable counters. For each symptom, by name,
+      `state["lasts"]` contains the number of consecutive reports with the
+      symptom, and `state["pause"]` contains the number of reports until the
       warning may be repeated.
 
   Args:
@@ -45,8 +48,8 @@ class TrainingWarnings:
     self._texts = yaml.safe_load(_TEXTS.read_text())
     # With "kl_adaptive", `kl_target` determines the learning rate.
     adaptive = config.algorithm.lr_schedule == "kl_adaptive"
-    limit, reason = _value_limit(config.algorithm)
-    self._words = {
+    value_limit, reason = _value_limit(config.algorithm)
+    self._placeholders = {
         "settings": config_lib.flat(config), "reason": reason,
         "rate": f"algorithm.{'kl_target' if adaptive else 'learning_rate'}",
         "smaller": "algorithm.update_epochs" if adaptive else (
@@ -55,11 +58,12 @@ class TrainingWarnings:
         "larger": "" if adaptive else " or algorithm.learning_rate"}
     # Other algorithms may report other metrics, or use other units.
     self._symptoms = [
-        symptom for symptom in _symptoms(config.algorithm, continuous, limit)
-        if symptom.meaningful and config.algorithm.type == "ppo"]
+        symptom
+        for symptom in _symptoms(config.algorithm, continuous, value_limit)
+        if symptom.is_meaningful and config.algorithm.type == "ppo"]
 
   def examine(self, metrics: dict[str, float]) -> list[str]:
-    """Updates the counters and returns due warnings.
+    """Updates the counters, and returns the warnings that are due.
 
     Args:
       metrics: Metrics of the last update, by name.
@@ -68,12 +72,13 @@ class TrainingWarnings:
       One text per warning.
     """
     lasts, pause, warnings = self.state["lasts"], self.state["pause"], []
-    for name, patience, present, _ in self._symptoms:
-      lasts[name] = lasts.get(name, 0) + 1 if present(metrics) else 0
+    for name, patience, is_present, _ in self._symptoms:
+      lasts[name] = lasts.get(name, 0) + 1 if is_present(metrics) else 0
       pause[name] = max(0, pause.get(name, 0) - 1)
       if lasts[name] >= patience and not pause[name]:
         pause[name] = _PAUSE
-        warnings.append(self._texts[name].format(**metrics, **self._words))
+        warnings.append(self._texts[name].format(
+            **metrics, **self._placeholders))
     return warnings
 
 
@@ -99,7 +104,7 @@ def _symptoms(config: config_lib.Algorithm, continuous: bool,
 
 
 def _value_limit(config: config_lib.Algorithm) -> tuple[float, str]:
-  """Returns the largest plausible error of the value function, and why."""
+  """Returns the largest plausible value loss, and the reason for this limit."""
   if config.reward_scale == "return":
     return 10.0, "returns are scaled to a variance of 1"
   if config.reward_clip and config.discount < 1:

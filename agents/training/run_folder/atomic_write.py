@@ -11,12 +11,12 @@ from agents import errors
 
 
 class WriteError(errors.RunError):
-  """A file cannot be written; files that were written before are complete."""
+  """A file cannot be written. Files that were written earlier are complete."""
 
 
 @contextlib.contextmanager
 def convert_errors(path: pathlib.Path) -> Iterator[None]:
-  """Converts OSErrors of the context into WriteErrors that name a path.
+  """Context that converts OSErrors into WriteErrors with the path of a file.
 
   Args:
     path: File or folder that the context writes.
@@ -39,8 +39,8 @@ def convert_errors(path: pathlib.Path) -> Iterator[None]:
 def open_file(path: pathlib.Path) -> Iterator[IO[bytes]]:
   """Opens a temporary file that replaces `path` when the context ends.
 
-  An error in the context deletes the temporary file and leaves `path` as it
-  was.
+  After an error in the context, the temporary file is deleted and `path` is
+  unchanged.
 
   Args:
     path: File to create or replace.
@@ -51,7 +51,8 @@ def open_file(path: pathlib.Path) -> Iterator[IO[bytes]]:
   Raises:
     WriteError: If the file cannot be written.
   """
-  # Hosts that share the folder may write the same file at the same time.
+  # The temporary name is unique, because hosts that share the folder may write
+  # the same file at the same time.
   temporary = path.with_suffix(f".{socket.gethostname()}-{os.getpid()}.tmp")
   try:
     with convert_errors(path):

@@ -30,8 +30,8 @@ class Metadata:
   """
 
   step: int  # Training steps completed, summed over all environments.
-  # Step of the last report, evaluation, checkpoint and video, by the name of
-  # the config field that holds the interval.
+  # Step of the last report, evaluation, checkpoint and video. The keys are the
+  # config fields of the intervals, such as "eval_every".
   done: dict[str, int]
   scores: list[float]  # Scores since the last report, see `Statistics`.
   lengths: list[int]
@@ -59,9 +59,9 @@ def complete(step: int, done: dict[str, int], budget: int) -> bool:
 
 def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
          metadata: dict[str, Any]):
-  """Writes a checkpoint and delete superfluous older ones.
+  """Writes a checkpoint, and deletes superfluous older checkpoints.
 
-  The newest three are kept, and six older ones that are spread over the run.
+  Keeps the newest three checkpoints, and six older ones spread over the run.
 
   Args:
     folder: Folder of the checkpoints.
@@ -76,8 +76,8 @@ def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
     contents: dict[str, Any] = {**arrays, _METADATA: json.dumps(metadata)}
     np.savez(file, **contents)
   while len(older := paths(folder)[:-_NUM_NEWEST]) > _NUM_MILESTONES:
-    # Keeps the first checkpoint. Deletes the one with the smallest distance
-    # between its neighbors.
+    # Deletes the checkpoint with the smallest distance between its two
+    # neighbors. The first checkpoint is always kept.
     steps = [*map(step_of, older), step]
     index = np.argmin(np.subtract(steps[2:], steps[:-2]))
     older[index + 1].unlink(missing_ok=True)
@@ -93,8 +93,8 @@ def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     Arrays by name, and the metadata.
 
   Raises:
-    CheckpointError: If the file is missing or damaged. A CRC-32 checksum
-      protects each array.
+    CheckpointError: If the file is missing or damaged. A CRC-32 checksum of
+      each array reveals damage.
   """
   try:
     with np.load(path, allow_pickle=False) as file:
@@ -105,7 +105,8 @@ def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         f"{path} is gone. A run deletes some of its checkpoints while it "
         "trains; try again.") from None
   except Exception as error:
-    reason = str(error).partition(".")[0]  # NumPy then suggests allow_pickle.
+    # Omits later sentences: NumPy's second sentence suggests unsafe loading.
+    reason = str(error).partition(".")[0]
     raise CheckpointError(f"{path} is damaged ({reason}).") from error
 
 
@@ -186,7 +187,7 @@ def step_of(path: pathlib.Path) -> int:
 
 
 def newest(folder: pathlib.Path) -> pathlib.Path:
-  """Returns the newest checkpoint of a folder, readable or not.
+  """Returns the newest checkpoint of a folder, without reading the file.
 
   Args:
     folder: Folder of the checkpoints.

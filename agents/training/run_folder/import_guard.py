@@ -1,4 +1,4 @@
-"""Import guard: Python imports no modules from run folders.
+"""Import guard: prevents imports of Python modules from run folders.
 
 A run folder may come from another person, so it is treated as data. Without
 the guard, Python could import a module or namespace package from a run folder
@@ -16,8 +16,8 @@ import threading
 class _ImportGuard(importlib.abc.MetaPathFinder):
   """Finder that raises an error for modules in guarded folders."""
 
-  # Absolute paths with and without links resolved. Other threads read the set,
-  # so it is replaced instead of modified.
+  # Absolute paths of the guarded folders, with and without resolved links. The
+  # set is replaced instead of modified, because other threads read the set.
   folders: frozenset[str] = frozenset()
 
   def find_spec(self, fullname, path=None, target=None):
@@ -51,8 +51,9 @@ def add(folder: pathlib.Path):
   """
   with _lock:
     _guard.folders |= {os.path.abspath(folder), os.path.realpath(folder)}
-    # Hides top-level modules of the folder instead of raising errors, because
-    # another entry of the path may contain a module of the same name.
+    # Removes the folder from the module path, so that Python skips its modules.
+    # Raising an error for them would also prevent the import of modules with
+    # the same names from other entries of the path.
     sys.path[:] = [entry for entry in sys.path if not _guard.contains(entry)]
     if _guard not in sys.meta_path:
       sys.meta_path.insert(0, _guard)

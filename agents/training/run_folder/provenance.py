@@ -1,6 +1,6 @@
-"""Provenance: versions of packages, and digests of code, that a run used.
+"""Provenance: versions of the packages and digests of the code of a run.
 
-Together with the config, they determine all bits of a run on one machine.
+Runs with equal provenance and equal config are bit-equal on the same machine.
 """
 
 import contextlib
@@ -19,7 +19,8 @@ import gymnasium
 
 from agents.environments.making import third_party
 
-# Installed packages of each module. The first call takes half a second.
+# Returns the installed packages of each top-level module. The result is cached,
+# because a call takes half a second.
 _distributions = functools.cache(importlib.metadata.packages_distributions)
 _PACKAGES = ("tensorflow", "keras", "tensorflow-probability", "numpy",
              "gymnasium", "mujoco")
@@ -44,13 +45,14 @@ def versions(env: str) -> dict[str, str]:
     env: Id of the environment; the packages that define it are included.
 
   Returns:
-    Versions by package name, with those of Python, machine and oneDNN.
+    Versions by package name, and by the names "python", "machine" (type of the
+    processor) and "onednn" (value of its environment variable).
   """
   result = {"python": platform.python_version(), "machine": platform.machine()}
   family = third_party.find(env)
   modules = _module(env), *(family.modules if family else ())
-  tops = [module.partition(".")[0] for module in modules]
-  names = [name for top in tops if top not in ("", "gymnasium", "agents")
+  top_modules = [module.partition(".")[0] for module in modules]
+  names = [name for top in top_modules if top not in ("", "gymnasium", "agents")
            for name in _distributions().get(top, [])]
   for package in dict.fromkeys((*_PACKAGES, *names)):
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -64,8 +66,8 @@ def code(env: str) -> dict[str, str]:
   """Returns digests of the Python files that affect a run.
 
   Args:
-    env: Id of the environment. Its own files are included unless they belong
-      to an installed package, which has a version.
+    env: Id of the environment. The files of its package are included, unless
+      the package is installed and therefore has a version.
 
   Returns:
     First 16 hexadecimal digits of SHA-256, by file name.
@@ -73,7 +75,8 @@ def code(env: str) -> dict[str, str]:
   files = _files(pathlib.Path(__file__).parents[2])
   module = _module(env)
   spec = None
-  with contextlib.suppress(Exception):  # Later construction reports the error.
+  # If the module is missing, building the environment reports the error later.
+  with contextlib.suppress(Exception):
     spec = importlib.util.find_spec(module.partition(".")[0])
   locations: Iterable[str | None] = [] if spec is None else (
       spec.submodule_search_locations or [spec.origin] * spec.has_location)

@@ -5,7 +5,7 @@
     code.yaml        digests of the code that started the run
     checkpoints/     the newest three, and some older ones
     metrics.jsonl    one line per report
-    events..., train/, eval/    for TensorBoard
+    events..., train/, eval/    events for TensorBoard
     videos/          videos of episodes
     crashes/         failures, see `crash_folder`
 """
@@ -35,7 +35,7 @@ class RunFolder:
   Attributes:
     path: Path of the folder.
     config: Configuration of the run.
-    checkpoints: Path of the folder of the checkpoints.
+    checkpoints: Path of the folder that contains the checkpoints.
 
   Args:
     path: Path of the folder.
@@ -56,13 +56,14 @@ class RunFolder:
     self.checkpoints = self.path / "checkpoints"
 
   def extend(self, config: config_lib.Config):
-    """Saves the budget of a config, and the earlier budgets that it lists.
+    """Changes the budget of the run in config.yaml.
 
     Args:
-      config: Configuration that provides `steps` and `extended_from`; all
-        other settings of the folder stay.
+      config: Configuration with the new budget `steps`, and the earlier budgets
+        `extended_from`. All other settings in config.yaml stay the same.
     """
-    saved = RunFolder(self.path).config  # `self.config` may have changed.
+    # `self.config` may contain changes for this process, which are not saved.
+    saved = RunFolder(self.path).config
     _write(self.path / "config.yaml", config_lib.dump(saved.override({
         "steps": config.steps, "extended_from": config.extended_from})))
 
@@ -83,17 +84,17 @@ class RunFolder:
       except BlockingIOError:
         raise config_lib.ConfigError(
             f"{self.path} is being trained by another process.") from None
-      for path in self.checkpoints.glob("*.tmp"):  # From a killed process.
+      for path in self.checkpoints.glob("*.tmp"):  # Left by a killed process.
         path.unlink()
       yield
     finally:
       os.close(descriptor)
 
   def changes(self) -> list[str]:
-    """Compares packages and code with those that started the run.
+    """Compares packages and code with their versions at the start of the run.
 
     Returns:
-      A text per package or file that differs; see `provenance.differences`.
+      One text per package or file that differs; see `provenance.differences`.
     """
     changes = []
     for name, now in provenance.files(self.config.env.id).items():
@@ -106,7 +107,7 @@ class RunFolder:
 
   @property
   def complete(self) -> bool:
-    """Whether training cannot continue, as it is complete or unreadable."""
+    """Whether the run is finished, or has no readable checkpoint to resume."""
     try:
       _, metadata = checkpoint.load(
           checkpoint.newest_readable(self.checkpoints))
@@ -150,7 +151,8 @@ def with_config(logdir: str | os.PathLike, config: config_lib.Config
   """
   folders = []
   for run in filter(_has_checkpoint, _runs(pathlib.Path(logdir).expanduser())):
-    with contextlib.suppress(config_lib.ConfigError):  # From another version.
+    # Skips runs of other versions, because their config may be invalid.
+    with contextlib.suppress(config_lib.ConfigError):
       folders.append(RunFolder(run))
   return [folder for folder in folders if folder.config == config]
 
@@ -171,9 +173,9 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
   Raises:
     ConfigError: If the folder cannot be created.
   """
-  second = f"{datetime.datetime.now():%Y%m%dT%H%M%S}"
+  timestamp = f"{datetime.datetime.now():%Y%m%dT%H%M%S}"
   for suffix in itertools.chain([""], map(".{}".format, itertools.count(2))):
-    path = pathlib.Path(logdir).expanduser() / f"{second}{suffix}-{name}"
+    path = pathlib.Path(logdir).expanduser() / f"{timestamp}{suffix}-{name}"
     try:
       path.mkdir(parents=True)
       break
@@ -192,7 +194,7 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
 
 def _runs(logdir: pathlib.Path) -> list[pathlib.Path]:
   """Returns all runs in a folder, the oldest first."""
-  def start_time(run):  # The name begins with the time in 15 characters.
+  def start_time(run):  # The first 15 characters of the name are the time.
     return run.name[:15], (run / "config.yaml").stat().st_mtime_ns, run.name
   return sorted(
       (path.parent for path in logdir.glob("*/config.yaml")), key=start_time)

@@ -1,4 +1,4 @@
-"""The fixtures of `tests/environments`."""
+"""Makes the fixtures of `tests/environments` available here."""
 
 from tests.environments.conftest import deadline, mode, pool, pools
 

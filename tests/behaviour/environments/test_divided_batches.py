@@ -1,4 +1,4 @@
-"""Batches that divide the environments of a run equal the complete batch."""
+"""Batches of some environments of a run equal rows of the complete batch."""
 
 import functools
 
@@ -18,7 +18,7 @@ _CONSTRUCTORS = [functools.partial(toy.Counter, length)
 
 @pytest.fixture
 def batches():
-  """The complete batch, and one batch per share."""
+  """Returns a batch of all environments, and one batch for each share."""
   complete = batch_env.BatchEnv(_CONSTRUCTORS, seed=3)
   parts = [batch_env.BatchEnv(_CONSTRUCTORS[rows], seed=3, first=rows.start)
            for rows in _SHARES]
@@ -32,7 +32,7 @@ def _actions(num_steps):
       0, 1, (num_steps, _SIZE, 1)).astype(np.float32)
 
 
-def test_results_equal_the_rows_of_the_complete_batch(batches):
+def test_step_results_equal_the_rows_of_the_complete_batch(batches):
   complete, parts = batches
   np.testing.assert_array_equal(
       complete.reset(), np.concatenate([part.reset() for part in parts]))
@@ -87,7 +87,7 @@ def test_rows_of_a_complete_snapshot_can_be_restored(batches):
             for part, rows in zip(parts, _SHARES, strict=True)]))
 
 
-def test_indices_count_from_zero_in_each_batch(batches):
+def test_indices_of_requests_count_from_zero_in_each_batch(batches):
   _, (_, part) = batches
   part.reset()
   assert part.get("length") == [3, 4, 5, 6]

@@ -1,4 +1,4 @@
-"""Finished episodes have the right score, length and last observation."""
+"""Finished episodes have the correct score, length and last observation."""
 
 import functools
 from typing import Any, NamedTuple
@@ -31,7 +31,8 @@ class _Images(toy.Counter):
     return image
 
 
-# Vectors, discrete observations and images; float32 rounds some rewards.
+# Batches with vectors, discrete observations and images. Sums of some rewards
+# are rounded to float32.
 _BATCHES = {
     **rollouts.BATCHES,
     "images": [functools.partial(_Images, length) for length in range(1, 6)],
@@ -43,10 +44,10 @@ _names = pytest.mark.parametrize("name", [
 
 
 class _Expected(NamedTuple):
-  """An episode of an environment that is stepped alone."""
+  """A finished episode of an environment that is stepped without a batch."""
 
-  time: int
-  index: int
+  time: int  # Index of the batched step that ends the episode.
+  index: int  # Index of the environment in the batch.
   score: float
   length: int
   info: dict[str, Any]
@@ -75,7 +76,18 @@ def _play_alone(env, index, actions, active, dtype):
 
 @functools.cache
 def _reference(name, probability, num_steps=60):
-  """Returns actions, active rows, and the finished episodes in time order."""
+  """Returns actions, active rows and finished episodes of all environments.
+
+  Args:
+    name: Key of `_BATCHES`.
+    probability: Probability that an environment between two episodes waits
+      for one step.
+    num_steps: Number of batched steps, T.
+
+  Returns:
+    Actions [T, 5, ...], T bool arrays of shape [5], and the episodes in order
+    of time and environment.
+  """
   constructors = _BATCHES[name]
   with batch_env.BatchEnv(constructors, seed=_SEED) as batch:
     first = batch.reset()
@@ -120,7 +132,7 @@ def test_references_cover_simultaneous_ends_and_rounded_scores(probability):
     rounded |= {name for episode in finished
                 if episode.score * 4 != round(episode.score * 4)}
   assert counts >= {0, 1, 2}
-  assert 5 in counts or probability
+  assert 5 in counts or probability > 0
   assert {"uneven", "hopper", "cheetah"} <= rounded
 
 
@@ -160,7 +172,7 @@ def test_restored_episodes_end_like_uninterrupted_ones(
       assert again[field].tobytes() == array.tobytes()
 
 
-def test_snapshot_holds_the_scores_of_running_episodes():
+def test_snapshot_contains_the_scores_of_running_episodes():
   actions, active, _ = _reference("uneven", 0.6)
   with batch_env.BatchEnv(_BATCHES["uneven"], seed=_SEED) as batch:
     batch.reset()

@@ -1,4 +1,4 @@
-"""Methods, attributes and resets of selected environments, and rollouts."""
+"""Access to selected environments, partial resets, and rollouts of a batch."""
 
 import functools
 import os
@@ -42,17 +42,17 @@ def test_get_set_and_call_select_environments_by_index(mode):
 
 
 def test_call_affects_selected_environments_only(mode):
-  with batch_env.BatchEnv([faulty_envs.Inside] * 3, mode) as batch:
+  with batch_env.BatchEnv([faulty_envs.ProcessInfo] * 3, mode) as batch:
     batch.reset()
     batch.call("step", np.zeros(1), indices=[1])
     assert batch.step(_zeros(batch)).observ[:, 1].tolist() == [1, 2, 1]
 
 
 def test_call_passes_keyword_arguments_of_any_name(mode):
-  class Naming(toy.Counter):
+  class ReturnsArguments(toy.Counter):
     def arguments(self, name, self_=0):
       return name, self_
-  with batch_env.BatchEnv([Naming] * 2, mode) as batch:
+  with batch_env.BatchEnv([ReturnsArguments] * 2, mode) as batch:
     assert batch.call("arguments", name=3, self_=4) == [(3, 4)] * 2
 
 
@@ -60,59 +60,69 @@ def test_call_passes_keyword_arguments_of_any_name(mode):
 def test_wrong_indices_are_refused(indices):
   with batch_env.BatchEnv([toy.Counter] * 2) as batch:
     batch.reset()
-    for use in (lambda: batch.get("length", indices),
-                lambda: batch.call("add", 1, indices=indices),
-                lambda: batch.set("length", [1] * len(indices), indices),
-                lambda: batch.reset(indices=indices)):
+    for request in (lambda: batch.get("length", indices),
+                    lambda: batch.call("add", 1, indices=indices),
+                    lambda: batch.set("length", [1] * len(indices), indices),
+                    lambda: batch.reset(indices=indices)):
       with pytest.raises(ValueError, match="distinct numbers from 0 to 1"):
-        use()
+        request()
     assert batch.step(_zeros(batch)).observ[:, 1].tolist() == [1, 1]
 
 
 def test_wrong_number_of_values_is_refused():
   with batch_env.BatchEnv([toy.Counter] * 2) as batch:
-    with pytest.raises(ValueError, match="must hold 1"):
+    with pytest.raises(ValueError, match="must contain 1"):
       batch.set("length", [1, 2], [0])
 
 
 # Resets of selected environments.
 
 
-def test_selected_environments_begin_anew_and_others_continue(mode):
+def test_partial_reset_begins_selected_episodes_and_continues_others(mode):
   with batch_env.BatchEnv(
       [functools.partial(toy.Counter, 4)] * 3, mode, seed=5) as batch:
-    number = [[episode_data.episode_seed(5, index, episode) % 1000
-               for episode in range(3)] for index in range(3)]
+    # The environments observe `seed % 1000`.
+    observed_seed = [[episode_data.episode_seed(5, index, episode) % 1000
+                      for episode in range(3)] for index in range(3)]
     batch.reset()
     batch.step(_zeros(batch))
     observ = batch.reset(indices=[2, 0], seeds=[77, 78])
-    assert observ.tolist() == [[78, 0], [number[1][0], 1], [77, 0]]
+    assert observ.tolist() == [[78, 0], [observed_seed[1][0], 1], [77, 0]]
     batch.step(_zeros(batch))
     # By default, seeds are derived from the run's seed.
     assert batch.reset(indices=[0]).tolist() == [
-        [number[0][2], 0], [number[1][0], 2], [77, 1]]
+        [observed_seed[0][2], 0], [observed_seed[1][0], 2], [77, 1]]
     assert not batch.take_finished()
     for _ in range(4):
       step = batch.step(_zeros(batch))
     finished = batch.take_finished()
   assert [(episode.seed % 1000, episode.length, episode.score)
           for episode in finished] == [
-              (number[1][0], 4, 10), (77, 4, 10), (number[0][2], 4, 10)]
+              (observed_seed[1][0], 4, 10), (77, 4, 10),
+              (observed_seed[0][2], 4, 10)]
   assert step.terminated.tolist() == [True, False, False]
   assert step.observ[0].tolist() == [
       episode_data.episode_seed(5, 0, 3) % 1000, 0]
 
 
 def _play(batch, kill=lambda: None):
-  """Plays with some partial resets; returns all results."""
+  """Steps a batch of four environments, with some resets between the steps.
+
+  Args:
+    batch: The environments.
+    kill: Function to call before the first of two successive resets.
+
+  Returns:
+    All results and infos, and the finished episodes.
+  """
   results = [batch.reset()]
   actions = rollouts.draw_actions(batch.action_space, 4, 25)
-  for number, action in enumerate(actions):
-    if number % 9 == 4:
+  for index, action in enumerate(actions):
+    if index % 9 == 4:
       kill()
-    if number % 9 in (4, 5):
+    if index % 9 in (4, 5):
       results.append(batch.reset(
-          [number, 3] if number % 2 else None, [number % 3, 3]))
+          [index, 3] if index % 2 else None, [index % 3, 3]))
     results += batch.step(action)
     results += [list(batch.infos), list(batch.reset_infos)]
   return results, batch.take_finished()
@@ -126,12 +136,12 @@ def test_partial_resets_with_killed_workers_have_the_same_results(
     constructors):
   with info_batch_env.InfoBatchEnv(constructors, seed=2) as batch:
     expected = _play(batch)
-  kills = iter(range(100))
+  kill_indices = iter(range(100))
   budget = failure_budget.FailureBudget(100)
   with pool_lib.WorkerPool(2, failure_budget=budget) as workers, \
       info_batch_env.InfoBatchEnv(constructors, workers, 2) as batch:
     np.testing.assert_equal(_play(batch, lambda: os.kill(
-        workers.pids[next(kills) % 2], signal.SIGKILL)), expected)
+        workers.pids[next(kill_indices) % 2], signal.SIGKILL)), expected)
   assert len(budget.drain()) == 3
 
 
@@ -164,7 +174,7 @@ def test_partial_reset_before_the_first_reset_is_refused(mode):
     with pytest.raises(RuntimeError, match="reset.. of all environments first"):
       batch.reset(indices=[0])
     batch.reset()
-    with pytest.raises(ValueError, match="must hold 1"):
+    with pytest.raises(ValueError, match="must contain 1"):
       batch.reset([1, 2], [0])
 
 
@@ -185,7 +195,7 @@ def test_failed_partial_reset_prevents_a_snapshot(mode):
 # Rollouts.
 
 
-def test_rollout_holds_the_results_of_steps(mode):
+def test_rollout_contains_the_results_of_single_steps(mode):
   constructors = rollouts.BATCHES["toy"]
   with batch_env.BatchEnv(constructors, mode) as batch:
     policy = lambda observ: observ[:, 1:] / 4  # noqa: E731
@@ -193,14 +203,14 @@ def test_rollout_holds_the_results_of_steps(mode):
   with batch_env.BatchEnv(constructors, mode) as batch:
     observ = batch.reset()
     for time in range(7):
-      part, row = (first, time) if time < 3 else (second, time - 3)
+      rollout, row = (first, time) if time < 3 else (second, time - 3)
       action = policy(observ)
       step = batch.step(action)
       expected = batch_env.Rollout(observ, action, *(
           getattr(step, name) for name in batch_env.Rollout._fields[2:]))
       for name, array in expected._asdict().items():
-        np.testing.assert_array_equal(getattr(part, name)[row], array)
-        assert getattr(part, name).dtype == array.dtype, name
+        np.testing.assert_array_equal(getattr(rollout, name)[row], array)
+        assert getattr(rollout, name).dtype == array.dtype, name
       observ = step.observ
   assert first.observ.shape == (3, 5, 2) and second.action.shape == (4, 5, 1)
 

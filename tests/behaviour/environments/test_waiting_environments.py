@@ -1,4 +1,4 @@
-"""Inactive environments wait, and their episodes do not change."""
+"""Inactive environments wait, and waiting does not change episodes."""
 
 import functools
 
@@ -12,12 +12,12 @@ from tests import toy
 from tests.environments import faulty_envs, rollouts
 
 
-def _uneven(most=4):
-  return functools.partial(toy.Uneven, most)
+def _uneven(max_length=4):
+  return functools.partial(toy.Uneven, max_length)
 
 
 def _step(batch, active=None):
-  """Steps with actions of zero; `active` holds zeros and ones."""
+  """Steps with actions of zero; `active` is a list of zeros and ones."""
   active = None if active is None else np.array(active, bool)
   return batch.step(np.zeros((len(batch), 1)), active)
 
@@ -61,7 +61,8 @@ def test_results_with_pauses_equal_those_of_separate_environments(name):
 @pytest.mark.parametrize("name", [
     "toy", "uneven", "cartpole",
     pytest.param("hopper", marks=pytest.mark.slow)])
-def test_any_number_of_processes_equals_serial_with_pauses(name, pools):
+def test_results_with_pauses_do_not_depend_on_the_number_of_processes(
+    name, pools):
   def play(workers):
     with batch_env.BatchEnv(rollouts.BATCHES[name], workers) as batch:
       batch.reset()
@@ -77,11 +78,11 @@ def test_waiting_environments_are_not_stepped(mode):
   with batch_env.BatchEnv([_uneven()] * 5, mode) as batch:
     batch.reset()
     steps = rollouts.roll_with_pauses(batch, np.zeros((40, 5, 1)))
-    taken = np.sum([step.valid for step, _ in steps], 0)
-    assert batch.get("taken") == taken.tolist()
-    assert 5 < min(taken) and max(taken) < 40
-    finished = sum(len(episodes_) for _, episodes_ in steps)
-    assert finished == batch.snapshot().episode.sum()
+    num_steps = np.sum([step.valid for step, _ in steps], 0)
+    assert batch.get("taken") == num_steps.tolist()
+    assert 5 < min(num_steps) and max(num_steps) < 40
+    num_episodes = sum(len(episodes) for _, episodes in steps)
+    assert num_episodes == batch.snapshot().episode.sum()
 
 
 def test_rows_of_waiting_environments_keep_the_observation(mode):
@@ -102,7 +103,7 @@ def test_rows_of_waiting_environments_keep_the_observation(mode):
     assert _step(batch).valid.tolist() == [True, True]
 
 
-def test_truncation_is_reported_once(mode):
+def test_waiting_environment_does_not_report_its_truncation_again(mode):
   constructors = [functools.partial(toy.Counter, 1, True)] * 2
   with batch_env.BatchEnv(constructors, mode) as batch:
     batch.reset()
@@ -120,7 +121,7 @@ def test_all_environments_may_wait(mode):
     assert len(batch.snapshot().actions) == 0
 
 
-def test_waiting_inside_of_an_episode_is_refused(mode):
+def test_waiting_within_an_episode_is_an_error(mode):
   with batch_env.BatchEnv([functools.partial(toy.Counter, 3)] * 2,
                           mode) as batch:
     batch.reset()
@@ -128,7 +129,8 @@ def test_waiting_inside_of_an_episode_is_refused(mode):
     for active in ([0, 1], [0, 0]):
       with pytest.raises(ValueError, match="cannot wait inside"):
         _step(batch, active)
-    # The refused steps have changed nothing, also after a replay.
+    # The rejected steps have not changed the environments. After a replay,
+    # waiting is still an error.
     batch.restore(batch.snapshot())
     with pytest.raises(ValueError, match="cannot wait inside"):
       _step(batch, [0, 1])
@@ -146,7 +148,7 @@ def test_error_names_the_active_environment_that_failed(mode):
   assert "Environment 2 ('Faulty'" in str(caught.value.__cause__)
 
 
-def test_error_names_the_active_environment_with_numbers_not_finite(mode):
+def test_error_names_the_active_environment_that_returned_nan(mode):
   constructors = [toy.Counter, toy.Counter,
                   functools.partial(faulty_envs.Infinite, "reward", np.nan)]
   with batch_env.BatchEnv(constructors, mode) as batch:
@@ -158,7 +160,7 @@ def test_error_names_the_active_environment_with_numbers_not_finite(mode):
 
 @pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("name", ["toy", "uneven", "hopper", "frozen_lake"])
-def test_restored_batch_equals_uninterrupted_one_with_pauses(name, mode):
+def test_restored_batch_equals_uninterrupted_batch_with_pauses(name, mode):
   constructors = rollouts.BATCHES[name]
   with batch_env.BatchEnv(constructors, mode, seed=2) as batch:
     batch.reset()
@@ -198,7 +200,7 @@ def test_snapshot_between_episodes_can_be_restored(name, mode):
 
 
 def test_log_drops_finished_episodes_while_other_environments_wait():
-  # Environment 0 waits; environment 1 plays one episode after the other.
+  # Environment 0 waits while environment 1 plays ten episodes.
   constructors = [functools.partial(toy.Counter, length) for length in (3, 7)]
   with batch_env.BatchEnv(constructors) as batch:
     batch.reset()

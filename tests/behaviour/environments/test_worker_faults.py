@@ -29,29 +29,34 @@ def _workers(process):
 
 
 def _train(logdir, *args, faults=()):
-  """Trains with two workers and sends them signals.
+  """Trains with two workers and sends signals to the workers.
+
+  Args:
+    logdir: Parent folder of the run folder.
+    args: Further arguments of `train.py`.
+    faults: Signals to send, in this order.
 
   Returns:
-    Run folder, output and number of signals.
+    Run folder, output and number of sent signals.
   """
   process = command.start(
       "train.py", *args, "--logdir", logdir, "--set", "num_workers=2", "--set",
       "env_timeout=2", "--set", "eval_every=10000", cwd=logdir)
-  left = list(faults)
+  remaining = list(faults)
   try:
-    while left and process.poll() is None:
+    while remaining and process.poll() is None:
       # A row of metrics shows that training has begun.
       if any(path.stat().st_size for path in logdir.glob("*/metrics.jsonl")):
         workers = _workers(process)
         if len(workers) == 2:
-          os.kill(workers[len(left) % 2], left.pop(0))
+          os.kill(workers[len(remaining) % 2], remaining.pop(0))
       time.sleep(0.5)
     output, _ = process.communicate(timeout=200)
   finally:
     process.kill()
     process.wait()
   assert process.returncode == 0, output
-  return command.run_folder(logdir), output, len(faults) - len(left)
+  return command.run_folder(logdir), output, len(faults) - len(remaining)
 
 
 def test_killed_and_hanging_workers_do_not_change_a_run(tmp_path, deadline):
@@ -63,11 +68,12 @@ def test_killed_and_hanging_workers_do_not_change_a_run(tmp_path, deadline):
     folder, output, num_faults = _train(logdir, *_RUN, faults=faults)
     restarts = [row["restarts"] for row in command.rows(folder)
                 if row["phase"] == "train"]
-    printed = output.count("restart: Worker")
-    assert restarts[-1] == printed and restarts == sorted(restarts)
-    assert printed == num_faults
-    # At least a kill and a hang.
+    num_printed = output.count("restart: Worker")
+    assert restarts[-1] == num_printed and restarts == sorted(restarts)
+    assert num_printed == num_faults
+    # The run may end before the third signal. The first two signals kill one
+    # worker and stop the other one.
     assert num_faults >= 2 if faults else not num_faults
-    assert len(list(folder.glob("crashes/*/about.txt"))) == printed
+    assert len(list(folder.glob("crashes/*/about.txt"))) == num_printed
     folders.append(folder)
   command.assert_same_checkpoints(*folders)

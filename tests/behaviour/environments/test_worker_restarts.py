@@ -1,4 +1,4 @@
-"""A pool replaces workers that die or hang; results do not change."""
+"""A pool replaces workers that die or hang, and results do not change."""
 
 import contextlib
 import functools
@@ -28,23 +28,26 @@ def _workers(num_workers, limit=100, timeout=0.0):
       timeout=timeout)
 
 
-def _kill(workers, number):
-  os.kill(workers.pids[number], signal.SIGKILL)
+def _kill(workers, index):
+  os.kill(workers.pids[index], signal.SIGKILL)
 
 
 def _roll_and_kill(batch, workers, actions, kills):
-  """Takes the actions; kill workers before some steps.
+  """Steps a batch with the given actions, and kills workers before some steps.
 
   Args:
     batch: The environments.
-    workers: Their workers.
-    actions: Actions of all steps.
-    kills: Numbers of workers by the number of the step.
+    workers: Pool of workers that step the environments.
+    actions: Actions of shape [T, B, ...].
+    kills: Indices of the workers to kill, by index of the step.
+
+  Returns:
+    Result of `rollouts.roll`.
   """
   steps = []
-  for number, action in enumerate(actions):
-    for worker in kills.get(number, ()):
-      _kill(workers, worker)
+  for time, action in enumerate(actions):
+    for index in kills.get(time, ()):
+      _kill(workers, index)
     steps += rollouts.roll(batch, [action])
   return steps
 
@@ -78,11 +81,11 @@ def test_worker_killed_within_a_step_is_replaced_with_the_same_bits():
     actions = rollouts.draw_actions(batch.action_space, 8, 150)
     done = threading.Event()
     def kill_repeatedly():
-      number = 0
-      while not done.wait(0.15 + 0.0137 * number):
+      num_kills = 0
+      while not done.wait(0.15 + 0.0137 * num_kills):
         with contextlib.suppress(ProcessLookupError):
-          _kill(workers, number % 2)
-        number += 1
+          _kill(workers, num_kills % 2)
+        num_kills += 1
     thread = threading.Thread(target=kill_repeatedly)
     thread.start()
     try:
@@ -102,7 +105,7 @@ def test_worker_killed_within_a_step_is_replaced_with_the_same_bits():
 @pytest.mark.slow
 def test_killed_worker_with_waiting_environments_is_replaced():
   constructors = [rollouts.make_env(
-      "tests.toy:Uneven", kwargs={"most": 4})] * 5
+      "tests.toy:Uneven", kwargs={"max_length": 4})] * 5
   actions = np.zeros((30, 5, 1), np.float32)
   with batch_env.BatchEnv(constructors) as batch:
     batch.reset()
@@ -110,26 +113,26 @@ def test_killed_worker_with_waiting_environments_is_replaced():
   with _workers(2) as workers, \
       batch_env.BatchEnv(constructors, workers) as batch:
     batch.reset()
-    numbers = iter(range(1000))
+    times = iter(range(1000))
     step = batch.step
-    def step_and_kill(*args):
-      if next(numbers) % 7 == 3:
+    def kill_and_step(*args):
+      if next(times) % 7 == 3:
         _kill(workers, 0)
       return step(*args)
-    batch.step = step_and_kill
+    batch.step = kill_and_step
     rollouts.assert_same_bits(
         rollouts.roll_with_pauses(batch, actions), steps)
     assert len(workers.failure_budget.drain()) == 4
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("use", [
+@pytest.mark.parametrize("send", [
     pytest.param(lambda batch, _: batch.reset().tolist(), id="reset",
                  marks=pytest.mark.slow),
     pytest.param(lambda batch, _: batch.get("observation_space"), id="get",
                  marks=pytest.mark.slow),
     pytest.param(lambda batch, before: batch.restore(before), id="restore")])
-def test_other_requests_are_repeated_after_a_death(use):
+def test_requests_other_than_steps_are_repeated_after_a_death(send):
   constructors = [rollouts.make_env("Hopper-v5")] * 3
   results = []
   for kill in (False, True):
@@ -142,7 +145,7 @@ def test_other_requests_are_repeated_after_a_death(use):
       rollouts.roll(batch, actions[5:10])
       if kill:
         _kill(workers, 0)
-      answer = use(batch, before)
+      answer = send(batch, before)
       assert len(workers.failure_budget.drain()) == kill
       results.append((answer, rollouts.roll(batch, actions[10:])))
   (answer, steps), (other_answer, other_steps) = results
@@ -151,23 +154,23 @@ def test_other_requests_are_repeated_after_a_death(use):
 
 
 @pytest.mark.slow
-def test_replaced_worker_rebuilds_all_its_open_batches():
+def test_replaced_worker_rebuilds_its_share_of_all_open_batches():
   def play(kill):
     with _workers(2) as workers:
-      one = batch_env.BatchEnv([toy.Counter] * 3, workers)
-      other = batch_env.BatchEnv(
+      first = batch_env.BatchEnv([toy.Counter] * 3, workers)
+      second = batch_env.BatchEnv(
           rollouts.BATCHES["uneven"][:3], workers)
       closed = batch_env.BatchEnv([toy.Counter], workers)
       closed.close()
-      batches, observ = [one, other], []
+      batches, observ = [first, second], []
       for batch in batches:
         observ.append(batch.reset())
-      for number in range(5):
-        if kill and number == 2:
+      for time in range(5):
+        if kill and time == 2:
           _kill(workers, 0)
         for batch in batches:
           observ.append(batch.step(rollouts.draw_actions(
-              batch.action_space, 3, 1, number)[0]).next_observ)
+              batch.action_space, 3, 1, seed=time)[0]).next_observ)
       if kill:
         _kill(workers, 1)
       new = batch_env.BatchEnv([toy.Counter] * 2, workers)
@@ -185,7 +188,8 @@ def test_replaced_worker_rebuilds_all_its_open_batches():
     ("crash", "SIGSEGV.*native code.*It was here:.*faulty_envs.py.*in step")])
 def test_fault_that_happens_once_does_not_change_results(
     fault, message, tmp_path):
-  once = functools.partial(faulty_envs.Once, str(tmp_path / "fault"), fault)
+  once = functools.partial(
+      faulty_envs.FailsOnce, str(tmp_path / "fault"), fault)
   _, steps = rollouts.play([toy.Counter] * 3, None, 8)
   with _workers(2, limit=1, timeout=1.0) as workers:
     pids = workers.pids
@@ -195,17 +199,18 @@ def test_fault_that_happens_once_does_not_change_results(
                for text, _ in workers.failure_budget.drain())
     assert reason.startswith("Worker ")
     assert re.search(message, reason)
-    assert len(set(pids) & set(workers.pids)) == 1
-  assert not scripts.wait_for_ends(pids, 5)
+    assert len(set(pids) & set(workers.pids)) == 1  # One process is new.
+  assert not scripts.wait_for_exit(pids, 5)
 
 
 @pytest.mark.slow
-def test_worker_stopped_within_an_answer_is_replaced(tmp_path, monkeypatch):
+def test_worker_that_stops_while_it_sends_an_answer_is_replaced(
+    tmp_path, monkeypatch):
   monkeypatch.setattr(replacement, "SECONDS_TO_OPEN", 5.0)
   _, steps = rollouts.play([lambda: toy.Counter(2)] * 2, None, 8)
   with _workers(1, limit=1, timeout=1.0) as workers:
     _, faulty = rollouts.play([functools.partial(
-        faulty_envs.StopsWithinAnswer, str(tmp_path / "fault"))] * 2,
+        faulty_envs.StopsWhileSending, str(tmp_path / "fault"))] * 2,
                               workers, 8)
     rollouts.assert_same_bits(faulty, steps)
     (reason, _), = workers.failure_budget.drain()
@@ -252,12 +257,12 @@ def test_child_processes_of_environments_end_with_a_killed_worker(tmp_path):
   path = tmp_path / "pid"
   with _workers(1, limit=1, timeout=1.0) as workers, \
       batch_env.BatchEnv([functools.partial(
-          faulty_envs.HangsWithServer, str(path))], workers) as batch:
+          faulty_envs.HangsWithChild, str(path))], workers) as batch:
     batch.reset()
-    server = int(path.read_text())
+    child_pid = int(path.read_text())
     batch.step(np.zeros((1, 1)))
     assert len(workers.failure_budget.drain()) == 1
-    assert not scripts.wait_for_ends([server], 5)
+    assert not scripts.wait_for_exit([child_pid], 5)
 
 
 def test_repeated_fault_exceeds_the_budget():
@@ -277,7 +282,7 @@ def test_repeated_fault_exceeds_the_budget():
 
 
 @pytest.mark.slow
-def test_failure_holds_all_episodes_of_the_dead_worker():
+def test_failure_contains_all_episodes_of_the_dead_worker():
   constructors = [rollouts.make_env("Hopper-v5")] * 8
   with _workers(2) as workers, \
       batch_env.BatchEnv(constructors, workers, 3) as batch:
@@ -288,11 +293,11 @@ def test_failure_holds_all_episodes_of_the_dead_worker():
     _kill(workers, 0)
     rollouts.roll(batch, actions[30:31])
     (_, failed), = workers.failure_budget.drain()
-  assert [one.environment for one in failed] == [0, 1, 2, 3]
-  for index, one in enumerate(failed):
-    assert one.seed == before.seed[index]
+  assert [episode.environment for episode in failed] == [0, 1, 2, 3]
+  for index, episode in enumerate(failed):
+    assert episode.seed == before.seed[index]
     np.testing.assert_array_equal(
-        one.action, [*before.episode_actions(index), actions[30, index]])
+        episode.action, [*before.episode_actions(index), actions[30, index]])
 
 
 @pytest.mark.slow
@@ -319,7 +324,7 @@ def test_restarts_before_the_window_do_not_count(monkeypatch):
 
 def test_replay_with_other_observations_is_an_error():
   with _workers(1) as workers:
-    batch = batch_env.BatchEnv([faulty_envs.Forgetful] * 2, workers)
+    batch = batch_env.BatchEnv([faulty_envs.IgnoresSeed] * 2, workers)
     batch.reset()
     batch.step(np.zeros((2, 1)))
     _kill(workers, 0)
@@ -363,7 +368,7 @@ def test_replaced_workers_leave_no_processes_and_no_descriptors():
     batch.close()
   del batch
   assert descriptors() == before
-  assert not scripts.wait_for_ends(pids, 5)
+  assert not scripts.wait_for_exit(pids, 5)
 
 
 def test_close_does_not_replace_workers():
@@ -376,9 +381,9 @@ def test_close_does_not_replace_workers():
   assert workers.failure_budget.drain() == []
 
 
-@pytest.mark.parametrize("begun", [
+@pytest.mark.parametrize("has_begun", [
     pytest.param(False, marks=pytest.mark.slow), True])
-def test_workers_killed_before_a_replay_are_replaced(begun):
+def test_workers_killed_before_a_replay_are_replaced(has_begun):
   constructors = rollouts.BATCHES["uneven"][:4]
   with batch_env.BatchEnv(constructors) as batch:
     batch.reset()
@@ -388,7 +393,7 @@ def test_workers_killed_before_a_replay_are_replaced(begun):
     after = rollouts.roll(batch, actions[10:])
   with _workers(2) as workers, \
       batch_env.BatchEnv(constructors, workers) as batch:
-    if begun:
+    if has_begun:
       batch.reset()
       rollouts.roll(batch, actions[:3])
     block = batch._block
@@ -414,9 +419,9 @@ def test_worker_killed_before_a_reset_with_seeds_is_replaced():
 
 
 @pytest.mark.slow
-def test_timeout_applies_to_single_steps_of_a_replay():
+def test_timeout_applies_to_each_step_of_a_replay():
   with _workers(1, limit=1, timeout=0.5) as workers:
-    batch = batch_env.BatchEnv([faulty_envs.Tired] * 2, workers)
+    batch = batch_env.BatchEnv([faulty_envs.SlowSteps] * 2, workers)
     batch.reset()
     for _ in range(6):
       batch.step(np.zeros((2, 1)))
@@ -426,12 +431,12 @@ def test_timeout_applies_to_single_steps_of_a_replay():
 
 
 @pytest.mark.slow
-def test_timeout_applies_to_single_resets():
+def test_timeout_applies_to_each_reset():
   constructor = functools.partial(faulty_envs.SlowReset, 0.3)
   with _workers(1, limit=1, timeout=1.0) as workers, \
       batch_env.BatchEnv([constructor] * 4, workers) as batch:
     batch.reset()
-    for _ in range(3):  # All episodes end in the last step.
+    for _ in range(3):  # All episodes end in the third step.
       step = batch.step(np.zeros((4, 1)))
     assert step.terminated.all()
     assert not workers.failure_budget.drain()

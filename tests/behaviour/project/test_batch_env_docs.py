@@ -1,4 +1,4 @@
-"""The examples of docs/batch_env.md run, one after the other."""
+"""The examples of docs/batch_env.md run as one script."""
 
 import pathlib
 import re
@@ -11,7 +11,7 @@ _PAGE = pathlib.Path(__file__).parents[3] / "docs" / "batch_env.md"
 
 
 @pytest.mark.slow
-def test_examples_run(tmp_path):
+def test_examples_run_without_errors(tmp_path):
   blocks = re.findall(r"^```python\n(.*?)^```$", _PAGE.read_text(),
                       re.MULTILINE | re.DOTALL)
   assert len(blocks) > 8

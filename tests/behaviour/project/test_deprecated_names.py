@@ -1,16 +1,16 @@
-"""Algorithms that use earlier names still run, for one release."""
+"""Custom algorithms that use former names still run, for one release."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from agents.parts import chunks as earlier_chunks
+from agents.parts import chunks as former_chunks
 
 from agents import build, types
 from agents import config as config_lib
 from agents.algorithms import gradient_accumulation
 from agents.ops import gae, returns
 
-# `a2c.py` of docs/extending.md at commit 9d4bf19.
+# The file `a2c.py` from docs/extending.md at commit 9d4bf19.
 _A2C = '''
 """Advantage actor-critic (Mnih et al. 2016; Sutton and Barto 2018, 13.5)."""
 
@@ -99,14 +99,14 @@ class A2C(actor_critic.ActorCritic):
 
 @pytest.fixture(name="trainer")
 def _trainer(tmp_path, monkeypatch, request):
-  (tmp_path / "earlier_a2c.py").write_text(_A2C)
+  (tmp_path / "former_a2c.py").write_text(_A2C)
   monkeypatch.syspath_prepend(tmp_path)
   trainer = build.trainer(config_lib.Config().override({
       "env.id": "Pendulum-v1",
       "env_processes": False,
       "num_envs": 4, "algorithm.segment_length": 8,
       "algorithm.minibatch_size": None,
-      "algorithm.type": "earlier_a2c:A2C", "algorithm.kwargs.rho": 0.95,
+      "algorithm.type": "former_a2c:A2C", "algorithm.kwargs.rho": 0.95,
       "network.policy_layers": [4], "network.value_layers": [4],
       **getattr(request, "param", {})}), None)
   yield trainer
@@ -117,7 +117,7 @@ def _trainer(tmp_path, monkeypatch, request):
 @pytest.mark.parametrize("trainer", [
     {}, {"network.frame_stack": 2}, {"network.recurrent": "gru"}],
                          indirect=True, ids=["steps", "frames", "segments"])
-def test_algorithm_with_earlier_names_learns_for_one_update(trainer):
+def test_algorithm_with_former_names_completes_one_update(trainer):
   trainer.start()
   before = {name: np.array(variable)
             for name, variable in trainer.algorithm.variables().items()}
@@ -131,17 +131,17 @@ def test_algorithm_with_earlier_names_learns_for_one_update(trainer):
       assert (np.array(after[name]) != array).any(), name
 
 
-def test_earlier_names_are_those_of_the_same_objects(trainer):
+def test_former_and_current_names_refer_to_the_same_objects(trainer):
   algorithm = trainer.algorithm
   assert algorithm.head is algorithm.distribution
   assert algorithm.features is algorithm.observation_encoder
   assert algorithm.others is algorithm.extra_variables
   assert returns.generalized_advantage is gae.generalized_advantage
-  assert earlier_chunks.total is gradient_accumulation.sum_chunks
-  assert earlier_chunks.whole(3000) == gradient_accumulation.padded_rows(3000)
+  assert former_chunks.total is gradient_accumulation.sum_chunks
+  assert former_chunks.whole(3000) == gradient_accumulation.padded_rows(3000)
 
 
-def test_earlier_minibatches_are_chunks_of_rows(trainer, monkeypatch):
+def test_former_minibatches_consist_of_chunks_of_rows(trainer, monkeypatch):
   monkeypatch.setattr(gradient_accumulation, "_CHUNK_ROWS", 8)
   monkeypatch.setattr(gradient_accumulation, "MAX_ROWS", 16)
   zeros, valid = tf.zeros([32]), tf.fill([32], True)
@@ -150,8 +150,8 @@ def test_earlier_minibatches_are_chunks_of_rows(trainer, monkeypatch):
   for size, shape in ((None, (4, 8)), (16, (1, 16))):
     minibatches = trainer.algorithm.model.deal(
         batch, batch, size, tf.constant([0, 1], tf.int64))
-    data, weight, amount = minibatches.take(0)
+    data, weight, num_chunks = minibatches.take(0)
     assert weight.shape == data.observ.shape == shape
-    total = earlier_chunks.total(
-        lambda chunk: tf.reduce_sum(chunk[1]), (data, weight), amount)
+    total = former_chunks.total(
+        lambda chunk: tf.reduce_sum(chunk[1]), (data, weight), num_chunks)
     np.testing.assert_allclose(total, 1, rtol=1e-6)

@@ -1,4 +1,4 @@
-"""Backends that were written for the former module names still work."""
+"""Custom backends that import former module names still work."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from agents.environments import batch_env
 from agents.environments.blocks import custom_backend
 from agents.environments.making import make
 
-# The example in the documentation of the last release.
+# The example of a custom backend from the documentation of the last release.
 _POINTS = '''
 """A point that is to go to the middle: one alone, and many at once."""
 
@@ -77,24 +77,24 @@ class Points(backend.Backend):
 
 @pytest.fixture
 def points(tmp_path, monkeypatch):
-  """Returns the backend class of the example."""
+  """Returns the backend class `Points` of the example."""
   (tmp_path / "former_points.py").write_text(_POINTS)
   monkeypatch.syspath_prepend(tmp_path)
   return custom_backend.find("former_points:Points")
 
 
-def test_former_modules_still_provide_a_backend(points):
+def test_backend_with_former_module_names_steps_a_batch(points):
   constructor = make.MakeEnv(config_lib.Env("former_points:Point"))
   with batch_env.BatchEnv(
       [constructor] * 3, seed=1, block_class=points) as batch:
     batch.reset()
-    for number in range(1, 41):
+    for num_steps in range(1, 41):
       step = batch.step(np.ones((3, 2), np.float32))
-      assert step.truncated.tolist() == [number % 20 == 0] * 3
+      assert step.truncated.tolist() == [num_steps % 20 == 0] * 3
     assert [episode.length for episode in batch.take_finished()] == [20] * 6
 
 
-def test_former_attribute_repeats_declares_deterministic(points):
+def test_former_attribute_repeats_sets_deterministic(points):
   class Deterministic(points):
     repeats = True
   assert Deterministic.deterministic and not points.deterministic

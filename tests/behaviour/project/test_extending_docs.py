@@ -1,4 +1,4 @@
-"""The commands of docs/extending.md train its examples, which learn."""
+"""The commands in docs/extending.md train the examples of the page."""
 
 import json
 import pathlib
@@ -16,19 +16,20 @@ _TEXT = (command.ROOT / "docs" / "extending.md").read_text()
 _FILES = dict(re.findall(r"^`(\w+\.py)`:\n\n```python\n(.*?)^```$", _TEXT,
                          re.MULTILINE | re.DOTALL))
 _COMMANDS = re.findall(r"^python train\.py (.*)$", _TEXT, re.MULTILINE)
-_BETTER = {"cartpole": 80, "default": 4, "mine.py": 80}  # By config.
+# Minimum increase of the mean return during training, by config.
+_MIN_IMPROVEMENT = {"cartpole": 80, "default": 4, "mine.py": 80}
 
 
 @pytest.fixture
 def folder(tmp_path):
-  """Folder that contains only the files of the page."""
+  """Returns a folder that contains only the files of the page."""
   for name, code in _FILES.items():
     (tmp_path / name).write_text(code)
   return tmp_path
 
 
 def _train(folder: pathlib.Path, *args: str) -> list[dict]:
-  """Trains a run, and returns the rows of `metrics.jsonl`."""
+  """Runs `train.py`, and returns the rows of `metrics.jsonl`."""
   done = command.run("train.py", *args, cwd=folder)
   assert done.returncode == 0, done.stdout
   metrics, = folder.glob("logdir/*/metrics.jsonl")
@@ -44,13 +45,13 @@ def test_page_has_a_file_and_a_command_for_each_example():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "args", _COMMANDS, ids=["algorithm", "network", "backend", "config"])
-def test_example_learns(args, folder):
+def test_training_an_example_raises_its_return(args, folder):
   args = shlex.split(args)
   rows = _train(folder, *args, "--logdir", "logdir", "--device", "cpu")
   first = next(row["return_mean"] for row in rows
                if row["phase"] == "train" and row["return_mean"] is not None)
   *_, last = (row["return_mean"] for row in rows if row["phase"] == "eval")
-  assert last > first + _BETTER[args[1]], (first, last)
+  assert last > first + _MIN_IMPROVEMENT[args[1]], (first, last)
 
 
 @pytest.mark.slow
@@ -71,7 +72,7 @@ def test_checkpoints_contain_the_complete_state(folder):
       done.stdout)
 
 
-_WRONG = """
+_INVALID_CLASSES = """
 import keras
 class Nothing: pass
 class Act:
@@ -98,7 +99,7 @@ class Layers(keras.Model):
      "env.backend=points:Point: it must be derived from agents.*Backend"),
     ({"env.backend": "subprocess:Popen"}, "it must be derived from")])
 def test_invalid_class_is_a_config_error(changes, message, folder, monkeypatch):
-  (folder / "wrong.py").write_text(_WRONG)
+  (folder / "wrong.py").write_text(_INVALID_CLASSES)
   monkeypatch.syspath_prepend(folder)
   config = config_lib.Config().override(changes)
   check = backends.check if "env.backend" in changes else build.check
@@ -106,7 +107,7 @@ def test_invalid_class_is_a_config_error(changes, message, folder, monkeypatch):
     check(config)
 
 
-def test_backend_without_time_limits_refuses_their_settings(
+def test_backend_without_time_limits_rejects_max_length(
     folder, monkeypatch):
   monkeypatch.syspath_prepend(folder)
   config = config_lib.Config().override({"env.backend": "points:Points"})

@@ -13,7 +13,7 @@ _README = (pathlib.Path(__file__).parents[3] / "README.md").read_text()
 
 
 def _documented_tags() -> set[str]:
-  """Returns the tags in the README's table, without the variable parts."""
+  """Returns the tags in the table of README.md."""
   table = _README.split("| tag | meaning |")[1].split("\n\n")[0]
   tags = set()
   for line in table.splitlines()[2:]:
@@ -36,7 +36,7 @@ def _written_tags(*folders) -> set[str]:
 @pytest.mark.slow
 def test_tags_of_every_run_are_documented(finished, finished_paper):
   written = _written_tags(finished[0], finished_paper[0])
-  # TensorBoard's own, which are pages rather than tags.
+  # TensorBoard stores the content of two of its pages under these tags.
   written -= {tag for tag in written if tag.startswith("_hparams_")
             or tag == "custom_scalars__config__"}
   assert _documented_tags() == written | {

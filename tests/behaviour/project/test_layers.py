@@ -1,4 +1,4 @@
-"""Each layer imports only the layers below it."""
+"""Modules import only modules that the table of allowed imports lists."""
 
 import ast
 import functools
@@ -11,8 +11,8 @@ import pytest
 _ROOT = pathlib.Path(__file__).parents[3]
 _TENSORFLOW = {"tensorflow", "keras", "tf_keras", "tensorflow_probability"}
 
-# Other modules of the project that each layer may import.
-_ARROWS = {
+# Modules of the project that each layer may import, besides itself.
+_ALLOWED_IMPORTS = {
     "agents": {"agents.former_names", "configs"},
     "agents.former_names": set(),
     "agents.errors": set(),
@@ -84,7 +84,7 @@ def _sources() -> dict[str, pathlib.Path]:
            *_ROOT.glob("agents/**/*.py"), *_ROOT.glob("configs/**/*.py")]
   def name(path):
     parts = path.relative_to(_ROOT).with_suffix("").parts
-    if parts[0] == "configs":  # They are imported as `agents.configs`.
+    if parts[0] == "configs":  # Imports use the name `agents.configs`.
       parts = ("agents", *parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
   return {name(path): path for path in paths}
@@ -97,11 +97,16 @@ def _tree(module: str) -> ast.Module:
 
 @functools.cache
 def _imports(module: str, at_start: bool = False) -> frozenset[str]:
-  """Returns what a module imports, anywhere or as soon as it is imported."""
-  waiting: list[ast.AST] = [_tree(module)]
+  """Returns the modules and packages that a module imports.
+
+  Args:
+    module: Name of the module.
+    at_start: Whether to exclude imports within functions.
+  """
+  nodes: list[ast.AST] = [_tree(module)]
   found: set[str] = set()
-  while waiting:
-    node = waiting.pop()
+  while nodes:
+    node = nodes.pop()
     if isinstance(node, ast.Import):
       found.update(alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
@@ -111,101 +116,104 @@ def _imports(module: str, at_start: bool = False) -> frozenset[str]:
         found.add(full if full in _sources() else str(node.module))
     elif not (at_start and isinstance(
         node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))):
-      waiting.extend(ast.iter_child_nodes(node))
+      nodes.extend(ast.iter_child_nodes(node))
   return frozenset(found)
 
 
-def _within(module: str, layer: str) -> bool:
+def _is_within(module: str, layer: str) -> bool:
   return module == layer or module.startswith(layer + ".")
 
 
 def _layer(module: str) -> str:
-  """Returns the innermost layer of a module, or nothing if it has none."""
-  layer = max((layer for layer in _ARROWS if _within(module, layer)), key=len)
+  """Returns the innermost layer of a module, or "" if the module has none."""
+  layer = max((layer for layer in _ALLOWED_IMPORTS
+               if _is_within(module, layer)), key=len)
   return layer if layer != "agents" or module == "agents" else ""
 
 
-def _of_the_project(module: str) -> bool:
+def _is_in_project(module: str) -> bool:
   return module.split(".")[0] in {"agents", "configs", "train", "visualize"}
 
 
 @functools.cache
-def _loads(module: str) -> frozenset[str]:
-  """Returns the modules and packages that an import of a module loads."""
-  seen: set[str] = set()
-  waiting = [module]
-  while waiting:
-    name = waiting.pop()
-    if name in seen:
+def _loaded_modules(module: str) -> frozenset[str]:
+  """Returns the modules and packages that the import of a module loads."""
+  loaded: set[str] = set()
+  remaining = [module]
+  while remaining:
+    name = remaining.pop()
+    if name in loaded:
       continue
-    seen.add(name)
+    loaded.add(name)
     if name in _sources():
-      waiting.extend(_imports(name, at_start=True))
+      remaining.extend(_imports(name, at_start=True))
       parents = name.split(".")[:-1]
-      waiting.extend(".".join(parents[:end + 1]) for end in range(len(parents)))
-  return frozenset(seen)
+      remaining.extend(
+          ".".join(parents[:end + 1]) for end in range(len(parents)))
+  return frozenset(loaded)
 
 
 def _loads_tensorflow(module: str) -> bool:
-  return any(name.split(".")[0] in _TENSORFLOW for name in _loads(module))
+  return any(name.split(".")[0] in _TENSORFLOW
+             for name in _loaded_modules(module))
 
 
-def test_the_sources_are_found():
+def test_sources_and_imports_are_found():
   assert {"agents", "agents.types", "agents.algorithms.ppo",
           "agents.environments.workers.worker_main", "agents.configs.default",
           "train", "visualize"} <= _sources().keys()
   assert "agents.ops.random" in _imports("agents.algorithms.ppo")
   assert _loads_tensorflow("agents.algorithms.ppo")
-  # Functions run later, and count for the arrows all the same.
+  # `at_start` excludes imports within functions.
   training_run = "agents.training_run"
   assert "agents.build" in _imports(training_run)
   assert "agents.build" not in _imports(training_run, at_start=True)
 
 
 @pytest.mark.parametrize("module", sorted(_sources()))
-def test_imports_follow_the_arrows(module):
+def test_module_imports_only_allowed_modules(module):
   layer = _layer(module)
-  assert layer, "Say in `_ARROWS` what this new layer may import."
-  allowed = _ARROWS[layer] | {layer}
+  assert layer, f"Add a layer for {module} to `_ALLOWED_IMPORTS`."
+  allowed = _ALLOWED_IMPORTS[layer] | {layer}
   for imported in _imports(module):
-    if _of_the_project(imported):
-      assert any(_within(imported, target) for target in allowed), (
+    if _is_in_project(imported):
+      assert any(_is_within(imported, target) for target in allowed), (
           f"{module} must not import {imported}.")
 
 
 @pytest.mark.parametrize("layer", ["train", "visualize", "agents.__main__"])
-def test_nothing_imports_the_command_line(layer):
+def test_no_module_imports_a_command_line(layer):
   assert not [module for module in _sources() if module != layer
-              and any(_within(name, layer) for name in _imports(module))]
+              and any(_is_within(name, layer) for name in _imports(module))]
 
 
 @pytest.mark.parametrize("module", sorted(
     module for module in _sources() if _layer(module) in (
         "agents", "agents.errors", "agents.config", "agents.config_parsing",
-        "agents.environments", "agents.films", "agents.reports",
+        "agents.environments", "agents.reports", "agents.videos",
         "agents.configs", "agents.configs.presets", "agents.__main__", "train",
         "visualize")
     or module in (
             f"agents.commands.{name}" for name in (
-                "train", "visualize", "check", "report", "settings",
+                "train", "visualize", "check", "report", "merge_settings",
                 "list_configs"))))
-def test_what_workers_and_command_lines_load_is_free_of_tensorflow(module):
-  assert not _loads_tensorflow(module), sorted(_loads(module))
+def test_modules_of_workers_and_command_lines_load_no_tensorflow(module):
+  assert not _loads_tensorflow(module), sorted(_loaded_modules(module))
 
 
-def test_environments_do_not_import_tensorflow_later_either():
+def test_functions_of_environments_import_no_tensorflow():
   for module in _sources():
     if _layer(module) == "agents.environments":
       imported = {name.split(".")[0] for name in _imports(module)}
       assert not imported & _TENSORFLOW, module
 
 
-@pytest.mark.parametrize("name, only", [
+@pytest.mark.parametrize("name, expected_users", [
     ("numpy_function", set()),
     ("py_function", {"agents.simulation.in_graph_batch_env"}),
     ("tensorflow_probability", {
         "agents.networks.continuous", "agents.networks.discrete"})])
-def test_what_few_files_alone_know(name, only):
+def test_name_is_used_only_by_the_expected_modules(name, expected_users):
   def names(module):
     for node in ast.walk(_tree(module)):
       if isinstance(node, ast.Attribute):
@@ -214,7 +222,7 @@ def test_what_few_files_alone_know(name, only):
         yield node.id
     yield from _imports(module)
   users = {module for module in _sources() if name in set(names(module))}
-  assert users == only
+  assert users == expected_users
 
 
 @pytest.mark.parametrize("module", ["train", "visualize", "agents.__main__"])

@@ -1,4 +1,4 @@
-"""A real notebook trains: its kernel has no main module to import again."""
+"""A run can be trained in a notebook, which has no importable main module."""
 
 import nbclient
 import nbformat
@@ -14,7 +14,7 @@ print("exit code", code)
 
 
 @pytest.mark.slow
-def test_training_in_a_notebook(tmp_path):
+def test_notebook_trains_and_resumes_a_run(tmp_path):
   args = [*command.SMALL, "--steps", "400", "--logdir", str(tmp_path / "runs")]
   cells = [_TRAIN.format(args=args), _TRAIN.format(
       args=["--resume", str(tmp_path / "runs"), "--steps", "600"])]
@@ -23,9 +23,9 @@ def test_training_in_a_notebook(tmp_path):
   nbclient.NotebookClient(
       notebook, timeout=300, kernel_name="python3",
       resources={"metadata": {"path": str(tmp_path)}}).execute()
-  said = ["".join(output.get("text", "") for output in cell.outputs)
-          for cell in notebook.cells]
-  assert "Finished 400 steps" in said[0] and "exit code 0" in said[0]
-  assert "Finished 600 steps" in said[1] and "exit code 0" in said[1]
+  printed = ["".join(output.get("text", "") for output in cell.outputs)
+             for cell in notebook.cells]
+  assert "Finished 400 steps" in printed[0] and "exit code 0" in printed[0]
+  assert "Finished 600 steps" in printed[1] and "exit code 0" in printed[1]
   rows = command.rows(command.run_folder(tmp_path / "runs"))
   assert (rows[-1]["phase"], rows[-1]["step"]) == ("eval", 600)

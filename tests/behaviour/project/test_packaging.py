@@ -1,4 +1,4 @@
-"""The package works from a wheel, a checkout, and an archive of the sources."""
+"""The package works from a wheel, a checkout and a source archive."""
 
 import os
 import pathlib
@@ -27,7 +27,7 @@ for module in (agents, configs, default, presets):
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
-  """Clones of this repository, which is not installed."""
+  """Returns a clone of this repository, which is not installed."""
   path = tmp_path_factory.mktemp("clone") / "checkout"
   subprocess.run(["git", "clone", "-q", command.ROOT, path], check=True)
   return path
@@ -35,7 +35,7 @@ def checkout(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def archive(checkout, tmp_path_factory):
-  """Unpacked `git archive`, as a release of sources has it."""
+  """Returns a folder with the unpacked `git archive`, like a source release."""
   path = tmp_path_factory.mktemp("archive")
   packed = subprocess.run(
       ["git", "archive", "--format=tar", "HEAD"], cwd=checkout, check=True,
@@ -46,7 +46,7 @@ def archive(checkout, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def wheel(checkout, tmp_path_factory):
-  """Wheel, built from the sdist of the checkout."""
+  """Returns the wheel that is built from the sdist of the checkout."""
   folder = tmp_path_factory.mktemp("dist")
   done = subprocess.run(
       [sys.executable, "-m", "build", "--outdir", folder, checkout],
@@ -59,7 +59,7 @@ def wheel(checkout, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory):
-  """Folder into which pip installed the wheel."""
+  """Returns the folder into which pip installed the wheel."""
   target = tmp_path_factory.mktemp("site")
   subprocess.run(
       [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target",
@@ -68,7 +68,7 @@ def installed(wheel, tmp_path_factory):
 
 
 def _python(path, cwd, *args):
-  """Runs Python with a folder in front of its path."""
+  """Runs Python with a folder in PYTHONPATH."""
   return subprocess.run(
       [sys.executable, *map(str, args)], cwd=cwd, capture_output=True,
       text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(path)})
@@ -76,8 +76,9 @@ def _python(path, cwd, *args):
 
 def test_wheel_contains_one_top_level_package(wheel):
   names = zipfile.ZipFile(wheel).namelist()
-  tops = {name.split("/")[0] for name in names}
-  assert {top for top in tops if not top.endswith(".dist-info")} == {"agents"}
+  top_level = {name.split("/")[0] for name in names}
+  assert {name for name in top_level if not name.endswith(".dist-info")} == {
+      "agents"}
   assert {"agents/configs/cheetah.py", "agents/configs/presets/paper.py",
           "agents/export/same_arguments.csv",
           "agents/export/formats/npz.md", "agents/export/templates/README.md",

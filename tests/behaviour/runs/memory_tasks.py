@@ -1,39 +1,49 @@
-"""Tasks that need a memory, as a single observation does not tell enough."""
+"""Tasks that need memory, because a single observation is not sufficient."""
 
 import gymnasium
 import numpy as np
 
 
 class _Masked(gymnasium.ObservationWrapper):
-  """Hides all but some numbers of an observation."""
+  """Returns only some elements of each observation.
 
-  def __init__(self, env: gymnasium.Env, seen: list[int]):
+  Args:
+    env: Environment with vectors as observations.
+    indices: Indices of the elements to return.
+  """
+
+  def __init__(self, env: gymnasium.Env, indices: list[int]):
     super().__init__(env)
-    self._seen = seen
+    self._indices = indices
     space = env.observation_space
     self.observation_space = gymnasium.spaces.Box(
-        space.low[seen], space.high[seen], dtype=space.dtype)
+        space.low[indices], space.high[indices], dtype=space.dtype)
 
   def observation(self, observation):
-    return observation[self._seen]
+    return observation[self._indices]
 
 
 def masked_cartpole() -> gymnasium.Env:
-  """CartPole-v1 without velocities."""
+  """Returns CartPole-v1 without velocities in the observations."""
   return _Masked(gymnasium.make("CartPole-v1"), [0, 2])
 
 
 def masked_pendulum() -> gymnasium.Env:
-  """Pendulum-v1 without the velocity."""
+  """Returns Pendulum-v1 without the velocity in the observations."""
   return _Masked(gymnasium.make("Pendulum-v1"), [0, 1])
 
 
 class TMaze(gymnasium.Env):
-  """A corridor; at its end, the agent turns to the side shown at the start.
+  """A corridor with a junction, where the agent must remember a sign.
 
-  Bakker (2002). Observed are the sign, in the first step only, and whether this
-  is the junction. Actions are forward, up and down; the right one at the
-  junction is rewarded by one, and no other ever is.
+  The task is that of Bakker (2002). An observation contains two numbers: a
+  random sign, which is 0 after the first step, and whether the agent is at the
+  junction. The actions are forward, up and down. At the junction, a positive
+  sign requires "up" and a negative sign "down". The correct action has a reward
+  of 1; all other rewards are 0.
+
+  Args:
+    length: Number of steps to the junction.
   """
 
   observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)

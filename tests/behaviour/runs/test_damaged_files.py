@@ -1,4 +1,4 @@
-"""Damaged or hostile run folders cause clear errors and run no code."""
+"""Damaged or malicious run folders cause clear errors and execute no code."""
 
 import json
 import math
@@ -29,6 +29,7 @@ _CLEAR_ERRORS = config_lib.ConfigError, errors.RunError
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
+  """Returns the folder of a finished run with a recorded failure."""
   loop, folder = test_loop.make(tmp_path_factory.mktemp("logdir"), {
       "steps": 40, "checkpoint_every": 20})
   loop.start()
@@ -57,8 +58,8 @@ def _files(path):
                 and "events" not in file.name)
 
 
-class _Bomb:
-  """Creates a folder when it is unpickled."""
+class _CreatesFolder:
+  """Creates the folder `proof` when the object is unpickled."""
 
   def __init__(self, proof: pathlib.Path):
     self._proof = proof
@@ -80,26 +81,33 @@ def _mutate(data, rng):
       lambda: b"", lambda: noise])()
 
 
-def _hostile(file, proof):
-  """Yields contents that try to run code or to exhaust memory."""
-  bomb = _Bomb(proof)
-  yield pickle.dumps(bomb)
+def _malicious_contents(file, proof):
+  """Yields file contents that try to execute code or to exhaust memory.
+
+  Args:
+    file: File for which the contents are written.
+    proof: Folder that exists only if code of the contents was executed.
+  """
+  malicious = _CreatesFolder(proof)
+  yield pickle.dumps(malicious)
   for tag in ("python/object/apply:os.mkdir", "python/object/new:os.mkdir"):
     yield f"!!{tag} ['{proof}']".encode()
     yield f"env: {{id: x, kwargs: {{a: !!{tag} ['{proof}']}}}}".encode()
+  # Each alias refers to nine others, so the text describes 9^11 elements.
   levels = [f"x{level}: &x{level} [{', '.join([f'*x{level - 1}'] * 9)}]"
             for level in range(1, 12)]
-  laughs = "\n  ".join(["x0: &x0 [ha]", *levels])
-  yield f"env:\n id: x\n kwargs:\n  {laughs}".encode()
+  nested = "\n  ".join(["x0: &x0 [ha]", *levels])
+  yield f"env:\n id: x\n kwargs:\n  {nested}".encode()
   yield b"env: {kwargs: &a {b: *a}}"
   yield b"[" * 100_000
   yield b'{"phase": ' * 100_000 + b"\n"
   yield b"9" * 100_000 + b"\n"
-  yield b"a: " + b":".join([b"1"] * 200) + b".0"  # YAML floats of base 60.
+  # YAML reads numbers that are separated by colons as a float of base 60.
+  yield b"a: " + b":".join([b"1"] * 200) + b".0"
   if file.suffix == ".npz":
     for name in ("facts", "action"):
       with open(file, "wb") as stream:
-        np.savez(stream, **{name: np.array([bomb], object)})
+        np.savez(stream, **{name: np.array([malicious], object)})
       yield file.read_bytes()
     with open(file, "wb") as stream:
       np.savez(stream, facts=np.array("[" * 100_000))
@@ -131,12 +139,12 @@ def test_random_damage_causes_clear_errors(seed, finished, tmp_path):
   assert num_errors > 10
 
 
-def test_hostile_contents_run_no_code(finished, tmp_path):
+def test_malicious_contents_execute_no_code(finished, tmp_path):
   copy, proof = tmp_path / "copy", tmp_path / "proof"
   shutil.copytree(finished, copy)
   for file in _files(copy):
     data = file.read_bytes()
-    for content in _hostile(file, proof):
+    for content in _malicious_contents(file, proof):
       file.write_bytes(content)
       try:
         _load_all(copy)
@@ -148,6 +156,7 @@ def test_hostile_contents_run_no_code(finished, tmp_path):
 
 
 def _replace(arrays, name, rng):
+  """Replaces an array by an array of a wrong shape, value or type."""
   array = arrays[name]
   arrays[name] = rng.choice([
       lambda: np.zeros(0), lambda: np.zeros((2, 3, 4)), lambda: np.array("x"),
@@ -193,7 +202,7 @@ def test_checkpoints_with_unexpected_contents_cause_clear_errors(
     ("gymnasium:make", {"id": "evil:Evil-v0"}),
     ("benchmarks.common.faulty:Faulty", {
         "env_id": "evil:Evil-v0", "path": "evil.py"})])
-def test_config_of_a_run_folder_runs_no_code(
+def test_config_of_a_run_folder_executes_no_code(
     env_id, kwargs, finished, tmp_path, monkeypatch):
   copy, proof = tmp_path / "robot", tmp_path / "proof"
   shutil.copytree(finished, copy)
@@ -214,7 +223,7 @@ def test_config_of_a_run_folder_runs_no_code(
         (train.main, "--resume", os.path.relpath(copy)),
         (visualize.main, "--logdir", str(copy)), (replay.main, str(crash)),
         (replay.main, os.path.relpath(crash))):
-      monkeypatch.syspath_prepend(cwd)  # `python -m` does the same.
+      monkeypatch.syspath_prepend(cwd)  # `python -m` also adds this folder.
       with pytest.raises(SystemExit) as caught:
         main(args)
       assert caught.value.code == 2

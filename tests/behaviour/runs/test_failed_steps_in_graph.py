@@ -34,6 +34,7 @@ class _ZeroActor:
 
 @pytest.fixture(params=["raise", "observ", "reward"])
 def env(request):
+  """Returns a batch that tolerates one kind of failure."""
   with batch_env.BatchEnv(
       [functools.partial(faulty_envs.Breaks, request.param)] * _SIZE,
       seed=_SEED, failure_budget=failure_budget.FailureBudget(1000)) as batch:
@@ -64,8 +65,8 @@ def test_sequences_end_before_failed_steps(env):
   np.testing.assert_array_equal(
       batch.reward[batch.valid],
       transitions.reward.T[transitions.valid.T])
-  # The step before a failed one is the last of its sequence. Its successor is
-  # the observation that the failed step acted on.
+  # A sequence ends with the step before a failed step. The successor of this
+  # last step is the observation before the failed step.
   row = 0
   for index in range(_SIZE):
     for step in range(_STEPS):
@@ -87,7 +88,7 @@ def test_failed_episode_counts_as_played_but_has_no_score(env):
            for index in range(_SIZE) for number in range(5)]
   def fails(seed):
     return 0 < faulty_envs.Breaks.breaks_at(seed) <= (
-        faulty_envs.Breaks.lasts(seed, 7))
+        faulty_envs.Breaks.episode_length(seed, 7))
   assert any(map(fails, seeds))
   assert sorted(episode.seed for episode in finished) == sorted(
       seed for seed in seeds if not fails(seed))

@@ -1,4 +1,4 @@
-"""Runs that are killed, moved or damaged, or have failing environments."""
+"""Runs continue after kills, moves, damaged files and failed environments."""
 
 import os
 import re
@@ -20,24 +20,29 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
-  """Folder of a killed run, which was locked while it was trained."""
+  """Returns the folder of a killed run.
+
+  Checks that a second process cannot train the run at the same time.
+  """
   logdir = tmp_path_factory.mktemp("killed")
   process = command.start(
       "train.py", *conftest.RUN, "--logdir", logdir, cwd=logdir)
-  refused = []
+  second_process = []
   def has_three_checkpoints():
     if len(list(logdir.glob("*/checkpoints/*.npz"))) < 3:
       return False
-    process.send_signal(signal.SIGSTOP)  # Otherwise, the run may finish.
-    refused.append(command.run(
+    # Stops the run, which could otherwise finish before the second process.
+    process.send_signal(signal.SIGSTOP)
+    second_process.append(command.run(
         "train.py", "--resume", logdir, cwd=logdir))
     process.send_signal(signal.SIGCONT)
     return True
   code, _ = command.interrupt(
       process, signal.SIGKILL, has_three_checkpoints)
   assert code == -signal.SIGKILL
-  assert refused[0].returncode == 2
-  assert "is being trained by another process" in refused[0].stdout
+  refused, = second_process
+  assert refused.returncode == 2
+  assert "is being trained by another process" in refused.stdout
   return command.run_folder(logdir)
 
 
@@ -58,7 +63,8 @@ def test_killed_moved_and_resumed_run_equals_uninterrupted_run(
   command.assert_same_checkpoints(folder, reference)
 
 
-def test_run_survives_failed_environments_and_replays_their_crashes(tmp_path):
+def test_run_survives_failed_environments_and_replay_repeats_a_failure(
+    tmp_path):
   done = command.run(
       "train.py", "--config", "debug", "--logdir", tmp_path / "logdir",
       "--set", "env.id=tests.environments.faulty_envs:Breaks", "--set",

@@ -1,4 +1,4 @@
-"""Intervals of runs with different numbers of steps per epoch."""
+"""Runs with epochs of different lengths report, evaluate and save when due."""
 
 import itertools
 
@@ -15,7 +15,7 @@ from tests import command, modes, toy
 pytestmark = pytest.mark.slow
 _MAX_LENGTH = 9
 CONFIG = config_lib.Config().override({
-    "env.id": "tests.toy:Uneven", "env.kwargs.most": _MAX_LENGTH,
+    "env.id": "tests.toy:Uneven", "env.kwargs.max_length": _MAX_LENGTH,
     "env.max_length": _MAX_LENGTH, "env_processes": False, "num_envs": 2,
     "algorithm.segment_length": None, "algorithm.update_every": 3,
     "algorithm.minibatch_size": None, "algorithm.update_epochs": 1,
@@ -37,6 +37,7 @@ def eagerly():
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
+  """Returns the loop and the folder of a finished run."""
   folder = run_folder.create(
       str(tmp_path_factory.mktemp("logdir")), "test", CONFIG)
   loop = make(folder)
@@ -46,12 +47,15 @@ def finished(tmp_path_factory):
 
 
 def steps_after_each_epoch():
-  """Returns step counts, computed from the seeds of the episodes."""
+  """Returns the steps of all environments after each epoch.
+
+  The lengths of episodes are computed from the seeds of the episodes.
+  """
   total, steps = 0, []
   for epoch in itertools.count():
     for index, num_episodes in enumerate((2, 1)):
       first = epoch * num_episodes
-      total += sum(toy.Uneven.lasts(
+      total += sum(toy.Uneven.episode_length(
           episode_data.episode_seed(CONFIG.seed, index, episode), _MAX_LENGTH)
                    for episode in range(first, first + num_episodes))
     steps.append(total)
@@ -60,7 +64,15 @@ def steps_after_each_epoch():
 
 
 def due(every):
-  """Returns the first step count at or after each multiple, and the last."""
+  """Returns the steps at which a periodic action of a run is expected.
+
+  Args:
+    every: Interval of the action in steps.
+
+  Returns:
+    The first epoch end at or after each multiple of `every`, and the end of the
+    run, in steps.
+  """
   steps = steps_after_each_epoch()
   first = {next(x for x in steps if x >= goal)
            for goal in range(every, steps[-1] + 1, every)}
@@ -75,7 +87,7 @@ def test_run_counts_the_steps_of_its_episodes(finished):
   assert finished[0].step == steps_after_each_epoch()[-1]
 
 
-def test_intervals_are_rounded_up_to_epochs(finished):
+def test_periodic_actions_take_place_at_the_next_end_of_an_epoch(finished):
   rows = command.rows(finished[1].path)
   for phase, every in (("train", 30), ("eval", 50)):
     assert [row["step"] for row in rows if row["phase"] == phase] == due(every)

@@ -1,4 +1,4 @@
-"""Videos during training do not change it."""
+"""Training records videos, and the videos do not change training."""
 
 import pytest
 from tensorboard.backend.event_processing import event_accumulator
@@ -19,7 +19,7 @@ _CONFIG = config_lib.Config().override({
 
 
 def _train(tmp_path, changes, stop=bool):
-  """Trains a run, and returns its folder."""
+  """Trains a run, and returns the run folder."""
   folder = run_folder.create(str(tmp_path), "x", _CONFIG.override(changes))
   loop = loop_lib.Loop(build.trainer(folder.config, None), folder, stop)
   loop.start()
@@ -44,18 +44,20 @@ def with_videos(tmp_path_factory):
 def test_last_video_is_rendered_and_written_to_tensorboard(with_videos):
   files = {path.name for path in (with_videos.path / "videos").iterdir()}
   steps = _video_steps(with_videos)
-  # Episodes of 9 steps in two environments: 26 of them in 240 steps.
+  # 240 steps of two environments contain 26 episodes of 9 steps.
   assert "training-episode-25.mp4" in files
   assert steps[-1] == 240 and len(files) == len(steps) >= 2
 
 
-def test_training_with_videos_equals_training_without(with_videos, tmp_path):
-  plain = _train(tmp_path, {})
-  assert not (plain.path / "videos").exists() and not _video_steps(plain)
-  assert command.rows(plain.path) == command.rows(with_videos.path)
+def test_metrics_with_videos_equal_metrics_without_videos(
+    with_videos, tmp_path):
+  without_videos = _train(tmp_path, {})
+  assert not (without_videos.path / "videos").exists()
+  assert not _video_steps(without_videos)
+  assert command.rows(without_videos.path) == command.rows(with_videos.path)
 
 
-def test_resumed_run_keeps_videos(with_videos):
+def test_resumed_run_keeps_earlier_videos(with_videos):
   before = _video_steps(with_videos)
   config = with_videos.config.override({"steps": 300, "video_every": None})
   with_videos.config = config
@@ -66,7 +68,7 @@ def test_resumed_run_keeps_videos(with_videos):
   assert _video_steps(with_videos) == before
 
 
-def test_stopped_run_abandons_its_video(tmp_path):
+def test_stopped_run_leaves_no_incomplete_video(tmp_path):
   calls = []
   def stop():
     calls.append(1)

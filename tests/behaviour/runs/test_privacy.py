@@ -1,4 +1,4 @@
-"""Other users cannot open what the processes of a run share."""
+"""Other users cannot open the sockets and shared memory of a run."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ pytestmark = [
 
 
 def _sockets(pid):
-  """Returns the inodes of a process's sockets."""
+  """Returns the inodes of the sockets of a process."""
   links = [os.readlink(path) for path in pathlib.Path(
       f"/proc/{pid}/fd").iterdir() if path.is_symlink() and path.exists()]
   return {link[8:-1] for link in links if link.startswith("socket:[")}
@@ -29,6 +29,7 @@ def test_sockets_and_shared_memory_have_no_names():
     sockets = [sockets for pid in workers.pids if (sockets := _sockets(pid))]
     assert len(sockets) == 2
     listening = pathlib.Path("/proc/net/unix").read_text().splitlines()[1:]
+    # A socket with a path has an eighth column.
     named = {line.split()[6] for line in listening if len(line.split()) > 7}
     assert not set.union(*sockets) & named
     for pid in workers.pids:

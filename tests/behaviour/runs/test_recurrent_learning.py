@@ -29,7 +29,7 @@ def _trainer(config):
 
 
 def _score(config):
-  """Trains, and returns the mean score of an evaluation."""
+  """Trains for the complete budget; returns the mean score of 30 episodes."""
   with _trainer(config) as trainer:
     trainer.start()
     done = 0
@@ -49,7 +49,7 @@ def test_memory_raises_the_score(
   config = _config(env, steps, **changes)
   without = config.override({
       "network.recurrent": None, "network.frame_stack": 1})
-  if max_without is not None:  # Another row shows it for the same task.
+  if max_without is not None:  # None if another case tests the same task.
     assert _score(without) < max_without
   assert _score(config) > min_with
 

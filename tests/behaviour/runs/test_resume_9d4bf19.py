@@ -1,6 +1,6 @@
-"""A run folder of commit 9d4bf19 resumes to the bits that it trained to.
+"""A run of commit 9d4bf19 continues with the same results in this version.
 
-`run_9d4bf19` contains the files that this commit wrote:
+`run_9d4bf19` contains files that commit 9d4bf19 wrote:
 
     python train.py --config pendulum --seed 3 --steps 480 --set num_envs=4
         --set algorithm.segment_length=20 --set algorithm.minibatch_size=40
@@ -9,9 +9,10 @@
         --set network.policy_layers=[8] --set network.value_layers=[8]
         --set env_processes=false
 
-The checkpoint is that of step 240. `expected.npz` has the arrays of step 480.
-`machine.json` has the versions of the packages and a digest of the processor's
-features, on which the last bits depend.
+The checkpoint was saved at step 240. `expected.npz` contains the arrays of step
+480. The last bits of the arrays depend on the versions of packages and on the
+features of the processor. `machine.json` contains the versions and a digest of
+the features.
 """
 
 import hashlib
@@ -32,7 +33,7 @@ _FOLDER = pathlib.Path(__file__).parent / "run_9d4bf19"
 
 
 def _machine():
-  """Returns what `machine.json` contains."""
+  """Returns the contents of `machine.json` for this machine."""
   path = pathlib.Path("/proc/cpuinfo")
   lines = path.read_text().splitlines() if path.exists() else []
   flags = next((line for line in lines if line.startswith("flags")), ":")
@@ -43,7 +44,7 @@ def _machine():
 
 @pytest.fixture(scope="module")
 def resumed(tmp_path_factory):
-  """Folder of the resumed and finished run, and the text it printed."""
+  """Returns the folder of the resumed and finished run."""
   path = tmp_path_factory.mktemp("resumed") / "run"
   shutil.copytree(_FOLDER, path)
   folder = run_folder.RunFolder(path)

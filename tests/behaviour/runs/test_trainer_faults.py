@@ -1,4 +1,4 @@
-"""Divergence and full disks."""
+"""Runs handle diverged updates and full disks."""
 
 import os
 import shlex
@@ -17,7 +17,8 @@ pytestmark = [
         sys.platform != "linux", reason="Mounts file systems.")]
 
 
-def test_divergence_has_its_own_exit_code(tmp_path):
+def test_diverged_run_falls_back_three_times_and_ends_with_exit_code_3(
+    tmp_path):
   done = command.run(
       "train.py", *command.SMALL, "--steps", "2000", "--logdir", tmp_path,
       "--set", "algorithm.learning_rate=1e30", "--set",
@@ -25,7 +26,7 @@ def test_divergence_has_its_own_exit_code(tmp_path):
   assert done.returncode == 3, done.stdout
   assert done.stdout.count(
       "Training continues from the checkpoint of step 0") == 3
-  assert "Not finite are policy/" in done.stdout
+  assert "Non-finite variables: policy/" in done.stdout
   assert "Traceback" not in done.stdout
   folder = command.run_folder(tmp_path)
   arrays, _ = checkpoint.load(checkpoint.newest(folder / "checkpoints"))
@@ -33,6 +34,7 @@ def test_divergence_has_its_own_exit_code(tmp_path):
              if name.startswith("variable/"))
 
 
+# Script that trains on a disk of 600 kB, and resumes after the disk has grown.
 _ON_SMALL_DISK = """
 mount -t tmpfs -o size=600k none {disk} || exit 99
 {train} {args} --logdir {disk} > {out}/full 2>&1
@@ -44,7 +46,8 @@ cp -r {disk}/* {out}/run
 """
 
 
-def test_run_on_a_full_disk_resumes_to_the_same_bits(reference, tmp_path):
+def test_run_resumed_after_a_full_disk_equals_an_uninterrupted_run(
+    reference, tmp_path):
   disk = tmp_path / "disk"
   disk.mkdir()
   train = shlex.join([sys.executable, str(command.ROOT / "train.py")])

@@ -19,14 +19,14 @@ from tests.training import graph_calls, scored
 
 pytestmark = pytest.mark.slow
 _SEED = 5
-_MAX_LENGTH = 6  # Steps of the longest episode.
+_MAX_LENGTH = 6  # Maximum steps of an episode.
 _QUOTA = 3, 3, 2  # Episodes of each environment per epoch.
 
 
 def _config():
-  """Returns the 2017 algorithm with small networks; 8 episodes per epoch."""
+  """Returns a config of the 2017 algorithm with 8 episodes per epoch."""
   config = config_lib.Config().override({
-      "env.id": "tests.toy:Uneven", "env.kwargs.most": _MAX_LENGTH,
+      "env.id": "tests.toy:Uneven", "env.kwargs.max_length": _MAX_LENGTH,
       "env.max_length": _MAX_LENGTH + 1, "eval_episodes": 4, "seed": _SEED})
   return presets.apply("paper", config).override({
       "num_envs": 3, "algorithm.update_every": 8,
@@ -35,18 +35,21 @@ def _config():
 
 
 def _lengths(epoch, quota=_QUOTA, seed=_SEED):
-  """Returns the lengths of an epoch's episodes for each environment."""
-  return [[toy.Uneven.lasts(episode_data.episode_seed(seed, index, episode),
-                            _MAX_LENGTH)
+  """Returns the lengths of the episodes of an epoch, by environment."""
+  return [[toy.Uneven.episode_length(
+      episode_data.episode_seed(seed, index, episode), _MAX_LENGTH)
            for episode in range(epoch * number, (epoch + 1) * number)]
           for index, number in enumerate(quota)]
 
 
-def _in_order_of_time(lengths):
-  """Returns the lengths in order of time, then of environments."""
-  ends = [(sum(row[:number + 1]), index, length)
+def _sort_by_end(lengths):
+  """Sorts the result of `_lengths` by the end time of the episodes.
+
+  Episodes that end at the same time are sorted by environment.
+  """
+  ends = [(sum(row[:episode + 1]), index, length)
           for index, row in enumerate(lengths)
-          for number, length in enumerate(row)]
+          for episode, length in enumerate(row)]
   return [length for _, _, length in sorted(ends)]
 
 
@@ -69,12 +72,12 @@ class _Trained(NamedTuple):
 
   trainer: trainer_lib.Trainer
   epochs: list[epoch_result.Epoch]
-  states: list[dict[str, Any]]  # Before the first epoch and after each.
+  states: list[dict[str, Any]]  # Before the first epoch and after every epoch.
 
 
 @pytest.fixture(scope="module")
 def trained():
-  """A trainer without workers after 60 epochs."""
+  """Returns a trainer without workers after 60 epochs."""
   trainer = build.trainer(_config(), None)
   trainer.start()
   epochs, states = [], [_copy(trainer.state())]
@@ -87,7 +90,7 @@ def trained():
 
 @pytest.fixture(scope="module")
 def with_workers():
-  """Another trainer with the same config and 2 workers."""
+  """Returns a trainer with the same config as `trained`, and two workers."""
   with pool.WorkerPool(2) as workers:
     trainer = build.trainer(_config(), workers)
     yield trainer
@@ -95,29 +98,29 @@ def with_workers():
 
 
 def test_every_environment_plays_its_quota(trained):
-  for number, epoch in enumerate(trained.epochs):
-    lengths = _lengths(number)
-    assert scored.lengths(epoch) == _in_order_of_time(lengths)
+  for index, epoch in enumerate(trained.epochs):
+    lengths = _lengths(index)
+    assert scored.lengths(epoch) == _sort_by_end(lengths)
     assert len(scored.scores(epoch)) == len(scored.reward_parts(epoch)) == 8
     np.testing.assert_allclose(scored.scores(epoch), [
         parts["reward_near"]
         for parts in scored.reward_parts(epoch)], rtol=1e-5)
-    assert trained.states[number + 1]["episodes/episode"].tolist() == [
-        (number + 1) * quota for quota in _QUOTA]
+    assert trained.states[index + 1]["episodes/episode"].tolist() == [
+        (index + 1) * quota for quota in _QUOTA]
 
 
-def test_counters_count_the_steps_of_the_episodes(trained):
+def test_counters_equal_the_steps_of_the_episodes(trained):
   steps = [epoch.steps for epoch in trained.epochs]
   assert len(set(steps)) > 2
-  assert all(type(number) is int for number in steps)
+  assert all(type(num_steps) is int for num_steps in steps)
   assert steps == [sum(scored.lengths(epoch)) for epoch in trained.epochs]
-  # Moments count environment steps, the step counter counts batched steps.
-  batched = [max(map(sum, _lengths(number))) for number in range(60)]
-  assert len(set(batched)) > 2
-  for number, state in enumerate(trained.states):
-    assert state["variable/observ/count:0"] == sum(steps[:number])
-    assert state["variable/reward/count:0"] == sum(steps[:number])
-    assert state["clock"] == sum(batched[:number])
+  # The normalizers count environment steps; "clock" counts batched steps.
+  batched_steps = [max(map(sum, _lengths(epoch))) for epoch in range(60)]
+  assert len(set(batched_steps)) > 2
+  for num_epochs, state in enumerate(trained.states):
+    assert state["variable/observ/count:0"] == sum(steps[:num_epochs])
+    assert state["variable/reward/count:0"] == sum(steps[:num_epochs])
+    assert state["clock"] == sum(batched_steps[:num_epochs])
 
 
 def test_epochs_of_different_lengths_are_traced_once(trained):
@@ -146,26 +149,26 @@ def test_no_episode_is_running_between_epochs(trained):
 
 
 @pytest.mark.slow
-def test_workers_learn_the_same_bits(trained, with_workers):
+def test_training_with_and_without_workers_is_bit_equal(trained, with_workers):
   with_workers.start()
   _assert_same(with_workers.state(), trained.states[0])
-  for number in (0, 1):
+  for index in (0, 1):
     epoch = with_workers.epoch(0.5)
-    _assert_same(with_workers.state(), trained.states[number + 1])
-    assert epoch[:3] == trained.epochs[number][:3]
+    _assert_same(with_workers.state(), trained.states[index + 1])
+    assert epoch[:3] == trained.epochs[index][:3]
 
 
 @pytest.mark.parametrize("name", [
     "in_process", pytest.param("with_workers", marks=pytest.mark.slow)])
-def test_loaded_state_continues_with_the_same_bits(
+def test_training_from_a_loaded_state_equals_uninterrupted_training(
     name, trained, with_workers):
   trainer = trained.trainer if name == "in_process" else with_workers
-  for number in (4, 2):
-    trainer.load(trained.states[number])
-    _assert_same(trainer.state(), trained.states[number])
+  for index in (4, 2):
+    trainer.load(trained.states[index])
+    _assert_same(trainer.state(), trained.states[index])
     epoch = trainer.epoch(0.5)
-    _assert_same(trainer.state(), trained.states[number + 1])
-    assert epoch[:3] == trained.epochs[number][:3]
+    _assert_same(trainer.state(), trained.states[index + 1])
+    assert epoch[:3] == trained.epochs[index][:3]
 
 
 def test_evaluation_does_not_change_training(trained):
@@ -177,7 +180,7 @@ def test_evaluation_does_not_change_training(trained):
   _assert_same(trainer.state(), trained.states[4])
 
 
-def test_evaluation_equals_a_loop_over_environments(trained):
+def test_evaluation_scores_equal_those_of_a_plain_python_loop(trained):
   trainer, config = trained.trainer, _config()
   trainer.load(trained.states[6])
   scores, lengths = trainer.evaluate(10, _never)
@@ -185,7 +188,7 @@ def test_evaluation_equals_a_loop_over_environments(trained):
   algorithm = build.algorithm(config, env.observation_space, env.action_space)
   trainer_lib.load_variables(algorithm, trained.states[6])
   played = []
-  # The first 2 of 4 environments play 3 of the 10 episodes each.
+  # 10 episodes of 4 environments: two play 3 episodes, two play 2 episodes.
   for index, num_episodes in enumerate((3, 3, 2, 2)):
     for episode in range(num_episodes):
       observ, _ = env.reset(seed=episode_data.episode_seed(
@@ -212,7 +215,7 @@ def test_environments_wait_after_their_share_of_an_evaluation(trained):
       sum(row) for row in _lengths(0, (3, 3, 2, 2), seed)]
 
 
-def test_training_raises_the_evaluation(trained):
+def test_training_raises_the_score_of_evaluations(trained):
   trainer, scores = trained.trainer, []
   for state in (trained.states[0], trained.states[-1]):
     trainer.load(state)

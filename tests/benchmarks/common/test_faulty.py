@@ -16,14 +16,14 @@ def test_one_environment_fails_once(fault, tmp_path):
   def step():
     failed = []
     expected = intact.step(np.ones(1))[0]
-    for number, env in enumerate(envs):
+    for index, env in enumerate(envs):
       try:
         observ = env.step(np.ones(1))[0]
       except ValueError:
-        failed.append(number)
+        failed.append(index)
         continue
       if np.isnan(observ).all():
-        failed.append(number)
+        failed.append(index)
       else:
         np.testing.assert_array_equal(observ, expected)
     return failed

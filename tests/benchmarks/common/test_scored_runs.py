@@ -7,7 +7,7 @@ from agents.training.run_folder import run_folder
 from benchmarks.common import machine, scored_runs
 from tests import command
 
-# As small as `command.SMALL`, in settings.
+# The settings are as small as those of `command.SMALL`.
 _JOB = scored_runs.Job("pendulum", 1_000, 3, "small", None, {
     "num_envs": 4, "algorithm.segment_length": 50,
     "algorithm.minibatch_size": 50, "eval_episodes": 2})
@@ -23,7 +23,7 @@ def test_seeds_are_parsed_from_lists_and_ranges(text, numbers):
 @pytest.mark.parametrize("values, text", [
     ([6000.4], "6000"), ([5900.0, 6100.0], "6000 ± 141"),
     ([-4.0, -4.2], "-4.1 ± 0.1")])
-def test_number_of_digits_depends_on_the_size(values, text):
+def test_number_of_digits_depends_on_the_size_of_the_values(values, text):
   assert scored_runs.spread(values) == text
 
 
@@ -61,7 +61,7 @@ def test_summary_has_a_line_for_each_config_variant_and_budget():
       "1.5 (2 at once) | 3258 (Tianshou, v3, 10 seeds) |"]
 
 
-def test_minutes_prefer_runs_that_had_all_cores():
+def test_minutes_ignore_simultaneous_runs_if_others_exist():
   rows = [_row(0, 5000, 4000), _row(1, 5000, 4000, seconds="60", at_once="1"),
           _row(2, 5000, 4000, seconds="66", at_once="1")]
   assert "|     1.1 | 3258" in scored_runs.summary(rows)

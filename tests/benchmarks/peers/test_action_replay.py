@@ -15,7 +15,7 @@ CONFIG = config_lib.Config().override({
 
 @pytest.fixture
 def actions():
-  """Actions in CartPole; most episodes end within them."""
+  """Random actions of CartPole; most episodes end during these actions."""
   return np.random.default_rng(0).integers(0, 2, (60, 5))
 
 

@@ -1,6 +1,7 @@
 """Comparisons of SB3VecEnv with Stable-Baselines3's DummyVecEnv.
 
-They run in processes without TensorFlow, see `benchmarks.peers.sb3.library`.
+`test_sb3_vec_env` runs each comparison in a process without TensorFlow, for the
+reason in `benchmarks.peers.sb3.library`.
 """
 
 import contextlib
@@ -33,21 +34,21 @@ def _constructors():
   return [functools.partial(_random_infos, index) for index in range(5)]
 
 
-def _same(ours, theirs):
+def _assert_equal(ours, theirs):
   if isinstance(theirs, dict):
     assert ours.keys() == theirs.keys()
-    for key in theirs.keys() - {"t"}:  # Seconds since the monitor started.
-      _same(ours[key], theirs[key])
+    for key in theirs.keys() - {"t"}:  # "t" is a time of the monitor.
+      _assert_equal(ours[key], theirs[key])
   elif isinstance(theirs, (list, tuple)):
     assert len(ours) == len(theirs)
     for pair in zip(ours, theirs, strict=True):
-      _same(*pair)
+      _assert_equal(*pair)
   else:
     np.testing.assert_array_equal(ours, theirs)
 
 
 @contextlib.contextmanager
-def _both(workers):
+def _our_and_their_envs(workers):
   with contextlib.closing(sb3_vec_env.SB3VecEnv(
       _constructors(), workers)) as ours, contextlib.closing(
           their_vec_env.DummyVecEnv(_constructors())) as theirs:
@@ -55,7 +56,7 @@ def _both(workers):
 
 
 def returned_values_are_equal(workers):
-  with _both(workers) as (ours, theirs):
+  with _our_and_their_envs(workers) as (ours, theirs):
     _compare(ours, theirs)
 
 
@@ -68,22 +69,22 @@ def _compare(ours, theirs):
       assert ours.seed(seed) == theirs.seed(seed)
       for env in ours, theirs:
         env.set_options({"level": 2})
-    _same(ours.reset(), theirs.reset())
-    _same(ours.reset_infos, theirs.reset_infos)
-    ends = 0
+    _assert_equal(ours.reset(), theirs.reset())
+    _assert_equal(ours.reset_infos, theirs.reset_infos)
+    num_ended = 0
     for _ in range(40):
       action = rng.uniform(-1, 1, (5, 1)).astype(np.float32)
-      mine, other = ours.step(action), theirs.step(action)
-      assert [np.asarray(x).dtype for x in mine[:3]] == [
-          np.asarray(x).dtype for x in other[:3]]
-      _same(mine, other)
-      _same(ours.reset_infos, theirs.reset_infos)
-      ends += mine[2].sum()
-    assert ends > 10
+      our_step, their_step = ours.step(action), theirs.step(action)
+      assert [np.asarray(x).dtype for x in our_step[:3]] == [
+          np.asarray(x).dtype for x in their_step[:3]]
+      _assert_equal(our_step, their_step)
+      _assert_equal(ours.reset_infos, theirs.reset_infos)
+      num_ended += our_step[2].sum()
+    assert num_ended > 10
 
 
 def selected_environments_are_accessible(workers):
-  with _both(workers) as envs:
+  with _our_and_their_envs(workers) as envs:
     for env in envs:
       _access(env)
 
@@ -102,7 +103,7 @@ def _access(env):
 
 
 def different_options_are_refused(workers):
-  with _both(workers) as (ours, _):
+  with _our_and_their_envs(workers) as (ours, _):
     ours.set_options([{"level": index} for index in range(5)])
     with pytest.raises(ValueError, match="must have the same options"):
       ours.reset()

@@ -1,4 +1,4 @@
-"""Workers give SB3VecEnv infos and wrappers without Stable-Baselines3."""
+"""SB3InfoWrapper keeps infos whole, without importing Stable-Baselines3."""
 
 import gymnasium
 
@@ -21,12 +21,12 @@ def test_infos_stay_whole_and_wrappers_are_accessible():
 
 
 def test_module_does_not_import_stable_baselines3(tmp_path):
-  # Workers import the class by the name of its module.
   stdout, _ = scripts.run("""
 import sys
 from agents.environments.adapters import sb3_info_wrapper
 print(*sorted({"stable_baselines3", "torch", "tensorflow"} & set(sys.modules)))
 """, tmp_path)
   assert not stdout.strip()
+  # Workers import the class from its `__module__`.
   wrapper = sb3_info_wrapper.SB3InfoWrapper
   assert wrapper.__module__ == sb3_info_wrapper.__name__

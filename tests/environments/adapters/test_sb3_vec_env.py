@@ -1,4 +1,4 @@
-"""SB3VecEnv equals Stable-Baselines3's DummyVecEnv in every result."""
+"""SB3VecEnv returns the same results as Stable-Baselines3's DummyVecEnv."""
 
 import importlib.util
 import subprocess
@@ -14,7 +14,7 @@ if not importlib.util.find_spec("stable_baselines3"):
 
 @pytest.fixture(autouse=True)
 def long_deadline(deadline):
-  """Allows for workers that import Stable-Baselines3 with PyTorch."""
+  """Sets a long time limit: workers import Stable-Baselines3 and PyTorch."""
   deadline(300)
 
 
@@ -34,5 +34,5 @@ def test_vec_env_equals_dummy_vec_env(check, workers):
 
 
 @pytest.mark.slow
-def test_sb3_ppo_learns_in_it():
+def test_sb3_ppo_learns_with_sb3_vec_env():
   _run("sb3_ppo_learns", 2)

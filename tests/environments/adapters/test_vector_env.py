@@ -1,4 +1,4 @@
-"""VectorEnv equals SyncVectorEnv in every result."""
+"""VectorEnv returns the same results as Gymnasium's SyncVectorEnv."""
 
 import contextlib
 import copy
@@ -35,13 +35,13 @@ _SPACE = gymnasium.spaces.Dict({
 
 
 class RandomInfos(gymnasium.Env):
-  """Draws observations from its space, and infos of many types."""
+  """Returns random observations of its space, and infos of many types."""
 
   metadata = {"render_modes": ["rgb_array"], "render_fps": 7}
   render_mode = "rgb_array"
 
   def __init__(self, observation=_SPACE, action=_SPACE):
-    # A copy, because spaces contain the random numbers of `sample`.
+    # Copies the space, because each space has its own generator for `sample`.
     self.observation_space = copy.deepcopy(observation)
     self.action_space = action
     self.value = 3
@@ -90,23 +90,24 @@ _ENVS = {
 }
 
 
-def _assert_same(one, other, where="result"):
-  """Compares types, shapes and values, however nested."""
-  assert type(one) is type(other), where
-  if isinstance(one, dict):
-    assert one.keys() == other.keys(), where
-    for key in one:
-      _assert_same(one[key], other[key], f"{where}[{key!r}]")
-  elif isinstance(one, (tuple, list)) or (
-      isinstance(one, np.ndarray) and one.dtype == object):
-    assert len(one) == len(other), where
-    for index, (part, same) in enumerate(zip(one, other)):
-      _assert_same(part, same, f"{where}[{index}]")
-  elif isinstance(one, np.ndarray):
-    assert (one.dtype, one.shape) == (other.dtype, other.shape), where
-    np.testing.assert_array_equal(one, other, where)
+def _assert_equal(actual, expected, path="result"):
+  """Asserts that nested values have equal types, shapes and contents."""
+  assert type(actual) is type(expected), path
+  if isinstance(actual, dict):
+    assert actual.keys() == expected.keys(), path
+    for key in actual:
+      _assert_equal(actual[key], expected[key], f"{path}[{key!r}]")
+  elif isinstance(actual, (tuple, list)) or (
+      isinstance(actual, np.ndarray) and actual.dtype == object):
+    assert len(actual) == len(expected), path
+    for index, pair in enumerate(zip(actual, expected)):
+      _assert_equal(*pair, f"{path}[{index}]")
+  elif isinstance(actual, np.ndarray):
+    assert actual.dtype == expected.dtype, path
+    assert actual.shape == expected.shape, path
+    np.testing.assert_array_equal(actual, expected, path)
   else:
-    assert one == other, where
+    assert actual == expected, path
 
 
 def _play(envs, steps=60):
@@ -128,13 +129,13 @@ def _play(envs, steps=60):
 
 @pytest.fixture(params=["serial", "processes"])
 def workers(request, pool):
-  """Workers for tests that hold with and without processes."""
+  """0 or a pool, for properties that hold with and without workers."""
   return pool if request.param == "processes" else 0
 
 
 @pytest.fixture(scope="module")
 def random_envs(pool):
-  """Returns environments in two processes for tests that do not break them."""
+  """Environments in two workers, shared by tests that leave them usable."""
   envs = vector_env.VectorEnv([RandomInfos] * 3, pool)
   envs.reset(seed=0)
   yield envs
@@ -152,7 +153,7 @@ def test_every_result_equals_gymnasium(name, mode, pool):
   for workers in (0, pool):
     ours = vector_env.VectorEnv(constructors, workers, mode)
     try:
-      _assert_same(_play(ours), expected)
+      _assert_equal(_play(ours), expected)
       for space in ("observation_space", "action_space",
                     "single_observation_space", "single_action_space"):
         assert getattr(ours, space) == getattr(theirs, space)
@@ -211,14 +212,14 @@ def test_final_observation_is_a_copy_of_a_reused_array():
   assert [final[1] for final in infos["final_obs"]] == [3, 3]
 
 
-@pytest.mark.parametrize("wrong, error", [
+@pytest.mark.parametrize("action, error", [
     (np.zeros((2, 1)), ValueError), (np.zeros((3,)), ValueError),
     (np.zeros((3, 1), complex), TypeError)])
-def test_actions_of_wrong_shape_or_type_are_refused(wrong, error):
+def test_actions_of_wrong_shape_or_type_are_refused(action, error):
   envs = vector_env.VectorEnv([toy.Counter] * 3, 0)
   envs.reset()
   with pytest.raises(error):
-    envs.step(wrong)
+    envs.step(action)
 
 
 @pytest.mark.parametrize("mask", [
@@ -229,7 +230,7 @@ def test_wrong_reset_masks_are_refused(random_envs, mask):
 
 
 def test_wrong_number_of_seeds_is_refused(random_envs):
-  with pytest.raises(ValueError, match="must hold 3"):
+  with pytest.raises(ValueError, match="must contain 3"):
     random_envs.reset(seed=[1, 2])
 
 
@@ -247,7 +248,7 @@ def test_methods_and_attributes_are_accessible(random_envs):
   assert [int(image[0, 0, 0]) for image in random_envs.render()] == [1, 2, 3]
   random_envs.set_attr("value", 5)
   assert random_envs.get_attr("value") == (5, 5, 5)
-  with pytest.raises(ValueError, match="must hold 3"):
+  with pytest.raises(ValueError, match="must contain 3"):
     random_envs.set_attr("value", [1, 2])
   random_envs.reset(seed=4)
   assert random_envs.np_random_seed == (4, 5, 6)
@@ -285,7 +286,7 @@ def test_vector_wrappers_return_the_same_results(wrap, workers):
         infos["episode"]["t"][:] = 0  # Seconds since the start.
     envs.close()
     results.append(steps)
-  _assert_same(*results)
+  _assert_equal(*results)
 
 
 @pytest.mark.parametrize("fault, error", [
@@ -319,11 +320,12 @@ def test_errors_of_constructors_and_resets_name_the_environment(workers):
 
 def test_error_names_the_environment_of_a_misshapen_observation(workers):
   envs = vector_env.VectorEnv(
-      [toy.Counter, functools.partial(faulty_envs.Misfit, "observ")], workers)
+      [toy.Counter, functools.partial(faulty_envs.WrongShapeOrType, "observ")],
+      workers)
   envs.reset()
   with pytest.raises(ValueError) as caught:
     envs.step(np.zeros((2, 1)))
-  assert "Environment 1 ('Misfit') failed in its observation" in str(
+  assert "Environment 1 ('WrongShapeOrType') failed in its observation" in str(
       caught.value.__cause__)
   envs.close()
 
@@ -346,7 +348,7 @@ def _pids(envs):
 
 
 def test_killed_worker_raises_and_all_processes_end():
-  envs = vector_env.VectorEnv([faulty_envs.Inside] * 4, 2)
+  envs = vector_env.VectorEnv([faulty_envs.ProcessInfo] * 4, 2)
   pids = _pids(envs)
   envs.reset()
   os.kill(pids[1], signal.SIGKILL)
@@ -354,7 +356,7 @@ def test_killed_worker_raises_and_all_processes_end():
     envs.step(np.zeros((4, 1)))
   envs.close()
   assert envs.closed
-  assert not scripts.wait_for_ends(pids, 1)
+  assert not scripts.wait_for_exit(pids, 1)
 
 
 def test_killed_worker_raises_although_the_pool_tolerates_failures():
@@ -370,10 +372,10 @@ def test_killed_worker_raises_although_the_pool_tolerates_failures():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["close", "del"])
-def test_closing_leaves_no_process_and_no_file(end):
+def test_closing_leaves_no_process_and_no_open_file(end):
   gc.collect()
   before = len(os.listdir("/proc/self/fd"))
-  envs = vector_env.VectorEnv([faulty_envs.Inside] * 4, 2)
+  envs = vector_env.VectorEnv([faulty_envs.ProcessInfo] * 4, 2)
   pids = _pids(envs)
   envs.reset()
   if end == "close":
@@ -383,7 +385,7 @@ def test_closing_leaves_no_process_and_no_file(end):
       envs.step(np.zeros((4, 1)))
   del envs
   gc.collect()
-  assert not scripts.wait_for_ends(pids, 1)
+  assert not scripts.wait_for_exit(pids, 1)
   assert len(os.listdir("/proc/self/fd")) == before
 
 
@@ -391,12 +393,12 @@ def test_script_that_does_not_close_leaves_no_process(tmp_path):
   stdout, stderr = scripts.run("""
 from agents.environments.adapters import vector_env
 from tests.environments import faulty_envs
-envs = vector_env.VectorEnv([faulty_envs.Inside] * 2, 2)
+envs = vector_env.VectorEnv([faulty_envs.ProcessInfo] * 2, 2)
 envs.reset()
 print(*envs.call("pid"))
 """, tmp_path)
   assert not stderr
-  assert not scripts.wait_for_ends(map(int, stdout.split()), 5)
+  assert not scripts.wait_for_exit(map(int, stdout.split()), 5)
 
 
 @pytest.mark.slow
@@ -423,24 +425,24 @@ def test_closing_does_not_wait_for_a_hanging_environment(deadline):
   start = time.monotonic()
   envs.close()
   assert time.monotonic() - start < 10
-  assert not scripts.wait_for_ends(pids, 1)
+  assert not scripts.wait_for_exit(pids, 1)
 
 
 def test_infos_that_cannot_be_pickled_arrive_as_text(pool):
-  class Locked(toy.Counter):
+  class UnpicklableInfo(toy.Counter):
     def step(self, action):
       *rest, info = super().step(action)
-      return *rest, {**info, "made": (number for number in ())}
-  envs = vector_env.VectorEnv([Locked] * 2, pool)
+      return *rest, {**info, "unpicklable": (number for number in ())}
+  envs = vector_env.VectorEnv([UnpicklableInfo] * 2, pool)
   envs.reset()
   *_, infos = envs.step(np.zeros((2, 1)))
   envs.close()
   assert infos["step"].tolist() == [1, 1]
-  assert all("generator" in text for text in infos["made"])
+  assert all("generator" in text for text in infos["unpicklable"])
 
 
-def test_vectors_share_workers_that_outlive_them(pool):
-  envs = [vector_env.VectorEnv([faulty_envs.Inside] * 2, pool)
+def test_vector_envs_share_workers_that_stay_alive(pool):
+  envs = [vector_env.VectorEnv([faulty_envs.ProcessInfo] * 2, pool)
           for _ in range(2)]
   assert _pids(envs[0]) == _pids(envs[1]) == pool.pids
   envs[0].close()
@@ -449,8 +451,8 @@ def test_vectors_share_workers_that_outlive_them(pool):
   assert not pool.refusal
 
 
-def test_each_process_has_an_environment():
-  envs = vector_env.VectorEnv([faulty_envs.Inside] * 2, 5)
+def test_number_of_processes_is_at_most_the_number_of_environments():
+  envs = vector_env.VectorEnv([faulty_envs.ProcessInfo] * 2, 5)
   assert len(_pids(envs)) == 2
   envs.close()
 
@@ -474,8 +476,9 @@ def test_final_infos_are_copies_of_a_reused_dictionary(workers):
 
 
 class EchoesAction(gymnasium.Env):
-  """Observes the latest action; `Dict` sorts plain dicts, not ordered ones."""
+  """Observes the latest action; the keys of its spaces are not sorted."""
 
+  # `Dict` sorts the keys of a plain dict, but not keyword arguments.
   observation_space = action_space = gymnasium.spaces.Dict(
       z=gymnasium.spaces.Box(-1, 1, (2,)), a=gymnasium.spaces.Box(-1, 1, (2,)),
       b=gymnasium.spaces.Box(-1, 1, (3,)))

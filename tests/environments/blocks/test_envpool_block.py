@@ -1,4 +1,4 @@
-"""EnvPool's environments step like Gymnasium's."""
+"""EnvPoolBlock steps EnvPool's environments like Gymnasium's environments."""
 
 import functools
 
@@ -49,15 +49,15 @@ def test_pendulum_equals_gymnasium():
       for row in range(3):
         cos, sin, velocity = observ[row].astype(np.float64)
         env.state = np.array([np.arctan2(sin, cos), velocity])
-        after, reward, *_ = env.step(convert(action)[row])
-        np.testing.assert_allclose(step.observ[row], after, atol=1e-4)
+        expected, reward, *_ = env.step(convert(action)[row])
+        np.testing.assert_allclose(step.observ[row], expected, atol=1e-4)
         np.testing.assert_allclose(step.reward[row], reward, atol=1e-4)
       observ = step.observ
 
 
-@pytest.mark.parametrize("env_id, noise", [
+@pytest.mark.parametrize("env_id, tolerance", [
     ("HalfCheetah-v5", 1e-3), ("Hopper-v5", 1e-3)])
-def test_mujoco_physics_and_rewards_equal_gymnasium(env_id, noise):
+def test_mujoco_physics_and_rewards_equal_gymnasium(env_id, tolerance):
   env = gymnasium.make(env_id).unwrapped
   env.reset(seed=0)
   with _batch(env_id, 1) as batch:
@@ -66,17 +66,19 @@ def test_mujoco_physics_and_rewards_equal_gymnasium(env_id, noise):
       # The unobserved x position does not affect the physics.
       state = np.concatenate([[0.0], observ.astype(np.float64)])
       env.set_state(state[:env.model.nq], state[env.model.nq:])
-      after, reward, *_ = env.step(action[0])
+      expected, reward, *_ = env.step(action[0])
       step = batch.step(action)
-      np.testing.assert_allclose(step.observ[0], after, rtol=noise, atol=noise)
-      np.testing.assert_allclose(step.reward[0], reward, rtol=1e-2, atol=noise)
+      np.testing.assert_allclose(
+          step.observ[0], expected, rtol=tolerance, atol=tolerance)
+      np.testing.assert_allclose(
+          step.reward[0], reward, rtol=1e-2, atol=tolerance)
       observ = step.observ[0]
 
 
 def test_terminated_steps_have_the_true_last_observation():
   with _batch("CartPole-v1", 8) as batch:
     batch.reset()
-    ends = 0
+    num_ended = 0
     for action in _actions(batch, 100):
       step = batch.step(action)
       assert step.valid.all() and (step.reward == 1).all()
@@ -89,38 +91,38 @@ def test_terminated_steps_have_the_true_last_observation():
       running = ~fallen
       np.testing.assert_array_equal(
           step.observ[running], step.next_observ[running])
-      ends += fallen.sum()
+      num_ended += fallen.sum()
     finished = batch.take_finished()
-    assert len(finished) == len(batch.take_final_observ()) == ends > 10
+    assert len(finished) == len(batch.take_final_observ()) == num_ended > 10
     lengths = [episode.length for episode in finished]
     assert [episode.score for episode in finished] == lengths
     assert min(lengths) >= 8
 
 
 @pytest.mark.parametrize("env_id", ["Pendulum-v1", "HalfCheetah-v5"])
-def test_time_limits_truncate(env_id):
+def test_max_length_truncates_episodes(env_id):
   with _batch(env_id, 3, max_length=7) as batch:
     batch.reset()
-    for number, action in enumerate(_actions(batch, 21), 1):
+    for count, action in enumerate(_actions(batch, 21), 1):
       step = batch.step(action)
       assert not step.terminated.any()
-      assert step.truncated.all() == step.truncated.any() == (number % 7 == 0)
+      assert step.truncated.all() == step.truncated.any() == (count % 7 == 0)
     assert [episode.length for episode in batch.take_finished()] == [7] * 9
 
 
-def test_limits_that_envpool_ignores_truncate():
+def test_max_length_truncates_episodes_of_tasks_that_ignore_it_in_envpool():
   with _batch("CliffWalking-v1", 3, max_length=7) as batch:
     batch.reset()
-    for number in range(1, 22):
-      step = batch.step(np.zeros(3, np.int64))  # Up, and never over the cliff.
+    for count in range(1, 22):
+      step = batch.step(np.zeros(3, np.int64))  # Moves up, away from the cliff.
       assert not step.terminated.any()
-      assert step.truncated.all() == step.truncated.any() == (number % 7 == 0)
+      assert step.truncated.all() == step.truncated.any() == (count % 7 == 0)
     finished = batch.take_finished()
     assert [episode.length for episode in finished] == [7] * 9
     assert not any("cut_short" in episode.info for episode in finished)
 
 
-def test_endless_episodes_are_truncated(monkeypatch):
+def test_endless_episodes_are_truncated_at_the_default_limit(monkeypatch):
   monkeypatch.setattr(make, "DEFAULT_MAX_LENGTH", 20)
   with _batch("CliffWalking-v1", 2) as batch:
     batch.reset()
@@ -129,10 +131,10 @@ def test_endless_episodes_are_truncated(monkeypatch):
     assert [episode.length for episode in batch.take_finished()] == [20] * 4
 
 
-def test_hopper_terminates_and_is_truncated():
+def test_episodes_of_hopper_end_by_termination_and_by_truncation():
   with _batch("Hopper-v5", 4, max_length=15) as batch:
     batch.reset()
-    ended = np.zeros(2, int)
+    num_ended = np.zeros(2, int)  # Terminated and truncated episodes.
     for action in _actions(batch, 100):
       step = batch.step(action)
       assert not (step.terminated & step.truncated).any()
@@ -140,8 +142,8 @@ def test_hopper_terminates_and_is_truncated():
       fallen = (height <= 0.7) | (np.abs(angle) >= 0.2)
       # EnvPool does not report terminations at the time limit.
       np.testing.assert_array_equal(step.terminated, fallen & ~step.truncated)
-      ended += step.terminated.sum(), step.truncated.sum()
-    assert ended.all()
+      num_ended += step.terminated.sum(), step.truncated.sum()
+    assert num_ended.all()
 
 
 def test_reward_parts_are_summed():
@@ -157,7 +159,7 @@ def test_reward_parts_are_summed():
       assert episode.info["elapsed_step"] == 5
 
 
-def test_first_episodes_are_cut_short():
+def test_staggered_first_episodes_are_cut_short():
   constructors = make.staggered(
       config_lib.Env("Pendulum-v1", backend="envpool"), 4, 7)
   with batch_env.BatchEnv(
@@ -201,13 +203,13 @@ def test_restored_snapshot_begins_new_episodes():
     first = batch.reset()
     for action in _actions(batch, 30):
       batch.step(action)
-    before = batch.snapshot()
-    batch.restore(before)
-    now = batch.snapshot()
-    np.testing.assert_array_equal(now.episode, before.episode + 1)
-    assert now.length.max() == now.score.max() == 0
-    assert (np.abs(now.observ) <= 0.05).all()
-    assert (now.observ != first).any(1).all()
+    saved = batch.snapshot()
+    batch.restore(saved)
+    restored = batch.snapshot()
+    np.testing.assert_array_equal(restored.episode, saved.episode + 1)
+    assert restored.length.max() == restored.score.max() == 0
+    assert (np.abs(restored.observ) <= 0.05).all()
+    assert (restored.observ != first).any(1).all()
     batch.take_finished()
     for action in _actions(batch, 30):
       batch.step(action)
@@ -217,10 +219,10 @@ def test_restored_snapshot_begins_new_episodes():
 
 def test_observations_that_are_not_finite_end_the_episode(monkeypatch):
   constructors = [_constructor("Pendulum-v1")] * 3
-  for most in (0, 1):
+  for limit in (0, 1):
     with batch_env.BatchEnv(
         constructors, block_class=envpool_block.EnvPoolBlock,
-        failure_budget=failure_budget.FailureBudget(most)) as batch:
+        failure_budget=failure_budget.FailureBudget(limit)) as batch:
       batch.reset()
       pool = batch._block._pool
       def recv(reset=False, receive=pool.recv, **kwargs):
@@ -230,7 +232,7 @@ def test_observations_that_are_not_finite_end_the_episode(monkeypatch):
         return observ, *rest
       monkeypatch.setattr(pool, "recv", recv)
       action = np.zeros((3, 1), np.float32)
-      if not most:
+      if not limit:
         with pytest.raises(base.EnvironmentFailure, match="not finite"):
           batch.step(action)
         continue
@@ -258,7 +260,7 @@ def test_unsupported_settings_are_errors(options, message, monkeypatch):
     envpool_block.check(config_lib.Config(env))
 
 
-def test_films_of_training_are_errors():
+def test_videos_of_training_are_errors():
   with pytest.raises(
       config_lib.ConfigError, match="`visualize` renders the policy"):
     envpool_block.check(config_lib.Config(
@@ -271,7 +273,7 @@ def test_check_notes_the_limits_of_envpool():
   assert "can't repeat an episode" in note
 
 
-def test_commands_refuse_to_replay_an_episode_of_training(tmp_path, capsys):
+def test_replay_of_an_episode_of_training_is_an_error(tmp_path, capsys):
   config = config_lib.Config(config_lib.Env("CartPole-v1", backend="envpool"))
   folder = run_folder.create(str(tmp_path), "mine", config)
   crash = crash_folder.save(
@@ -285,7 +287,7 @@ def test_commands_refuse_to_replay_an_episode_of_training(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_cartpole_is_learned_and_training_continues():
+def test_cartpole_is_learned_and_training_continues_after_load():
   config = config_lib.Config().override({
       "env.id": "CartPole-v1", "env.backend": "envpool", "num_envs": 8,
       "algorithm.segment_length": 64, "algorithm.learning_rate": 1e-3})

@@ -1,4 +1,4 @@
-"""Errors of environments name the environment, its seed and the place."""
+"""Errors name the environment that failed, its seed and the failed method."""
 
 import functools
 
@@ -14,14 +14,14 @@ from tests import toy
 from tests.environments import faulty_envs, rollouts
 
 
-@pytest.mark.parametrize("fault, where, step", [
+@pytest.mark.parametrize("fault, method, step", [
     ("reset", "reset", 0), ("raise", "step", 1)])
-def test_error_keeps_its_type_and_its_cause_names_the_place(
-    mode, fault, where, step):
+def test_error_keeps_its_type_and_its_cause_names_environment_and_method(
+    mode, fault, method, step):
   constructors = [toy.Counter, toy.Counter,
                   functools.partial(toy.Faulty, fault)]
   with batch_env.BatchEnv(constructors, mode, seed=4) as batch:
-    with pytest.raises(ValueError, match=f"^faulty {where}$") as caught:
+    with pytest.raises(ValueError, match=f"^faulty {method}$") as caught:
       batch.reset()
       for _ in range(2):
         batch.step(np.zeros((3, 1)))
@@ -31,9 +31,9 @@ def test_error_keeps_its_type_and_its_cause_names_the_place(
   assert "Environment 2 ('Faulty'" in text
   assert f"seed {episode_data.episode_seed(4, 2, 0)}" in text
   assert f"step {step} of its episode" in text
-  assert f"failed in {where}()" in text
+  assert f"failed in {method}()" in text
   assert "Traceback" in text and "toy.py" in text
-  assert f'raise ValueError("faulty {where}")' in text
+  assert f'raise ValueError("faulty {method}")' in text
 
 
 def test_error_of_a_constructor_names_the_environment(mode):
@@ -59,7 +59,8 @@ def test_error_names_seed_and_step_of_the_running_episode(mode):
   constructor = functools.partial(toy.Faulty, "raise", 1)
   with batch_env.BatchEnv([constructor] * 2, mode, seed=4) as batch:
     batch.reset()
-    for _ in range(3):  # Episodes of one step end before the fault.
+    # Episodes end after one step, and `Faulty` fails only in a second step.
+    for _ in range(3):
       batch.step(np.zeros((2, 1)))
     with pytest.raises(AttributeError) as caught:
       batch.call("fly")
@@ -78,8 +79,8 @@ def test_system_exit_of_an_environment_does_not_end_the_trainer(mode):
 
 
 @pytest.mark.parametrize("error", [
-    faulty_envs.Unpicklable,
-    functools.partial(faulty_envs.Unbuildable, "un", "buildable")])
+    faulty_envs.FailsToPickleError,
+    functools.partial(faulty_envs.FailsToUnpickleError, "first", "second")])
 def test_error_that_cannot_be_pickled_arrives_as_text(pool, error):
   constructors = [toy.Counter, functools.partial(faulty_envs.Raises, error)]
   with batch_env.BatchEnv(constructors, pool) as batch:
@@ -89,15 +90,15 @@ def test_error_that_cannot_be_pickled_arrives_as_text(pool, error):
         base.EnvironmentFailure, match="(?s)Environment 1.*Traceback"
     ) as caught:
       batch.step(np.zeros((2, 1)))
-  assert "faulty_envs.Un" in str(caught.value)
+  assert "faulty_envs.FailsTo" in str(caught.value)
 
 
 def test_error_that_is_false_in_a_boolean_context_is_raised(mode):
-  constructor = functools.partial(faulty_envs.Raises, faulty_envs.Empty)
+  constructor = functools.partial(faulty_envs.Raises, faulty_envs.FalsyError)
   with batch_env.BatchEnv([constructor], mode) as batch:
     batch.reset()
     batch.step(np.zeros((1, 1)))
-    with pytest.raises(faulty_envs.Empty):
+    with pytest.raises(faulty_envs.FalsyError):
       batch.step(np.zeros((1, 1)))
 
 
@@ -112,17 +113,18 @@ def test_error_of_a_local_class_keeps_its_class(mode):
       batch.step(np.zeros((1, 1)))
 
 
-@pytest.mark.parametrize("fault, where", [
+@pytest.mark.parametrize("fault, method", [
     ("reset", "reset()"), ("observ", "step()"), ("reward", "step()")])
 def test_values_of_a_wrong_shape_or_type_are_errors_of_the_environment(
-    mode, fault, where):
-  constructors = [toy.Counter, functools.partial(faulty_envs.Misfit, fault)]
+    mode, fault, method):
+  constructors = [
+      toy.Counter, functools.partial(faulty_envs.WrongShapeOrType, fault)]
   with batch_env.BatchEnv(constructors, mode) as batch:
     with pytest.raises((TypeError, ValueError)) as caught:
       batch.reset()
       batch.step(np.zeros((2, 1)))
   text = str(caught.value.__cause__)
-  assert "Environment 1 ('Misfit'" in text and where in text
+  assert "Environment 1 ('WrongShapeOrType'" in text and method in text
 
 
 def test_workers_are_usable_after_an_error_of_an_environment(mode):
@@ -160,7 +162,8 @@ def test_different_spaces_within_a_batch_are_refused(mode):
         {"a": gymnasium.spaces.Sequence(gymnasium.spaces.Discrete(2))})])
 def test_spaces_without_arrays_are_refused(mode, space):
   with pytest.raises(TypeError, match=type(space).__name__):
-    batch_env.BatchEnv([functools.partial(faulty_envs.Strict, space)], mode)
+    batch_env.BatchEnv(
+        [functools.partial(faulty_envs.ChecksActions, space)], mode)
 
 
 def test_empty_batch_is_refused():

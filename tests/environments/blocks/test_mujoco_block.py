@@ -1,4 +1,4 @@
-"""Vectorized blocks equal separate environments, or are not vectorized."""
+"""MujocoBlock returns the same results as GymnasiumBlock."""
 
 import gymnasium
 import numpy as np
@@ -12,7 +12,7 @@ from agents.environments.making import make
 from tests.environments import mujoco_pairs
 
 
-def _assert_same(pair, actions):
+def _assert_equal_steps(pair, actions):
   for action in actions:
     vectorized, separate = (
         mujoco_pairs.step(*member, action) for member in pair)
@@ -20,7 +20,7 @@ def _assert_same(pair, actions):
 
 
 def _is_vectorized(constructors):
-  """Returns whether a block of these environments steps them together."""
+  """Returns whether a block vectorizes the steps of these environments."""
   env = constructors[0]()
   env.close()
   spaces, size = (env.observation_space, env.action_space), len(constructors)
@@ -39,7 +39,7 @@ def test_replay_rebuilds_running_episodes(task):
   for block, _ in pair:
     block.replay([0] * mujoco_pairs.SIZE, mujoco_pairs.SEEDS,
                  list(np.swapaxes(actions[:5], 0, 1)))
-  _assert_same(pair, actions[5:])
+  _assert_equal_steps(pair, actions[5:])
 
 
 @pytest.mark.parametrize("access", [
@@ -48,22 +48,21 @@ def test_replay_rebuilds_running_episodes(task):
     lambda block, selected: block.set(
         "_forward_reward_weight", [1.0, 2.0, 3.0, 4.0], selected)],
                          ids=["call", "get", "set"])
-def test_access_to_environments_ends_vectorized_steps_with_the_same_results(
-    access):
+def test_access_to_environments_ends_vectorized_steps_but_keeps_results(access):
   pair = mujoco_pairs.pair("Hopper")
   actions = mujoco_pairs.actions(pair[0][1], 60) * 0.1
-  _assert_same(pair, actions[:5])
+  _assert_equal_steps(pair, actions[:5])
   assert pair[0][0]._task
   for block, _ in pair:
     access(block, [True] * mujoco_pairs.SIZE)
   assert not pair[0][0]._task
-  _assert_same(pair, actions[5:])
+  _assert_equal_steps(pair, actions[5:])
 
 
 def test_failed_environment_is_replaced():
   pair = mujoco_pairs.pair("Ant", tolerant=True)
   actions = mujoco_pairs.actions(pair[0][1], 40)
-  _assert_same(pair, actions[:6])
+  _assert_equal_steps(pair, actions[:6])
   for block, _ in pair:
     robot = block._envs[2].unwrapped
     robot.model = None
@@ -74,7 +73,7 @@ def test_failed_environment_is_replaced():
   for reports, _ in (vectorized, separate):
     assert "Environment 2 ('Ant-v5', seed" in reports[2].outcome
   assert vectorized[1] == separate[1]
-  _assert_same(pair, actions[7:])
+  _assert_equal_steps(pair, actions[7:])
 
 
 @pytest.mark.parametrize("options", [
@@ -116,18 +115,18 @@ def test_camera_settings_do_not_prevent_vectorized_steps():
   assert _is_vectorized([constructor] * 2)
 
 
-def test_other_classes_step_separately():
+def test_environments_of_other_classes_step_separately():
   constructor = mujoco_pairs.constructor("Hopper")
-  plain = constructor()
-  class Subclass(type(plain.unwrapped)):
+  hopper = constructor()
+  class Subclass(type(hopper.unwrapped)):
     pass
   class SameSpaces(gymnasium.Env):
-    observation_space = plain.observation_space
-    action_space = plain.action_space
-  for other in (Subclass, SameSpaces):
-    assert not mujoco_block.supports(other())
-    assert not _is_vectorized([other])
-    assert not _is_vectorized([constructor, other])
+    observation_space = hopper.observation_space
+    action_space = hopper.action_space
+  for other_class in (Subclass, SameSpaces):
+    assert not mujoco_block.supports(other_class())
+    assert not _is_vectorized([other_class])
+    assert not _is_vectorized([constructor, other_class])
 
 
 @pytest.mark.parametrize("task", mujoco_pairs.TASKS)

@@ -1,4 +1,4 @@
-"""Vectorized MuJoCo tasks give the same bits as separate environments."""
+"""Vectorized steps of MuJoCo tasks are bit-equal to Gymnasium's steps."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ _OTHER_SETTINGS = {
 @pytest.mark.parametrize(
     "kwargs", [{}, _OTHER_SETTINGS], ids=["defaults", "others"])
 @pytest.mark.parametrize("task", mujoco_pairs.TASKS)
-def test_vectorized_step_equals_separate_steps(task, kwargs):
+def test_vectorized_steps_equal_separate_steps(task, kwargs):
   pair = mujoco_pairs.pair(task, kwargs=kwargs.get(task, {}))
   assert pair[0][0]._task is not None
   outcome_keys = set()
@@ -41,6 +41,7 @@ def test_vectorized_step_equals_separate_steps(task, kwargs):
       outcome_keys.add(tuple(sorted(report.outcome)))
       for value in report.outcome.values():
         assert isinstance(value, (bool, int, float, dict))
-  assert len(outcome_keys) == 2  # Only truncated first episodes: "cut_short".
+  # Only outcomes of truncated first episodes contain "cut_short".
+  assert len(outcome_keys) == 2
   for block, _ in pair:
     block.close()

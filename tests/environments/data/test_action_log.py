@@ -1,4 +1,4 @@
-"""The log keeps seeds, actions and scores of the running episodes."""
+"""ActionLog records seeds, actions and scores of the running episodes."""
 
 import numpy as np
 import pytest
@@ -10,37 +10,38 @@ _TRUE = np.array([True] * 4)
 
 
 @logs.pauses
-def test_log_keeps_the_running_episodes(probability):
-  for moment in logs.play(probability):
+def test_log_contains_the_running_episodes(pause_probability):
+  for moment in logs.play(pause_probability):
     state = moment.log.snapshot(moment.observ)
     assert state.episode.tolist() == moment.episode
     assert state.seed.tolist() == [
-        episode_data.episode_seed(logs.RUN_SEED, row, number)
-        for row, number in enumerate(moment.episode)]
+        episode_data.episode_seed(logs.RUN_SEED, row, episode)
+        for row, episode in enumerate(moment.episode)]
     assert state.observ.tolist() == moment.observ.tolist()
     assert [state.episode_actions(row).tolist()
             for row in range(4)] == moment.actions
-    assert state.length.tolist() == [len(row) for row in moment.actions]
+    assert state.length.tolist() == list(map(len, moment.actions))
     assert state.score.dtype == np.float32
     assert state.score.tolist() == moment.scores
 
 
 @logs.pauses
-def test_record_returns_the_episodes_that_ended(probability):
+def test_record_returns_the_episodes_that_ended(pause_probability):
   counts, rounded = set(), False
-  for moment in logs.play(probability, num_steps=200):
+  for moment in logs.play(pause_probability, num_steps=200):
     assert moment.finished == moment.expected
     assert list(moment.finished) == sorted(moment.finished)
     counts.add(len(moment.finished))
-    for row in moment.rewards:
-      rounded |= logs.float32_sum(row) != float(np.sum(row, dtype=np.float64))
+    for rewards in moment.rewards:
+      rounded |= logs.float32_sum(rewards) != float(
+          np.sum(rewards, dtype=np.float64))
   assert counts >= {0, 1, 2}
-  assert rounded, "These scores do not depend on the precision."
+  assert rounded, "All float32 scores equal the float64 scores."
 
 
 @logs.pauses
-def test_log_drops_rows_before_the_oldest_running_episode(probability):
-  for moment in logs.play(probability):
+def test_log_drops_rows_before_the_oldest_running_episode(pause_probability):
+  for moment in logs.play(pause_probability):
     assert len(moment.log.state.actions) == max(map(len, moment.actions))
 
 
@@ -74,20 +75,20 @@ def test_loaded_snapshot_is_not_changed_by_later_steps(active, ended):
 
 
 @logs.pauses
-def test_snapshots_do_not_change_while_the_log_continues(probability):
+def test_snapshots_do_not_change_while_the_log_continues(pause_probability):
   snapshots = []
-  for moment in logs.play(probability, num_steps=300):
+  for moment in logs.play(pause_probability, num_steps=300):
     snapshots.append((moment.log.snapshot(moment.observ),
-                      [list(row) for row in moment.actions]))
+                      [list(actions) for actions in moment.actions]))
   for state, actions in snapshots:
     assert [state.episode_actions(row).tolist()
             for row in range(4)] == actions
 
 
 @logs.pauses
-def test_log_continues_the_scores_of_a_snapshot(probability):
+def test_log_continues_the_scores_of_a_snapshot(pause_probability):
   snapshots, before = [], []
-  for moment in logs.play(probability):
+  for moment in logs.play(pause_probability):
     snapshots.append(moment.log.snapshot(moment.observ).arrays())
     before.append((moment.scores, list(map(len, moment.rewards))))
   log = action_log.ActionLog(logs.RUN_SEED, 4)

@@ -21,13 +21,13 @@ def _specs(layout):
 def test_views_share_the_buffer_without_overlap():
   layout = buffer_layout.Layout(_SPECS)
   buffer = np.zeros(layout.num_bytes, np.uint8)
-  for number, (field, view) in enumerate(
+  for index, (field, view) in enumerate(
       zip(layout.fields, layout.views(buffer).values())):
     assert view.shape == field.shape and view.dtype == field.dtype
-    view[...] = number % 2 + 1
-  for number, (field, view) in enumerate(
+    view[...] = index % 2 + 1
+  for index, (field, view) in enumerate(
       zip(layout.fields, layout.views(buffer.copy()).values())):
-    assert (view == np.array(number % 2 + 1).astype(field.dtype)).all()
+    assert (view == np.array(index % 2 + 1).astype(field.dtype)).all()
 
 
 def test_fields_are_aligned_and_in_order():
@@ -43,7 +43,7 @@ def test_fields_are_aligned_and_in_order():
   assert end <= layout.num_bytes < end + _CACHE_LINE
 
 
-def test_structured_elements_are_vectors_of_bytes_in_the_graph():
+def test_structured_observations_are_vectors_of_bytes_in_the_graph():
   space = gymnasium.spaces.Dict(a=_BOX, b=gymnasium.spaces.Discrete(3))
   dtype, _ = spaces.dtype(space)
   observ, reward, *_ = buffer_layout.step_layout(4, space).fields
@@ -57,7 +57,7 @@ def test_structured_elements_are_vectors_of_bytes_in_the_graph():
     (_BOX, np.float32, (4, 2, 3)),
     (gymnasium.spaces.Box(-1, 1, (), np.float64), np.float32, (4,)),
     (gymnasium.spaces.Discrete(7, start=3), np.int64, (4,))])
-def test_action_layout_holds_actions_and_active(space, dtype, shape):
+def test_action_layout_contains_actions_and_active(space, dtype, shape):
   assert _specs(buffer_layout.action_layout(4, space)) == [
       ("action", dtype, shape), ("active", np.bool_, (4,))]
 
@@ -72,7 +72,7 @@ _observations = pytest.mark.parametrize("space, dtype, shape", [
 
 
 @_observations
-def test_step_layout_holds_the_result_of_a_step(space, dtype, shape):
+def test_step_layout_contains_the_result_of_a_step(space, dtype, shape):
   assert _specs(buffer_layout.step_layout(4, space)) == [
       ("observ", dtype, shape), ("reward", np.float32, (4,)),
       ("terminated", np.bool_, (4,)), ("truncated", np.bool_, (4,)),
@@ -80,15 +80,15 @@ def test_step_layout_holds_the_result_of_a_step(space, dtype, shape):
 
 
 @_observations
-def test_step_layout_holds_the_observation_once(space, dtype, shape):
-  once = np.zeros(shape, dtype).nbytes
-  # Reward and three flags take one cache line each.
+def test_step_layout_contains_a_single_observation_array(space, dtype, shape):
+  observ_bytes = np.zeros(shape, dtype).nbytes
+  # The reward and each of the three flags take one cache line.
   assert buffer_layout.step_layout(4, space).num_bytes == (
-      -(-once // _CACHE_LINE) * _CACHE_LINE + 4 * _CACHE_LINE)
+      -(-observ_bytes // _CACHE_LINE) * _CACHE_LINE + 4 * _CACHE_LINE)
 
 
 @_observations
-def test_batch_layout_adds_last_observations_and_seconds(space, dtype, shape):
+def test_batch_layout_adds_final_observations_and_seconds(space, dtype, shape):
   action = gymnasium.spaces.Discrete(3)
   assert _specs(buffer_layout.batch_layout(4, space, action)) == [
       *_specs(buffer_layout.action_layout(4, action)),
@@ -97,8 +97,8 @@ def test_batch_layout_adds_last_observations_and_seconds(space, dtype, shape):
 
 
 def test_action_and_step_layout_are_slices_of_the_batch_layout():
-  box_discrete = _BOX, gymnasium.spaces.Discrete(3)
-  layout = buffer_layout.batch_layout(5, *box_discrete)
+  both_spaces = _BOX, gymnasium.spaces.Discrete(3)
+  layout = buffer_layout.batch_layout(5, *both_spaces)
   buffer = np.random.default_rng(0).integers(
       0, 256, layout.num_bytes, np.uint8)
   views = layout.views(buffer)
@@ -106,8 +106,8 @@ def test_action_and_step_layout_are_slices_of_the_batch_layout():
                          "truncated", "valid", "final_observ", "seconds"]
   assert views["action"].tobytes() == buffer[:5 * 8].tobytes()
   start = 0
-  for layout in (buffer_layout.action_layout(5, box_discrete[1]),
-                 buffer_layout.step_layout(5, box_discrete[0])):
+  for layout in (buffer_layout.action_layout(5, both_spaces[1]),
+                 buffer_layout.step_layout(5, both_spaces[0])):
     separate = layout.views(buffer[start:start + layout.num_bytes])
     start += layout.num_bytes
     for name, array in separate.items():

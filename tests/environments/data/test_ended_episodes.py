@@ -1,4 +1,4 @@
-"""The log collects finished episodes and failures."""
+"""ActionLog collects finished episodes and failures."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,16 @@ def _seed(row, episode):
 
 
 def _update(log, reports=None, **fields):
-  """Records a step; `fields` change rows of an ordinary step."""
+  """Records a step in which no episode ends, except for the given changes.
+
+  Args:
+    log: The log.
+    reports: Reports of the step by index of the environment.
+    fields: By name of an array, the changed values by row.
+
+  Returns:
+    The arrays of the step.
+  """
   arrays = {
       "action": np.array([[1], [2], [3]], np.float32),
       "active": np.ones(_SIZE, bool), "valid": np.ones(_SIZE, bool),
@@ -100,7 +109,7 @@ def test_failures_beyond_the_budget_are_raised():
   assert log._failure_budget.fatal.text == "broken"
 
 
-def test_waiting_environments_record_nothing(log):
+def test_nothing_is_recorded_for_waiting_environments(log):
   _update(log, {_FIRST: base.StepReport({})}, terminated={0: True},
           active={1: False}, valid={1: False}, reward={1: 0})
   assert len(log.take_finished()) == 1

@@ -1,4 +1,4 @@
-"""Seeds and actions of an episode are enough to continue it."""
+"""Running episodes can be continued from their seeds and actions."""
 
 import functools
 
@@ -20,7 +20,7 @@ def test_seeds_equal_those_of_spawned_seed_sequences():
 
 
 def test_seeds_equal_those_of_earlier_versions():
-  # Otherwise, later versions could not resume run folders of earlier ones.
+  # With other seeds, run folders of earlier versions could not be resumed.
   assert [episode_data.episode_seed(*key) for key in (
       (0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0))] == [
           1941048836, 1805848317, 1433790897, 876514893]
@@ -35,10 +35,10 @@ def test_seeds_differ_by_run_environment_and_episode():
 
 
 @logs.pauses
-def test_arrays_hold_the_complete_state(probability):
-  for moment in logs.play(probability):
-    running = moment.log.snapshot(moment.observ)
-    arrays = running.arrays()
+def test_arrays_contain_the_complete_state(pause_probability):
+  for moment in logs.play(pause_probability):
+    state = moment.log.snapshot(moment.observ)
+    arrays = state.arrays()
     assert set(arrays) == {
         "episode", "seed", "observ", "score", "length", "action"}
     lengths = [len(actions) for actions in moment.actions]
@@ -46,7 +46,7 @@ def test_arrays_hold_the_complete_state(probability):
     assert arrays["length"].tolist() == lengths
     copy = episode_data.EpisodeState.from_arrays(arrays)
     for name in ("episode", "seed", "observ", "score", "length"):
-      array = getattr(running, name)
+      array = getattr(state, name)
       assert getattr(copy, name).dtype == array.dtype
       np.testing.assert_array_equal(getattr(copy, name), array)
     assert [copy.episode_actions(row).tolist()
@@ -66,13 +66,13 @@ def test_arrays_keep_shape_and_type_of_actions(shape, dtype):
   for time, action in enumerate(actions):
     log.record(action, np.array([True] * 3), np.zeros(3, np.float32),
                np.array([time == 1, False, False]))
-  running = episode_data.EpisodeState.from_arrays(
+  state = episode_data.EpisodeState.from_arrays(
       log.snapshot(np.zeros(3, np.float32)).arrays())
-  assert running.actions[0].dtype == dtype
+  assert state.actions[0].dtype == dtype
   np.testing.assert_array_equal(
-      running.episode_actions(0), [action[0] for action in actions[2:]])
+      state.episode_actions(0), [action[0] for action in actions[2:]])
   np.testing.assert_array_equal(
-      running.episode_actions(2), [action[2] for action in actions])
+      state.episode_actions(2), [action[2] for action in actions])
 
 
 def test_arrays_with_unknown_names_or_wrong_lengths_are_refused():
@@ -92,10 +92,10 @@ def test_every_episode_has_its_own_seed(mode):
       [functools.partial(toy.Counter, 1)] * 3, mode, seed=7) as batch:
     seen = [batch.reset()] + [
         batch.step(np.zeros((3, 1))).observ for _ in range(3)]
-    running = batch.snapshot()
+    state = batch.snapshot()
   assert [row[:, 0].tolist() for row in seen] == expected.tolist()
-  assert running.episode.tolist() == [3, 3, 3]
-  assert (running.seed % 1000 == expected[3]).all()
+  assert state.episode.tolist() == [3, 3, 3]
+  assert (state.seed % 1000 == expected[3]).all()
 
 
 @pytest.mark.parametrize("sequence", [list, tuple, np.array])
@@ -110,11 +110,11 @@ def test_given_seeds_apply_to_the_first_episodes(mode, sequence):
 
 def test_wrong_number_of_seeds_is_refused(mode):
   with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
-    with pytest.raises(ValueError, match="2 numbers.*Received: 3"):
+    with pytest.raises(ValueError, match="2 elements.*Received: 3"):
       batch.reset([1, 2, 3])
 
 
-def test_reset_begins_with_the_first_episodes_again(mode):
+def test_reset_begins_the_first_episodes_again(mode):
   with batch_env.BatchEnv(rollouts.BATCHES["hopper"], mode) as batch:
     actions = rollouts.draw_actions(batch.action_space, 5, 40)
     first = batch.reset()
@@ -137,15 +137,15 @@ def test_restored_simulation_equals_uninterrupted_one(
     batch.reset()
     actions = rollouts.draw_actions(batch.action_space, 3, 200)
     rollouts.roll(batch, actions[:100])
-    running = batch.snapshot()
-    assert running.episode.min() >= 1, "No episode has ended."
-    assert any(len(running.episode_actions(index)) for index in range(3))
+    state = batch.snapshot()
+    assert state.episode.min() >= 1, "No episode has ended."
+    assert any(len(state.episode_actions(index)) for index in range(3))
     uninterrupted = rollouts.roll(batch, actions[100:])
-  arrays = running.arrays()
+  arrays = state.arrays()
   assert not any(array.dtype.hasobject for array in arrays.values())
-  running = episode_data.EpisodeState.from_arrays(arrays)
+  state = episode_data.EpisodeState.from_arrays(arrays)
   with batch_env.BatchEnv([constructor] * 3, after, seed=2) as batch:
-    assert batch.restore(running)
+    assert batch.restore(state)
     rollouts.assert_same_bits(
         uninterrupted, rollouts.roll(batch, actions[100:]))
 
@@ -157,10 +157,10 @@ def test_restored_batch_equals_uninterrupted_one(name, mode):
     batch.reset()
     actions = rollouts.draw_actions(batch.action_space, 5, 60)
     rollouts.roll(batch, actions[:31])
-    running = episode_data.EpisodeState.from_arrays(batch.snapshot().arrays())
+    state = episode_data.EpisodeState.from_arrays(batch.snapshot().arrays())
     uninterrupted = rollouts.roll(batch, actions[31:])
   with batch_env.BatchEnv(rollouts.BATCHES[name], mode, seed=2) as batch:
-    batch.restore(running)
+    batch.restore(state)
     rollouts.assert_same_bits(
         uninterrupted, rollouts.roll(batch, actions[31:]))
 
@@ -168,10 +168,10 @@ def test_restored_batch_equals_uninterrupted_one(name, mode):
 def test_snapshot_before_the_first_step_can_be_restored(mode):
   with batch_env.BatchEnv(rollouts.BATCHES["hopper"], mode) as batch:
     batch.reset([5, 6, 7, 8, 9])
-    running = episode_data.EpisodeState.from_arrays(batch.snapshot().arrays())
+    state = episode_data.EpisodeState.from_arrays(batch.snapshot().arrays())
     actions = rollouts.draw_actions(batch.action_space, 5, 30)
     steps = rollouts.roll(batch, actions)
-    batch.restore(running)
+    batch.restore(state)
     rollouts.assert_same_bits(steps, rollouts.roll(batch, actions))
 
 
@@ -179,13 +179,13 @@ def test_snapshot_can_be_restored_repeatedly(mode):
   with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
     batch.reset()
     batch.step(np.zeros((2, 1)))
-    running = batch.snapshot()
-    text = repr(running)
+    state = batch.snapshot()
+    text = repr(state)
     for _ in range(3):
-      batch.restore(running)
-      seconds = [batch.step(np.zeros((2, 1))) for _ in range(5)]
-      assert seconds[0].next_observ[:, 1].tolist() == [2, 2]
-      assert repr(running) == text
+      batch.restore(state)
+      steps = [batch.step(np.zeros((2, 1))) for _ in range(5)]
+      assert steps[0].next_observ[:, 1].tolist() == [2, 2]
+      assert repr(state) == text
 
 
 def test_later_steps_do_not_change_a_snapshot(mode):
@@ -193,17 +193,18 @@ def test_later_steps_do_not_change_a_snapshot(mode):
     batch.reset()
     action = np.array([[1], [2]], np.float32)
     batch.step(action)
-    action[:] = 9  # The log must have copied it.
-    running = batch.snapshot()
-    text = repr(running)
+    action[:] = 9  # The log must have copied the action.
+    state = batch.snapshot()
+    text = repr(state)
     for _ in range(7):
       batch.step(np.zeros((2, 1)))
-  assert repr(running) == text
-  assert running.episode_actions(1).tolist() == [[2]]
+  assert repr(state) == text
+  assert state.episode_actions(1).tolist() == [[2]]
 
 
-def test_restore_of_a_random_environment_is_an_error(mode):
-  with batch_env.BatchEnv([toy.Counter, faulty_envs.Forgetful], mode) as batch:
+def test_restore_of_a_nondeterministic_environment_is_an_error(mode):
+  constructors = [toy.Counter, faulty_envs.IgnoresSeed]
+  with batch_env.BatchEnv(constructors, mode) as batch:
     batch.reset()
     batch.step(np.zeros((2, 1)))
     with pytest.raises(
@@ -215,7 +216,7 @@ def test_restore_of_a_random_environment_is_an_error(mode):
 def test_restore_with_another_number_of_environments_is_refused(mode):
   with batch_env.BatchEnv([toy.Counter] * 2, mode) as batch:
     batch.reset()
-    running = batch.snapshot()
+    state = batch.snapshot()
   with batch_env.BatchEnv([toy.Counter] * 3, mode) as batch:
     with pytest.raises(ValueError, match="2 environments.* has 3"):
-      batch.restore(running)
+      batch.restore(state)

@@ -1,4 +1,4 @@
-"""Numbers of infos become Python types; reward parts are summed."""
+"""Numbers in infos are converted to Python types; reward parts are summed."""
 
 import enum
 
@@ -11,16 +11,17 @@ def test_numbers_are_python_types():
   class Kind(enum.IntEnum):
     ONE = 1
 
-  class Own(float):
+  class CustomFloat(float):
     pass
   numbers = episode_data.numbers({
       "bool": True, "numpy_bool": np.bool_(False), "int": 3, "kind": Kind.ONE,
-      "numpy_int": np.int64(4), "float": 0.5, "own": Own(2.5),
+      "numpy_int": np.int64(4), "float": 0.5,
+      "custom_float": CustomFloat(2.5),
       "numpy_float": np.float32(1.5), "array": np.zeros(1), "text": "text",
       "none": None, "complex": 1j})
   assert numbers == {
       "bool": True, "numpy_bool": False, "int": 3, "kind": 1, "numpy_int": 4,
-      "float": 0.5, "own": 2.5, "numpy_float": 1.5}
+      "float": 0.5, "custom_float": 2.5, "numpy_float": 1.5}
   assert {type(value) for value in numbers.values()} == {bool, int, float}
 
 

@@ -32,18 +32,18 @@ def test_batched_infos_equal_gymnasium(name, bounds):
   for index, info in enumerate(_INFOS[name]):
     expected = envs._add_info(expected, info, index)
   parts = [infos.gather({index: _INFOS[name][index]
-                         for index in range(first, last)})
-           for first, last in zip(bounds[:-1], bounds[1:])]
+                         for index in range(start, stop)})
+           for start, stop in zip(bounds[:-1], bounds[1:])]
   result = infos.batch(parts, 3, envs._add_info)
   np.testing.assert_equal(result, expected)
-  _assert_types(result, expected)
+  _assert_same_types(result, expected)
 
 
-def _assert_types(one, other):
+def _assert_same_types(one, other):
   for key, value in one.items():
     assert type(value) is type(other[key])
     if isinstance(value, dict):
-      _assert_types(value, other[key])
+      _assert_same_types(value, other[key])
     else:
       assert value.dtype == other[key].dtype, key
       assert list(map(type, value)) == list(map(type, other[key])), key

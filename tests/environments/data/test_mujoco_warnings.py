@@ -1,4 +1,4 @@
-"""Each MuJoCo warning is shown once and none is written to a file."""
+"""Each MuJoCo warning is printed once, and no warning is written to a file."""
 
 import re
 
@@ -39,7 +39,7 @@ else:
     "HalfCheetah-v5", *(pytest.param(name, marks=pytest.mark.slow) for name in (
         "tests.environments.faulty_envs:make_cheetah",
         "tests.environments.faulty_envs:make_cheetah_if_possible"))])
-def test_each_warning_is_shown_once_and_in_no_file(
+def test_each_warning_is_printed_once_and_written_to_no_file(
     processes, env_id, tmp_path):
   _, stderr = scripts.run(
       _UNSTABLE.format(processes=processes, env_id=env_id), tmp_path)
@@ -50,7 +50,7 @@ def test_each_warning_is_shown_once_and_in_no_file(
   assert not list((tmp_path / "cwd").iterdir())
 
 
-def test_warnings_that_differ_in_numbers_are_shown_once(tmp_path):
+def test_warnings_that_differ_only_in_numbers_are_printed_once(tmp_path):
   stdout, stderr = scripts.run("""
 from agents.environments.data import mujoco_warnings
 mujoco_warnings.warn("Huge value 1.5 at DOF 3.\\n")

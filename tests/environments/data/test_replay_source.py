@@ -1,4 +1,4 @@
-"""The replay source describes running episodes and checks their replays."""
+"""ReplaySource returns running episodes and checks their replays."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,12 @@ _SEEDS = [episode_data.episode_seed(_RUN_SEED, _FIRST + row, 0)
 
 
 def _source(num_steps=2):
-  """Returns a source and its arrays; the actions are 10 * row + time."""
+  """Returns a source and its arrays.
+
+  Args:
+    num_steps: Number of steps after the first reset, with the actions
+      10 * row + time; None for the state before the first reset.
+  """
   log = action_log.ActionLog(_RUN_SEED, _SIZE, _FIRST)
   arrays = {"action": np.zeros((_SIZE, 1), np.float32),
             "active": np.ones(_SIZE, bool),
@@ -51,20 +56,21 @@ def test_empty_episodes_have_the_shape_and_type_of_actions():
     assert actions.shape == (0, 1) and actions.dtype == np.float32
 
 
-def test_failed_episodes_include_the_actions_of_an_unanswered_step():
+def test_failed_episodes_include_the_actions_of_an_unfinished_step():
   source, arrays = _source(1)
   arrays["action"][:, 0] = [7, 8, 9]
   arrays["active"][:] = [True, False, True]
   for stepping, expected in ((False, [[10], [20]]), (True, [[10], [20, 9]])):
     failed = source.failed_episodes(slice(1, 3), stepping)
-    assert [(one.environment, one.seed) for one in failed] == [
+    assert [(episode.environment, episode.seed) for episode in failed] == [
         (11, _SEEDS[1]), (12, _SEEDS[2])]
-    assert [one.action[:, 0].tolist() for one in failed] == expected
+    assert [
+        episode.action[:, 0].tolist() for episode in failed] == expected
 
 
-def test_check_accepts_equal_observations_only():
+def test_check_accepts_only_equal_observations():
   source, arrays = _source(2)
-  source.check(slice(0, _SIZE))  # The trainer has received no observations.
+  source.check(slice(0, _SIZE))  # The trainer has no observations to compare.
   source.received = arrays["observ"].tobytes()
   source.check(slice(0, _SIZE))
   arrays["observ"][1, 0] = np.nextafter(np.float32(0), np.float32(1))
@@ -78,6 +84,7 @@ def test_check_accepts_equal_observations_only():
 
 
 def _record_fatal(source, failure):
+  """Records an error with this cause; returns the fatal failure, if any."""
   budget = failure_budget.FailureBudget()
   error = ValueError("broken")
   error.__cause__ = failure
@@ -85,7 +92,7 @@ def _record_fatal(source, failure):
   return budget.fatal
 
 
-def test_fatal_failure_holds_the_episode_of_its_environment():
+def test_fatal_failure_contains_the_episode_of_its_environment():
   source, arrays = _source(1)
   arrays["action"][:, 0] = [7, 8, 9]
   text, (failed,) = _record_fatal(

@@ -1,4 +1,4 @@
-"""Converted actions lie in the action space."""
+"""The converter maps the agent's actions into the action space."""
 
 import functools
 
@@ -29,15 +29,15 @@ _BOXES = [gymnasium.spaces.Box(
 def _naive(space, action):
   """Converts each number separately, in double precision."""
   result = np.zeros(action.shape)
-  for place in np.ndindex(action.shape):
-    low = float(space.low[place[1:]])
-    high = float(space.high[place[1:]])
-    value = float(action[place])
+  for index in np.ndindex(action.shape):
+    low = float(space.low[index[1:]])
+    high = float(space.high[index[1:]])
+    value = float(action[index])
     if np.isfinite(low) and np.isfinite(high):
-      share = (min(max(value, -1), 1) + 1) / 2
-      result[place] = low * (1 - share) + high * share
+      fraction = (min(max(value, -1), 1) + 1) / 2
+      result[index] = low * (1 - fraction) + high * fraction
     else:
-      result[place] = min(max(value, low), high)
+      result[index] = min(max(value, low), high)
   return result
 
 
@@ -57,7 +57,7 @@ def test_actions_span_the_bounds_and_stay_within(space):
 
 
 @pytest.mark.parametrize("space", _BOXES, ids=str)
-def test_actions_of_one_reach_the_bounds(space):
+def test_actions_of_plus_and_minus_one_reach_the_bounds(space):
   convert = action_scaling.action_converter(space)
   ones = np.ones((1, *space.shape), np.float32)
   low, high = convert(-ones)[0], convert(ones)[0]
@@ -67,7 +67,7 @@ def test_actions_of_one_reach_the_bounds(space):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rounding_does_not_leave_the_space(dtype):
+def test_rounding_errors_do_not_exceed_the_bounds(dtype):
   random = np.random.default_rng(0)
   low = random.normal(0, 10, 1000).astype(dtype)
   space = gymnasium.spaces.Box(
@@ -92,7 +92,7 @@ def test_one_bound_clips_without_scaling():
       [0, -3], [0.25, 0.25], [3, 0.5]]
 
 
-def test_discrete_actions_start_at_the_space_start():
+def test_discrete_actions_are_shifted_by_the_start_of_the_space():
   space = gymnasium.spaces.Discrete(3, start=-1)
   converted = action_scaling.action_converter(space)(np.arange(3))
   assert converted == [-1, 0, 1]
@@ -102,9 +102,9 @@ def test_discrete_actions_start_at_the_space_start():
 @pytest.mark.parametrize(
     "space", [*_BOXES, gymnasium.spaces.Discrete(3, start=5)], ids=str)
 def test_environments_receive_actions_of_their_space(mode, space):
-  # The environment raises for any other action.
+  # The environment raises an error for actions outside of the space.
   with batch_env.BatchEnv(
-      [functools.partial(faulty_envs.Strict, space)] * 3, mode) as batch:
+      [functools.partial(faulty_envs.ChecksActions, space)] * 3, mode) as batch:
     batch.reset()
     for action in rollouts.draw_actions(space, 3, 20):
       batch.step(action)

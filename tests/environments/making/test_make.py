@@ -1,4 +1,4 @@
-"""Environments are built by name, or an error states the reason."""
+"""`make` builds environments by name, or its error names the mistake."""
 
 import cloudpickle
 import gymnasium
@@ -19,7 +19,10 @@ def _make(env_id, render_mode=None, **options):
 
 
 def _play(env, action=None, seed=0):
-  """Returns (rewards, terminated, truncated) of one episode."""
+  """Returns (rewards, terminated, truncated) of one episode.
+
+  Takes random actions if `action` is None.
+  """
   env.reset(seed=seed)
   rewards, terminated, truncated = [], False, False
   while not (terminated or truncated):
@@ -33,7 +36,7 @@ def _play(env, action=None, seed=0):
 def test_gymnasium_id_is_built():
   env = _make("CartPole-v1")
   assert env.spec.id == "CartPole-v1"
-  # Gymnasium's checker would slow down every step.
+  # Gymnasium's checker must be off, because it slows down every step.
   assert "PassiveEnvChecker" not in str(env)
   assert len(_play(env)[0]) > 5
 
@@ -47,7 +50,7 @@ def test_class_of_a_module_is_built():
 def test_module_that_registers_an_id_is_imported():
   env = _make(f"{_FAULTY}:Odd-v0", kwargs={"length": 7})
   assert type(env.unwrapped) is toy.Counter
-  # The module registers it with a limit of two steps.
+  # The module registers the id with a time limit of two steps.
   assert _play(env, 0) == ([1, 2], False, True)
 
 
@@ -83,14 +86,14 @@ def test_max_length_counts_steps_of_the_agent():
               action_repeat=3, random_start=4)
   for seed in range(5):
     start = int(env.reset(seed=seed)[0][1])
-    # Random actions are repeated as well.
+    # `action_repeat` also repeats the random actions.
     assert start % 3 == 0
     expected = [sum(range(start + first, start + first + 3))
                 for first in (1, 4)]
     assert _play(env, 0, seed) == (expected, False, True)
 
 
-def test_wrappers_of_all_settings_combine():
+def test_wrappers_of_all_settings_can_be_combined():
   env = _make("Hopper-v5", max_length=5, action_repeat=2, random_start=3,
               frame_delta=True)
   rewards = _play(env)[0]
@@ -99,7 +102,7 @@ def test_wrappers_of_all_settings_combine():
 
 def test_wrappers_are_applied_by_name():
   env = _make("Pendulum-v1", wrappers=(
-      {f"{_FAULTY}:Doubled": {"by": 3}},
+      {f"{_FAULTY}:Doubled": {"factor": 3}},
       {"DelayObservation": {"delay": 1}},
       {"TransformReward": {"func": float}}), max_length=5)
   plain = _make("Pendulum-v1")
@@ -145,7 +148,7 @@ def test_constructor_can_be_pickled():
     (config_lib.Env("tests.toy:os"), "must be an environment class"),
     (config_lib.Env("os:getcwd"), "must be an environment class"),
     (config_lib.Env("fractions:Fraction"), "must be an environment class"),
-    (config_lib.Env(f"{_FAULTY}:Empty"), "must be an environment class"),
+    (config_lib.Env(f"{_FAULTY}:FalsyError"), "must be an environment class"),
     (config_lib.Env("HalfCheetah-v5", {"speed": 3}), "speed"),
     (config_lib.Env("tests.toy:Counter", {"speed": 3}), "speed"),
     (config_lib.Env("tests.toy:Counter", {3: 3}), "3"),
@@ -168,7 +171,7 @@ def test_check_names_the_mistake(env, message):
     make.check(env)
 
 
-def test_check_notes_missing_time_limit():
+def test_check_notes_a_missing_time_limit():
   note, = make.check(config_lib.Env("tests.toy:Counter"))
   assert "tests.toy:Counter declares no time limit" in note
   assert "env.max_length" in note
@@ -180,7 +183,8 @@ def test_check_notes_missing_time_limit():
 def test_check_notes_observations_that_only_look_like_images():
   note, = make.check(config_lib.Env(
       "Blackjack-v1", wrappers=({f"{__name__}:FloatImage": {}},)))
-  assert "(40, 36, 3) of float32, which networks treat as a vector" in note
+  assert ("shape (40, 36, 3) and type float32, so networks treat it as a vector"
+          in note)
 
 
 class FloatImage(gymnasium.ObservationWrapper):
@@ -210,7 +214,7 @@ def test_endless_episodes_are_truncated():
     (config_lib.Env("CliffWalking-v1", max_length=7), 7),
     (config_lib.Env("HalfCheetah-v5", action_repeat=3), 334),
     (config_lib.Env("tests.toy:Counter"), None)])
-def test_stated_length_needs_no_environment(env, expected):
+def test_stated_length_is_the_configured_or_registered_limit(env, expected):
   assert make.stated_length(env) == expected
 
 
@@ -247,23 +251,25 @@ def test_unknown_max_length_is_an_error():
 
 
 def test_max_length_closes_the_environment(tmp_path):
-  path = tmp_path / "diary"
-  env = config_lib.Env(f"{_FAULTY}:Diary", {"path": str(path)})
+  path = tmp_path / "log"
+  env = config_lib.Env(f"{_FAULTY}:LogsLifetime", {"path": str(path)})
   with pytest.raises(config_lib.ConfigError, match="no time limit"):
     make.max_length(env)
   assert path.read_text().split() == ["built", "closed"]
 
 
-def test_check_requires_a_render_mode_for_films():
-  assert make.check(config_lib.Env("HalfCheetah-v5"), filmed=True) == []
+def test_check_requires_a_render_mode_for_videos():
+  env = config_lib.Env("HalfCheetah-v5")
+  assert make.check(env, needs_rendering=True) == []
   with pytest.raises(config_lib.ConfigError, match="rgb_array"):
-    make.check(config_lib.Env("tests.toy:Counter", max_length=9), filmed=True)
+    make.check(config_lib.Env("tests.toy:Counter", max_length=9),
+               needs_rendering=True)
 
 
 def test_check_closes_the_environment(tmp_path):
-  path = tmp_path / "diary"
+  path = tmp_path / "log"
   kwargs = {"path": str(path)}
-  make.check(config_lib.Env(f"{_FAULTY}:Diary", kwargs))
+  make.check(config_lib.Env(f"{_FAULTY}:LogsLifetime", kwargs))
   assert path.read_text().split() == ["built", "closed"]
 
 
@@ -273,11 +279,11 @@ def test_made_environment_has_the_spaces_of_the_task():
   assert env.observation_space.shape == (17,)
   assert env.action_space.shape == (6,)
   env.close()
-  assert faulty_envs.Inside().observation_space.shape == (2,)
+  assert faulty_envs.ProcessInfo().observation_space.shape == (2,)
 
 
 def _first_lengths(constructors, seed):
-  """Returns the steps of the first two episodes of each environment."""
+  """Returns the lengths of the first two episodes of each environment."""
   lengths = []
   for index, constructor in enumerate(constructors):
     env = constructor()
@@ -287,7 +293,7 @@ def _first_lengths(constructors, seed):
   return lengths
 
 
-def test_first_episodes_of_a_staggered_batch_end_at_different_times():
+def test_first_episodes_of_a_staggered_batch_have_different_lengths():
   constructors = make.staggered(
       config_lib.Env("Pendulum-v1", action_repeat=2), 4, 7)
   assert _first_lengths(constructors, 7) == [

@@ -20,7 +20,7 @@ _IDS = {
 
 
 @pytest.mark.parametrize("env_id", _IDS)
-def test_each_id_belongs_to_an_extra(env_id):
+def test_each_id_belongs_to_an_extra_of_setup_py(env_id):
   family = third_party.find(env_id)
   assert family.extra == _IDS[env_id]
   assert re.search(rf'^ +"{family.extra}": ', _SETUP, re.MULTILINE)
@@ -29,7 +29,7 @@ def test_each_id_belongs_to_an_extra(env_id):
 @pytest.mark.parametrize("env_id", [
     "HalfCheetah-v5", "CartPole-v1", "Handy-v0", "my.ALE/Pong-v5",
     "tests.toy:HandReach", "FetchTasks:Arm"])
-def test_other_ids_need_no_package(env_id):
+def test_other_ids_belong_to_no_extra(env_id):
   assert third_party.find(env_id) is None
   third_party.register(env_id)
 

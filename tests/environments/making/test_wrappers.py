@@ -1,4 +1,4 @@
-"""Each wrapper changes one thing and leaves the rest of a step."""
+"""Wrappers change only the results of a step that they are meant to change."""
 
 import gymnasium
 import numpy as np
@@ -27,7 +27,7 @@ def test_action_repeat_stops_when_the_episode_ends(truncates):
   assert (terminated, truncated) == (not truncates, truncates)
 
 
-def test_action_repeat_sums_parts_of_the_reward():
+def test_action_repeat_sums_reward_parts():
   # The environment reports half of each step's reward as a part.
   env = wrappers.ActionRepeat(toy.Counter(length=5), 3)
   env.reset(seed=5)
@@ -37,16 +37,16 @@ def test_action_repeat_sums_parts_of_the_reward():
 
 
 def test_action_repeat_repeats_the_action():
-  seen = []
+  received = []
   class Env(toy.Counter):
     def step(self, action):
-      seen.append(action)
+      received.append(action)
       return super().step(action)
   env = wrappers.ActionRepeat(Env(length=100), 3)
   env.reset(seed=0)
   env.step("a")
   env.step("b")
-  assert seen == ["a"] * 3 + ["b"] * 3
+  assert received == ["a"] * 3 + ["b"] * 3
 
 
 def test_random_start_takes_at_most_max_steps():
@@ -55,16 +55,16 @@ def test_random_start_takes_at_most_max_steps():
   assert set(steps) == {0, 1, 2, 3, 4}
 
 
-def test_random_start_follows_from_the_seed():
-  # The second environment has played another episode before.
-  one, other = (wrappers.RandomStart(gymnasium.make("CartPole-v1"), 8)
+def test_random_start_depends_only_on_the_seed():
+  env, other = (wrappers.RandomStart(gymnasium.make("CartPole-v1"), 8)
                 for _ in range(2))
   for seed in range(20):
-    expected, _ = one.reset(seed=seed)
+    expected, _ = env.reset(seed=seed)
+    # `other` first begins an episode with another seed.
     other.reset(seed=seed + 1)
     other.step(1)
     assert other.reset(seed=seed)[0].tobytes() == expected.tobytes()
-    assert one.step(0)[0].tobytes() == other.step(0)[0].tobytes()
+    assert env.step(0)[0].tobytes() == other.step(0)[0].tobytes()
 
 
 def test_random_start_takes_different_actions():
@@ -78,7 +78,8 @@ def test_random_start_takes_different_actions():
 
 
 def test_random_start_and_environment_draw_different_numbers():
-  # Targets and actions are uniform in [-1, 1]; the reward compares them.
+  # Targets and actions are uniform in [-1, 1]. The reward of a step is 1 if its
+  # action equals the target.
   rewards = []
   class Env(toy.Target):
     def step(self, action):
@@ -92,13 +93,13 @@ def test_random_start_and_environment_draw_different_numbers():
   assert np.mean(rewards) < 0.9
 
 
-def test_random_start_never_returns_an_ended_episode():
+def test_random_start_resets_an_episode_that_ends():
   env = wrappers.RandomStart(toy.Counter(length=2), 7)
   steps = [env.reset(seed=seed)[0][1] for seed in range(50)]
   assert set(steps) == {0, 1}
 
 
-def test_frame_delta_observes_changes():
+def test_frame_delta_observes_differences():
   env = wrappers.FrameDelta(toy.Counter(length=3))
   for seed in (5, 6):
     assert env.reset(seed=seed)[0].tolist() == [seed, 0]
@@ -108,7 +109,7 @@ def test_frame_delta_observes_changes():
     assert (reward, terminated, truncated) == (3, True, False)
 
 
-def test_frame_deltas_add_up():
+def test_sum_of_frame_deltas_is_the_observation():
   plain, delta = (gymnasium.make("Pendulum-v1") for _ in range(2))
   delta = wrappers.FrameDelta(delta)
   plain.reset(seed=3)
@@ -149,7 +150,7 @@ def _episode_end(env, seed):
 
 
 @pytest.mark.parametrize("truncates", [False, True])
-def test_only_the_episode_of_one_seed_is_short(truncates):
+def test_staggered_limit_truncates_only_the_episode_of_its_seed(truncates):
   env = wrappers.StaggeredTimeLimit(toy.Counter(7, truncates), seed=5, length=3)
   for seed in (4, 5, 6, 5, 5, 4):
     assert _episode_end(env, seed) == (
@@ -163,14 +164,14 @@ def test_episode_that_ends_by_itself_is_not_truncated(length):
 
 
 @pytest.mark.parametrize("seed", [4, 5])
-def test_info_reports_only_episodes_cut_short(seed):
+def test_info_contains_cut_short_only_at_the_staggered_limit(seed):
   env = wrappers.StaggeredTimeLimit(toy.Counter(7), seed=5, length=3)
   env.reset(seed=seed)
   reported = [env.step(0)[4].get("cut_short") for _ in range(3)]
   assert reported == [None, None, True if seed == 5 else None]
 
 
-def test_step_that_an_environment_replaces_is_used():
+def test_step_method_that_an_environment_replaces_is_called():
   class Env(toy.Counter):
     def reset(self, **kwargs):
       self.step = lambda action: "replaced"
@@ -180,7 +181,7 @@ def test_step_that_an_environment_replaces_is_used():
   assert env.step(0) == "replaced"
 
 
-def test_steps_of_other_episodes_are_returned_unchanged():
+def test_steps_of_episodes_with_other_seeds_are_returned_unchanged():
   result = object()
   class Env(toy.Counter):
     def step(self, action):

@@ -1,4 +1,4 @@
-"""Hanging environments, and batches that were interrupted."""
+"""Environments that hang, and batches that are interrupted in a step."""
 
 import contextlib
 import functools
@@ -21,7 +21,7 @@ HANGING = {
 
 
 def step(batch):
-  """Steps all environments with actions of zero."""
+  """Steps all environments of a batch with zero actions."""
   return batch.step(np.zeros((len(batch), 1)))
 
 
@@ -37,14 +37,20 @@ def pipe():
 
 
 @contextlib.contextmanager
-def interrupted(constructors, num_workers=1, seconds=0.2):
-  """Provides workers and a batch that was interrupted in its second step."""
+def interrupted(constructors, num_workers=1, delay=0.2):
+  """Provides workers and a batch that was interrupted in its second step.
+
+  Args:
+    constructors: Constructors of the environments.
+    num_workers: Number of workers.
+    delay: Seconds from the start of the second step to the interrupt.
+  """
   with pipe() as (read, write), contextlib.ExitStack() as stack:
     workers = stack.enter_context(pool_lib.WorkerPool(num_workers, read))
     batch = batch_env.BatchEnv(constructors, workers)
     batch.reset()
     step(batch)
-    timer = threading.Timer(seconds, os.write, (write, b"\0"))
+    timer = threading.Timer(delay, os.write, (write, b"\0"))
     timer.start()
     with pytest.raises(pool_lib.Interrupted, match="Interrupted"):
       step(batch)

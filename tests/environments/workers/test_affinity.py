@@ -1,4 +1,4 @@
-"""Workers do not preempt the trainer, and get a core each if possible."""
+"""Workers do not preempt the trainer; each worker gets a core if possible."""
 
 import os
 import signal
@@ -26,25 +26,26 @@ def cores():
 
 
 def _settings(workers):
+  """Returns the scheduling policy and the allowed cores of each worker."""
   return [(os.sched_getscheduler(pid), os.sched_getaffinity(pid))
           for pid in workers.pids]
 
 
-def test_each_worker_gets_a_core_if_the_numbers_are_equal(cores):
+def test_each_worker_gets_its_own_core_if_there_are_as_many_cores(cores):
   with pool.WorkerPool(len(cores)) as workers:
     assert _settings(workers) == [(os.SCHED_BATCH, {core}) for core in cores]
   assert os.sched_getscheduler(0) == os.SCHED_OTHER
   assert os.sched_getaffinity(0) == set(cores)
 
 
-def test_workers_share_all_cores_if_the_numbers_differ(cores):
+def test_workers_share_all_cores_if_there_are_more_or_fewer_cores(cores):
   for num_workers in {len(cores) + 1, max(1, len(cores) - 1)} - {len(cores)}:
     with pool.WorkerPool(num_workers) as workers:
       assert _settings(workers) == [
           (os.SCHED_BATCH, set(cores))] * num_workers
 
 
-def test_only_available_cores_count(cores):
+def test_only_available_cores_are_considered(cores):
   os.sched_setaffinity(0, {cores[-1]})
   assert affinity.core_for(0, 1) == cores[-1]
   assert affinity.core_for(0, 2) is None
@@ -67,7 +68,8 @@ def test_process_that_has_ended_is_ignored():
   affinity.configure(process.pid, 0)
 
 
-# In a separate process, because the idle policy cannot be left again.
+# A separate process runs this script, because an unprivileged process cannot
+# leave the idle policy.
 _IDLE = """
 import os, subprocess
 from agents.environments.workers import affinity
@@ -82,7 +84,7 @@ child.wait()
 """
 
 
-def test_other_policy_of_the_trainer_is_kept_for_workers():
+def test_workers_keep_a_policy_that_was_set_for_the_trainer():
   output = subprocess.run(
       [sys.executable, "-c", _IDLE], cwd=command.ROOT, check=True, text=True,
       stdout=subprocess.PIPE).stdout

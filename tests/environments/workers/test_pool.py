@@ -1,4 +1,4 @@
-"""WorkerPool divides batches evenly among its workers and ends them all."""
+"""WorkerPool divides batches evenly among workers and ends all workers."""
 
 import collections
 import functools
@@ -84,7 +84,7 @@ def test_number_of_open_batches_is_limited():
     assert len(batches) == protocol.MAX_BLOCKS == 254
     for index, batch in enumerate(batches):
       batch.reset([index])
-    # One byte selects the batch to step; its value must be unique.
+    # One byte selects the batch to step; each batch must have its own byte.
     for index, batch in enumerate(batches):
       assert interrupts.step(batch).next_observ.tolist() == [[index, 1]]
     assert batches[0].get("length") == batches[-1].get("length") == [3]
@@ -174,7 +174,7 @@ def test_interrupt_ends_the_wait_for_a_dead_and_a_hanging_worker():
 
 
 def test_pool_refuses_requests_after_an_interrupt():
-  # The pool could take the late answer for the answer to the next step.
+  # Otherwise, the pool could take the late answer for that to the next step.
   with interrupts.interrupted([faulty_envs.Slow]) as (_, batch):
     time.sleep(0.5)  # The interrupted step ends during this time.
     with pytest.raises(RuntimeError):

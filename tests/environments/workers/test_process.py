@@ -1,4 +1,4 @@
-"""The trainer notices the death of a worker and reports its cause."""
+"""The trainer detects that a worker has died and reports the cause."""
 
 import functools
 import os
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="The tests read /proc.")
 
 
-def _begun(constructors, workers):
+def _batch_after_one_step(constructors, workers):
   """Returns a batch that has completed one step."""
   batch = batch_env.BatchEnv(constructors, workers)
   batch.reset()
@@ -38,7 +38,7 @@ def _begun(constructors, workers):
                          ids=["kill", "segv", "usr1", "code"])
 def test_death_in_a_step_is_an_error_with_its_cause(fault, message):
   with pool_lib.WorkerPool(2) as workers:
-    batch = _begun([toy.Counter, fault], workers)
+    batch = _batch_after_one_step([toy.Counter, fault], workers)
     with pytest.raises(process_lib.WorkerDied, match=message) as caught:
       interrupts.step(batch)
     assert f"Worker 1 (process {workers.pids[1]})" in str(caught.value)
@@ -66,7 +66,7 @@ def test_death_between_two_requests_is_reported_by_the_next_one(use):
     batch = batch_env.BatchEnv([toy.Counter] * 2, workers)
     batch.reset()
     os.kill(workers.pids[0], signal.SIGKILL)
-    scripts.wait_for_ends(workers.pids[:1], 5)
+    scripts.wait_for_exit(workers.pids[:1], 5)
     with pytest.raises(process_lib.WorkerDied, match="Worker 0.*SIGKILL"):
       use(batch)
 
@@ -76,7 +76,7 @@ def test_death_is_noticed_while_another_worker_hangs():
   constructors = [interrupts.HANGING["hang"],
                   functools.partial(toy.Faulty, "kill")]
   with pool_lib.WorkerPool(2) as workers:
-    batch = _begun(constructors, workers)
+    batch = _batch_after_one_step(constructors, workers)
     with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
       interrupts.step(batch)
     workers.close(patience=0.1)
@@ -84,16 +84,16 @@ def test_death_is_noticed_while_another_worker_hangs():
 
 @pytest.mark.slow
 def test_death_after_an_answer_is_reported_by_the_next_step():
-  # The first worker answers at once and dies while the other one is stepping.
+  # Worker 0 answers at once and dies while worker 1 is still stepping.
   constructors = [
-      faulty_envs.DiesBehind, functools.partial(faulty_envs.Slow, 1.5)]
+      faulty_envs.DiesAfterStep, functools.partial(faulty_envs.Slow, 1.5)]
   with pool_lib.WorkerPool(2) as workers:
-    batch = _begun(constructors, workers)
+    batch = _batch_after_one_step(constructors, workers)
     start, cpu_start = time.monotonic(), time.process_time()
     step = interrupts.step(batch)
     seconds = time.monotonic() - start
     cpu_seconds = time.process_time() - cpu_start
-    assert not scripts.runs(workers.pids[0])
+    assert not scripts.is_running(workers.pids[0])
     assert step.next_observ[:, 1].tolist() == [2, 2]
     assert 1.5 <= seconds < 5
     assert cpu_seconds < 0.4 * seconds, "The trainer did not sleep."
@@ -102,11 +102,11 @@ def test_death_after_an_answer_is_reported_by_the_next_step():
 
 
 @pytest.mark.slow
-def test_answer_of_a_dead_worker_counts_if_it_arrived_before():
+def test_answer_that_arrived_before_the_death_of_its_worker_is_used():
   constructors = [
-      functools.partial(faulty_envs.Slow, 2.5), faulty_envs.DiesBehind]
+      functools.partial(faulty_envs.Slow, 2.5), faulty_envs.DiesAfterStep]
   with pool_lib.WorkerPool(2) as workers:
-    batch = _begun(constructors, workers)
+    batch = _batch_after_one_step(constructors, workers)
     assert interrupts.step(batch).next_observ[:, 1].tolist() == [2, 2]
     with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
       interrupts.step(batch)
@@ -114,10 +114,10 @@ def test_answer_of_a_dead_worker_counts_if_it_arrived_before():
 
 @pytest.mark.slow
 def test_death_after_an_answer_does_not_hide_another_death():
-  constructors = [faulty_envs.DiesBehind,
+  constructors = [faulty_envs.DiesAfterStep,
                   functools.partial(faulty_envs.Slow, 1.0, "kill")]
   with pool_lib.WorkerPool(2) as workers:
-    batch = _begun(constructors, workers)
+    batch = _batch_after_one_step(constructors, workers)
     with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
       interrupts.step(batch)
 
@@ -130,7 +130,7 @@ def test_death_of_a_worker_without_environments_does_not_affect_a_batch():
     used = {worker.process.pid for worker in batch._block.shares}
     unused, = set(workers.pids) - used
     os.kill(unused, signal.SIGKILL)
-    scripts.wait_for_ends([unused], 5)
+    scripts.wait_for_exit([unused], 5)
     batch.reset()
     interrupts.step(batch)
     start, cpu_start = time.monotonic(), time.process_time()
@@ -142,7 +142,7 @@ def test_death_of_a_worker_without_environments_does_not_affect_a_batch():
 @pytest.mark.slow
 @pytest.mark.parametrize("constructors", [
     [faulty_envs.Forking],
-    [faulty_envs.DiesBehind, functools.partial(faulty_envs.Forking, 1.0)]],
+    [faulty_envs.DiesAfterStep, functools.partial(faulty_envs.Forking, 1.0)]],
                          ids=["alone", "after_another_death"])
 def test_death_is_noticed_although_a_child_of_the_environment_continues(
     constructors):
@@ -152,21 +152,21 @@ def test_death_is_noticed_although_a_child_of_the_environment_continues(
     child = batch.get("child")[-1]
     try:
       interrupts.step(batch)
-      number = len(constructors) - 1
+      last = len(constructors) - 1
       with pytest.raises(
-          process_lib.WorkerDied, match=f"Worker {number}.*SIGKILL"):
+          process_lib.WorkerDied, match=f"Worker {last}.*SIGKILL"):
         interrupts.step(batch)
     finally:
       os.kill(child, signal.SIGKILL)
 
 
 def test_other_workers_close_their_environments_after_a_death(tmp_path):
-  path = tmp_path / "diary"
-  constructors = [functools.partial(faulty_envs.Diary, path, "a"),
+  path = tmp_path / "log"
+  constructors = [functools.partial(faulty_envs.LogsLifetime, path, "a"),
                   functools.partial(toy.Faulty, "kill")]
   with pytest.raises(process_lib.WorkerDied):
     with pool_lib.WorkerPool(2) as workers, \
-        _begun(constructors, workers) as batch:
+        _batch_after_one_step(constructors, workers) as batch:
       interrupts.step(batch)
   assert rollouts.count_open(path) == {}
 
@@ -175,7 +175,7 @@ def test_environment_variables_reach_the_workers(monkeypatch):
   monkeypatch.setenv("FRUIT", "pear")
   monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
   with pool_lib.WorkerPool(1, variables={"TREE": "oak"}) as workers, \
-      batch_env.BatchEnv([faulty_envs.Inside], workers) as batch:
+      batch_env.BatchEnv([faulty_envs.ProcessInfo], workers) as batch:
     assert batch.call("variable", "FRUIT") == ["pear"]
     assert batch.call("variable", "TREE") == ["oak"]
     assert batch.call("variable", "OMP_NUM_THREADS") == ["1"]
@@ -195,7 +195,7 @@ def test_default_timeout_of_sockets_does_not_affect_idle_workers():
     socket.setdefaulttimeout(before)
 
 
-def test_entries_of_the_path_that_are_not_strings_are_ignored(
+def test_entries_of_sys_path_that_are_not_strings_are_ignored(
     monkeypatch, tmp_path):
   monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])
   with pool_lib.WorkerPool(1) as workers, \

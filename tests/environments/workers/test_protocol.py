@@ -1,4 +1,4 @@
-"""Messages arrive completely, or the end of the connection is an error."""
+"""Messages arrive completely, or the receiver raises EOFError."""
 
 import pickle
 import socket
@@ -14,13 +14,14 @@ from tests.environments import faulty_envs
 
 @pytest.fixture
 def ends():
+  """Both ends of a connection."""
   local, remote = socket.socketpair()
   with local, remote:
     yield local, remote
 
 
 def _send(connection, message):
-  """Sends a request without its first byte, as `receive` expects it."""
+  """Sends a request without the first byte, which `receive` does not read."""
   connection.sendall(protocol.encode(protocol.REQUEST, message)[1:])
 
 
@@ -89,7 +90,7 @@ def test_picklable_keeps_values_that_can_be_pickled():
   assert copy["array"] is value["array"]
 
 
-def test_picklable_replaces_other_values_by_their_text():
+def test_picklable_replaces_other_values_with_their_repr():
   lock = threading.Lock()
   generator = (number for number in ())
   value = {"good": 1, "bad": lock, "nested": {"good": 2, "bad": generator}}
@@ -101,6 +102,6 @@ def test_picklable_replaces_other_values_by_their_text():
 
 
 def test_picklable_replaces_values_that_cannot_be_unpickled():
-  error = faulty_envs.Unbuildable(1, 2)
+  error = faulty_envs.FailsToUnpickleError(1, 2)
   assert cloudpickle.dumps(error)
   assert protocol.picklable(error) == repr(error)

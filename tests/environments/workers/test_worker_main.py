@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.slow
 def test_workers_import_neither_tensorflow_nor_the_main_module(tmp_path):
-  # A second import of this script would start further workers.
+  # If a worker imported this script, it would start workers and print "main".
   stdout, _ = scripts.run("""
 import sys
 print("main", flush=True)
@@ -35,9 +35,9 @@ from tests.environments import faulty_envs
 class LocalError(Exception):
   pass
 
-class Local(faulty_envs.Inside):
+class Local(faulty_envs.ProcessInfo):
   def fail(self):
-    raise LocalError("of main")
+    raise LocalError("local error")
 
 with pool.WorkerPool(2) as workers:
   with batch_env.BatchEnv([Local] * 3, workers) as batch:
@@ -50,7 +50,8 @@ with pool.WorkerPool(2) as workers:
       print(error)
 """, tmp_path)
   assert stdout.splitlines() == [
-      "main", "[True, True, True]", "[False, False, False] True", "of main"]
+      "main", "[True, True, True]", "[False, False, False] True",
+      "local error"]
 
 
 def test_modules_in_the_current_folder_do_not_shadow_others(tmp_path):
@@ -85,7 +86,7 @@ def test_shared_memory_has_no_path(pool):
     for pid in (os.getpid(), *pool.pids):
       maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
       assert "memfd:agents" in maps
-      # Other libraries of the test's process may hold semaphores.
+      # Other libraries in this process may use semaphores in /dev/shm.
       assert "/dev/shm" not in maps.replace("/dev/shm/sem.", "")
 
 
@@ -101,7 +102,7 @@ def test_workers_ignore_signals_to_all_processes_of_a_run(pool, signum):
     for _ in range(20):
       time.sleep(0.01)
       interrupts.step(batch)
-    assert all(map(scripts.runs, pool.pids))
+    assert all(map(scripts.is_running, pool.pids))
 
 
 def test_workers_ignore_ctrl_c_while_they_start(tmp_path):
@@ -126,9 +127,9 @@ with pool.WorkerPool(2) as workers:
 
 def test_environments_can_terminate_their_child_processes():
   with pool_lib.WorkerPool(1) as workers, \
-      batch_env.BatchEnv([faulty_envs.Terminates], workers) as batch:
+      batch_env.BatchEnv([faulty_envs.TerminatesChildren], workers) as batch:
     for _ in range(20):
-      assert batch.call("codes") == [[-signal.SIGTERM] * 2]
+      assert batch.call("terminate_children") == [[-signal.SIGTERM] * 2]
 
 
 # End of the trainer.
@@ -149,6 +150,7 @@ batch = batch_env.BatchEnv(constructors, workers)
 batch.reset()
 batch.step(np.zeros((len(batch), 1)))
 if len(batch) > 1:
+  # The second step hangs; an interrupt ends the wait.
   threading.Timer(0.5, os.write, (write, b" ")).start()
   try:
     batch.step(np.zeros((len(batch), 1)))
@@ -165,14 +167,19 @@ def _read_pids(trainer):
 
 @pytest.fixture(scope="module")
 def orphans(tmp_path_factory):
-  """Whether a worker still runs 5 seconds after SIGKILL of the trainer."""
-  diary = str(tmp_path_factory.mktemp("diary") / "diary")
+  """Kills a trainer with SIGKILL while its workers idle or hang.
+
+  Returns:
+    By fault, whether the worker is still running 5 seconds later.
+  """
+  path = str(tmp_path_factory.mktemp("log") / "log")
   constructors = {
       "idle": "functools.partial(toy.Counter, 9)",
       "hang": "functools.partial(toy.Faulty, 'hang')",
       "spin": "functools.partial(toy.Faulty, 'spin')",
       "native": "functools.partial(faulty_envs.Stuck, 'native')",
-      "close": f"functools.partial(faulty_envs.Diary, {diary!r}, 'a', 'hang')"}
+      "close": ("functools.partial(faulty_envs.LogsLifetime, "
+                f"{path!r}, 'a', 'hang')")}
   code = _TRAINER.format(
       constructors=f"[{', '.join(constructors.values())}]",
       end="time.sleep(1000)")
@@ -182,13 +189,14 @@ def orphans(tmp_path_factory):
   finally:
     trainer.kill()
     trainer.wait()
-    trainer.stdout.close()  # Workers may hold the other ends.
+    # Reading to the end would wait for workers, which inherit the other ends.
+    trainer.stdout.close()
     trainer.stderr.close()
   assert len(pids) == len(constructors)
-  left = scripts.wait_for_ends(pids.values(), 5)
-  for pid in left:
+  running = scripts.wait_for_exit(pids.values(), 5)
+  for pid in running:
     os.kill(pid, signal.SIGKILL)
-  return {fault: pid in left for fault, pid in pids.items()}
+  return {fault: pid in running for fault, pid in pids.items()}
 
 
 @pytest.mark.slow
@@ -210,4 +218,4 @@ def test_any_end_of_the_trainer_ends_its_workers(end, tmp_path):
   finally:
     trainer.kill()
   assert len(pids) == 1
-  assert not scripts.wait_for_ends(pids, 5)
+  assert not scripts.wait_for_exit(pids, 5)

@@ -22,7 +22,7 @@ def run(tmp_path):
   return run_folder.create(str(tmp_path), "some", config_lib.Config())
 
 
-def test_survived_failures_are_reported_once(run):
+def test_tolerated_failures_are_reported_once(run):
   failures = failure_budget.FailureBudget(9)
   assert not crash_folder.save_survived(run, failures, 10)
   failures.record(_WORKER_FAILURE)
@@ -37,7 +37,7 @@ def test_survived_failures_are_reported_once(run):
 
 
 def test_undecodable_characters_are_saved_escaped(run):
-  text = "FileNotFoundError: b\udce4r"  # Python reads Latin-1 names like this.
+  text = "FileNotFoundError: b\udce4r"  # From a file name in Latin-1.
   path = crash_folder.save(run, 1, failure_budget.Failure(text))
   failure = crash_folder.load(path).failure
   assert failure.text == r"FileNotFoundError: b\udce4r"

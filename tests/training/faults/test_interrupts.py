@@ -13,7 +13,8 @@ import pytest
 from agents.training.faults import interrupts as interrupts_lib
 from tests import command
 
-# Blocks in C calls, during which Python runs no signal handlers. So do graphs.
+# Blocks in a C function, as a TensorFlow graph does. During such a call, Python
+# runs no signal handlers.
 _BLOCKING = """
 import contextlib, ctypes, os, signal, sys, threading, time
 from agents.training.faults import interrupts as interrupts_lib
@@ -59,7 +60,7 @@ def test_signal_requests_to_stop_and_handlers_are_restored():
     os.kill(os.getpid(), signal.SIGTERM)
     _wait_for(interrupts)
     assert interrupts.exit_code == 143
-    # The time for steps of environments is not over yet.
+    # The deadline for steps of environments has not passed.
     assert not select.select([interrupts.give_up_fd], [], [], 0)[0]
   assert signal.getsignal(signal.SIGINT) is before
 
@@ -88,7 +89,7 @@ def test_epoch_that_takes_too_long_is_abandoned_and_saved():
           "The epoch took too long and was given up. To resume: train.")
 
 
-def test_process_ends_in_time_although_saving_does_not():
+def test_process_ends_in_time_although_saving_takes_too_long():
   done = _block("SIGTERM", [0.1], in_epoch=True, to_end=1.0,
                 save="  time.sleep(60)")
   assert done.returncode == 143

@@ -42,8 +42,8 @@ def test_loaded_recorder_equals_the_saved_one():
   assert (episode.seed, episode.score) == (104, 4 / 3)
   assert episode.action.dtype == np.float32
   np.testing.assert_array_equal(episode.action, _episode(4, 1).action)
-  for one in (first, again):  # Both record further episodes.
-    one.add([_episode(5), _episode(6)], 20)
+  for recorder in (first, again):  # Both recorders continue.
+    recorder.add([_episode(5), _episode(6)], 20)
   for name, array in first.arrays().items():
     np.testing.assert_array_equal(array, again.arrays()[name])
   assert _numbers(again) == [3, 4, 5, 6]
@@ -59,10 +59,10 @@ def test_episodes_are_found_in_all_checkpoints(tmp_path):
   for step, lengths in ((10, [2] * 3), (20, [2] * 60)):
     checkpoint.save(tmp_path, step, _recorder(lengths).arrays(), {})
   for number, expected in ((1, 1), (-1, 59), (59, 59), (28, 28), (-2, 58)):
-    one = episode_recorder.find(tmp_path, number)
-    assert one.number == expected and one.episode.seed == 100 + expected
+    found = episode_recorder.find(tmp_path, number)
+    assert found.number == expected and found.episode.seed == 100 + expected
     np.testing.assert_array_equal(
-        one.episode.action, _episode(expected, 2).action)
+        found.episode.action, _episode(expected, 2).action)
   for number in (3, 60, -36):
     with pytest.raises(config_lib.ConfigError) as caught:
       episode_recorder.find(tmp_path, number)

@@ -31,6 +31,6 @@ def test_evaluation_row_contains_only_episodes():
   assert row.scalars.keys() == {"score/return", "score/length"}
 
 
-def test_row_without_episodes_contains_none():
+def test_scores_of_a_row_without_episodes_are_none():
   row = metrics_row.evaluation_row(80, 1.0, epoch_result.Statistics())
   assert row.fields["return_mean"] is row.scalars["score/return"] is None

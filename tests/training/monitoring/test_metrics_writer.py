@@ -78,7 +78,7 @@ def test_descriptions_settings_and_charts_are_written(tmp_path):
   layout, = events.Tensors("custom_scalars__config__")
   charts = layout_pb2.Layout.FromString(layout.tensor_proto.string_val[0])
   assert [category.title for category in charts.category] == [
-      "Score", "Is it learning?", "Speed"]
+      "Score", "Learning progress", "Speed"]
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ _ROWS = [
     _row(600, 50.0, 20.0, 40.0, learning=0.2, evaluation=0.5, rest=0.3)]
 
 
-def test_total_weights_rows_by_their_time():
+def test_total_weights_rows_by_duration():
   total = time_usage.total(_ROWS)
   assert total["steps_per_second"] == pytest.approx(20)
   assert total["step_limit"] == pytest.approx(40)
@@ -34,7 +34,7 @@ def test_total_weights_rows_by_their_time():
   assert sum(total[f"{name}_share"] for name in _PARTS) == pytest.approx(1)
 
 
-def test_total_of_rows_without_speed_has_none():
+def test_total_speed_is_none_if_no_row_has_a_speed():
   total = time_usage.total(_ROWS[:1])
   assert total["steps_per_second"] is total["limit_share"] is None
 

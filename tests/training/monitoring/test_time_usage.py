@@ -11,20 +11,20 @@ class Clock:
 
 
 @pytest.fixture
-def budget(monkeypatch):
+def usage(monkeypatch):
   clock = Clock(monkeypatch)
-  budget = time_usage.TimeUsage()
-  clock.now += 10.0  # The rows describe these ten seconds.
-  return budget
+  usage = time_usage.TimeUsage()
+  clock.now += 10.0  # All rows describe these ten seconds.
+  return usage
 
 
 UPDATE = {"stepping": 2.0, "crossing": 0.5, "inference": 0.5, "learning": 1.0}
 
 
-def test_shares_sum_to_one(budget):
-  budget.add(600, UPDATE, 1.5)
-  budget.seconds["evaluation"] += 3.0
-  row = budget.row()
+def test_shares_sum_to_one(usage):
+  usage.add(600, UPDATE, 1.5)
+  usage.seconds["evaluation"] += 3.0
+  row = usage.row()
   shares = {name: value for name, value in row.items()
             if name.endswith("_share") and name != "limit_share"}
   assert shares == pytest.approx({
@@ -35,20 +35,20 @@ def test_shares_sum_to_one(budget):
   assert sum(shares.values()) == pytest.approx(1)
 
 
-def test_speed_excludes_compilation_and_evaluation(budget):
-  budget.seconds["compiling"] += 1.0
-  budget.seconds["evaluation"] += 3.0
-  budget.add(600, UPDATE, 1.5)
-  budget.add(600, {"stepping": 0.5}, 0.5)
-  row = budget.row()
+def test_speed_excludes_compilation_and_evaluation(usage):
+  usage.seconds["compiling"] += 1.0
+  usage.seconds["evaluation"] += 3.0
+  usage.add(600, UPDATE, 1.5)
+  usage.add(600, {"stepping": 0.5}, 0.5)
+  row = usage.row()
   assert row["steps_per_second"] == pytest.approx(1200 / 6)
   assert row["step_limit"] == pytest.approx(1200 / 2)
   assert row["limit_share"] == pytest.approx(1 / 3)
 
 
-def test_speed_without_epochs_is_none(budget):
-  budget.seconds["compiling"] += 4.0
-  row = budget.row()
+def test_speed_without_epochs_is_none(usage):
+  usage.seconds["compiling"] += 4.0
+  row = usage.row()
   assert row["compiling_share"] == pytest.approx(0.4)
   assert row["steps_per_second"] is row["step_limit"] is None
   assert row["limit_share"] is None
@@ -56,23 +56,23 @@ def test_speed_without_epochs_is_none(budget):
   assert time_usage.describe_shares(row) == "compiling 40%, rest 60%"
 
 
-def test_unknown_part_raises_an_error(budget):
+def test_unknown_part_raises_an_error(usage):
   with pytest.raises(KeyError):
-    budget.add(600, {"steping": 1.0}, 1.0)
+    usage.add(600, {"steping": 1.0}, 1.0)
 
 
-def test_description_of_shares_and_speed(budget):
-  budget.add(60_000, UPDATE, 1.5)
-  budget.seconds["evaluation"] += 5.999
-  row = budget.row()
+def test_description_of_shares_and_speed(usage):
+  usage.add(60_000, UPDATE, 1.5)
+  usage.seconds["evaluation"] += 5.999
+  row = usage.row()
   assert time_usage.describe_shares(row) == (
       "stepping 20%, crossing 5%, inference 5%, learning 10%, evaluation 60%")
   assert time_usage.describe_speed(row) == (
       "14,996 steps/s (0.37 of the limit of 40,000)")
 
 
-def test_backend_without_stepping_times_has_no_limit(budget):
-  budget.add(600, UPDATE, 0.0)
-  row = budget.row()
+def test_backend_without_stepping_times_has_no_limit(usage):
+  usage.add(600, UPDATE, 0.0)
+  row = usage.row()
   assert row["steps_per_second"] and row["step_limit"] is None
   assert "limit" not in time_usage.describe_speed(row)

@@ -69,7 +69,8 @@ def test_gif_has_at_most_40_frames(tmp_path):
 def test_rendering_is_throttled_until_the_throttle_is_removed(tmp_path):
   recorder, _ = _start(tmp_path, 150, 75.0)
   start = time.monotonic()
-  assert _finish(recorder)  # Removed before the process has begun to render.
+  # `_finish` removes the throttle before the process begins to render.
+  assert _finish(recorder)
   seconds = time.monotonic() - start
   recorder, _ = _start(tmp_path, 150, 75.0)
   time.sleep(2 * seconds)
@@ -82,7 +83,7 @@ def test_long_episodes_are_rendered_at_a_lower_frame_rate(tmp_path):
   recorder, videos = _start(tmp_path, 2_500, 1250.0)
   assert _finish(recorder)
   frames, meta = decoding.decode(videos / "training-episode-3.mp4")
-  assert len(frames) == 833 and meta["fps"] == 4  # A third of 12.
+  assert len(frames) == 833 and meta["fps"] == 4  # Every third frame.
 
 
 def test_failed_start_is_printed(tmp_path, capfd):
@@ -96,7 +97,7 @@ def test_failed_start_is_printed(tmp_path, capfd):
 
 
 def test_failed_rendering_is_printed_and_leaves_no_file(tmp_path, capfd):
-  recorder, videos = _start(tmp_path, broken="error")
+  recorder, videos = _start(tmp_path, render_fault="error")
   assert _finish(recorder) is None
   printed = capfd.readouterr().err
   assert "training-episode-3.mp4: " in printed
@@ -105,7 +106,7 @@ def test_failed_rendering_is_printed_and_leaves_no_file(tmp_path, capfd):
 
 
 def test_nondeterministic_environment_is_reported(tmp_path, capfd):
-  recorder, _ = _start(tmp_path, chance=1.0)
+  recorder, _ = _start(tmp_path, reward_noise=1.0)
   assert _finish(recorder)
   assert "is not deterministic" in capfd.readouterr().err
 
@@ -134,14 +135,14 @@ def test_all_processes_have_the_lowest_priority(tmp_path):
   recorder, _ = _start(tmp_path, 20_000, 10_000.0)
   session = recorder._process.pid
   priorities: list[tuple[int, int]] = []
-  def two_processes():  # Python and ffmpeg.
+  def two_processes_run():  # Python and ffmpeg.
     priorities[:] = []
     for pid in _processes_of(session):
-      with contextlib.suppress(ProcessLookupError):  # It has just ended.
+      with contextlib.suppress(ProcessLookupError):  # The process ended.
         priorities.append((os.getpriority(os.PRIO_PROCESS, pid),
                            os.sched_getscheduler(pid)))
     return len(priorities) >= 2
-  _wait_until(two_processes)
+  _wait_until(two_processes_run)
   recorder.close()
   assert set(priorities) == {(19, os.SCHED_IDLE)}
   _wait_until(lambda: not _processes_of(session))  # ffmpeg ends by itself.

@@ -15,11 +15,11 @@ _HEALTHY = {
 _CONFIG = config_lib.Config()
 
 
-def _examine(examined, num_reports, **metrics):
-  """Returns the warnings of each report that has any, by its number."""
-  warnings = {number: examined.examine({**_HEALTHY, **metrics})
-              for number in range(num_reports)}
-  return {number: texts for number, texts in warnings.items() if texts}
+def _examine(checker, num_reports, **metrics):
+  """Returns the warnings by index of the report; omits reports without any."""
+  warnings = {index: checker.examine({**_HEALTHY, **metrics})
+              for index in range(num_reports)}
+  return {index: texts for index, texts in warnings.items() if texts}
 
 
 def test_healthy_runs_cause_no_warnings():
@@ -44,25 +44,25 @@ def test_symptoms_cause_warnings_after_their_patience_and_every_25_reports(
       training_warnings.TrainingWarnings(_CONFIG, True), 60, **metrics)
   first = patience - 1
   assert list(warnings) == [
-      number for number in (first, first + 25, first + 50) if number < 60]
+      index for index in (first, first + 25, first + 50) if index < 60]
   (text,), = set(map(tuple, warnings.values()))
   assert all(word in text for word in words), text
 
 
 def test_one_healthy_report_resets_the_patience():
-  examined = training_warnings.TrainingWarnings(_CONFIG, True)
+  checker = training_warnings.TrainingWarnings(_CONFIG, True)
   for _ in range(5):
-    assert not _examine(examined, 2, kl=0.5)
-    assert not _examine(examined, 1)
+    assert not _examine(checker, 2, kl=0.5)
+    assert not _examine(checker, 1)
 
 
 def test_recurring_symptom_is_reported_once_per_pause():
-  examined = training_warnings.TrainingWarnings(_CONFIG, True)
-  assert len(_examine(examined, 3, kl=0.5)) == 1
+  checker = training_warnings.TrainingWarnings(_CONFIG, True)
+  assert len(_examine(checker, 3, kl=0.5)) == 1
   for _ in range(4):
-    assert not _examine(examined, 1)
-    assert not _examine(examined, 5, kl=0.5)
-  assert _examine(examined, 5, kl=0.5)
+    assert not _examine(checker, 1)
+    assert not _examine(checker, 5, kl=0.5)
+  assert _examine(checker, 5, kl=0.5)
 
 
 @pytest.mark.parametrize("changes, warned", [
@@ -70,30 +70,30 @@ def test_recurring_symptom_is_reported_once_per_pause():
     ({"algorithm.kl_penalty": 1.0}, True)])
 def test_small_updates_cause_warnings_only_if_the_kl_is_controlled(
     changes, warned):
-  examined = training_warnings.TrainingWarnings(_CONFIG.override(changes), True)
-  assert bool(_examine(examined, 20, kl=1e-4)) == warned
+  checker = training_warnings.TrainingWarnings(_CONFIG.override(changes), True)
+  assert bool(_examine(checker, 20, kl=1e-4)) == warned
 
 
 def test_small_value_errors_cause_no_warning_about_explained_variance():
-  examined = training_warnings.TrainingWarnings(_CONFIG, True)
-  assert not _examine(examined, 20, explained_variance=-6.0, value_loss=0.02)
+  checker = training_warnings.TrainingWarnings(_CONFIG, True)
+  assert not _examine(checker, 20, explained_variance=-6.0, value_loss=0.02)
 
 
 def test_advice_depends_on_the_learning_rate_schedule():
   adaptive = _CONFIG.override({"algorithm.lr_schedule": "kl_adaptive"})
   for config, advised in ((_CONFIG, True), (adaptive, False)):
-    examined = training_warnings.TrainingWarnings(config, True)
-    (text,), = _examine(examined, 3, kl=0.5).values()
+    checker = training_warnings.TrainingWarnings(config, True)
+    (text,), = _examine(checker, 3, kl=0.5).values()
     assert ("lr_schedule" in text) == advised
   # With an adaptive schedule, the initial learning rate has little effect.
-  examined = training_warnings.TrainingWarnings(adaptive, True)
-  (text,), = _examine(examined, 3, action_std=0.0).values()
+  checker = training_warnings.TrainingWarnings(adaptive, True)
+  (text,), = _examine(checker, 3, action_std=0.0).values()
   assert "kl_target" in text and "learning_rate" not in text
 
 
 def test_discrete_actions_cause_no_warning_about_their_deviation():
-  examined = training_warnings.TrainingWarnings(_CONFIG, False)
-  assert not _examine(examined, 20, action_std=0.0)
+  checker = training_warnings.TrainingWarnings(_CONFIG, False)
+  assert not _examine(checker, 20, action_std=0.0)
 
 
 @pytest.mark.parametrize("reward_clip, discount, loss, warned", [
@@ -116,11 +116,11 @@ def test_value_errors_of_unscaled_returns_are_checked_if_returns_are_bounded(
     {"algorithm.lr_schedule": "kl_adaptive"}], ids=str)
 def test_advice_names_existing_settings(changes):
   settings = config_lib.flat(_CONFIG.override(changes))
-  examined = training_warnings.TrainingWarnings(_CONFIG.override(changes), True)
+  checker = training_warnings.TrainingWarnings(_CONFIG.override(changes), True)
   failing = {name: sign * 1e6 for name, sign in zip(_HEALTHY, (
       1, -1, 1, 1, 1, 1), strict=True)}
-  warnings = [_examine(examined, 10, **failing),
-              _examine(examined, 10, kl=0.0, action_std=0.0)]
+  warnings = [_examine(checker, 10, **failing),
+              _examine(checker, 10, kl=0.0, action_std=0.0)]
   named = set(re.findall(r"(?:algorithm|network)\.\w+", str(warnings)))
   assert len(named) >= 6 and named <= set(settings)
 
@@ -134,8 +134,8 @@ def test_restored_state_continues_with_the_same_warnings():
   resumed = training_warnings.TrainingWarnings(_CONFIG, True)
   resumed.state = json.loads(json.dumps(interrupted.state))
   later = _examine(resumed, rest, kl=0.5, explained_variance=-1.0)
-  assert {number + first: texts for number, texts in later.items()} == {
-      number: texts for number, texts in expected.items() if number >= first}
+  assert {index + first: texts for index, texts in later.items()} == {
+      index: texts for index, texts in expected.items() if index >= first}
 
 
 # Settings that make a run fail, and words of the expected warnings.
@@ -185,6 +185,6 @@ def test_learning_run_causes_no_warnings(finished):
 
 def test_other_algorithms_cause_no_warnings():
   config = _CONFIG.override({"algorithm.type": "module:Class"})
-  examined = training_warnings.TrainingWarnings(config, True)
-  assert not _examine(examined, 50, kl=1e3, value_loss=1e9)
+  checker = training_warnings.TrainingWarnings(config, True)
+  assert not _examine(checker, 50, kl=1e3, value_loss=1e9)
   assert not training_warnings.TrainingWarnings(config, True).examine({})

@@ -94,7 +94,7 @@ def test_flipped_bits_and_truncation_are_detected(tmp_path):
       loaded, metadata = checkpoint.load(path)
     except checkpoint.CheckpointError:
       num_detected += 1
-    else:  # An irrelevant byte, for example of the modification time.
+    else:  # The byte has no effect; for example, it is part of a file time.
       assert metadata == {"step": 3}
       assert loaded["weights"].tobytes() == arrays["weights"].tobytes()
   for length in range(0, len(content) - 1, 5):

@@ -11,7 +11,7 @@ from agents.training.run_folder import import_guard
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-  """A guarded folder with modules, below a folder of the module path."""
+  """A guarded folder with modules, in a folder of the module path."""
   folder = tmp_path / "guarded_run"
   for path in (folder, folder / "package"):
     path.mkdir()

@@ -1,4 +1,4 @@
-"""Versions and code digests show whether two runs can have the same bits."""
+"""Versions and code digests show whether two runs can be bit-equal."""
 
 import pathlib
 
@@ -22,9 +22,9 @@ def test_every_file_of_the_project_has_a_digest():
   assert "agents/algorithms/ppo.py" in code
   assert provenance.code("HalfCheetah-v5") == code
   # Modules that are built in, installed or missing add no digests.
-  for unknown in ("sys:Env", "os:Env", "pytest:Env", "no_module:Env",
-                  "no_module.inside:Env", "__main__:Env"):
-    assert provenance.code(unknown) == code
+  for env in ("sys:Env", "os:Env", "pytest:Env", "no_module:Env",
+              "no_module.inside:Env", "__main__:Env"):
+    assert provenance.code(env) == code
 
 
 @pytest.mark.parametrize("env", ["tests.toy:Counter", "Odd-v0"])
@@ -46,9 +46,9 @@ def test_changed_module_of_an_environment_changes_its_digest(
 
 
 def test_versions_include_the_package_of_an_environment():
-  known = provenance.versions("HalfCheetah-v5")
-  more = provenance.versions("pytest:Env")
-  assert more == {**known, "pytest": pytest.__version__}
+  expected = provenance.versions("HalfCheetah-v5")
+  versions = provenance.versions("pytest:Env")
+  assert versions == {**expected, "pytest": pytest.__version__}
 
 
 def test_differences_show_old_and_new_values():

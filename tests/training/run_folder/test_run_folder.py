@@ -6,7 +6,7 @@ from agents.training.run_folder import checkpoint, run_folder
 CONFIG = config_lib.Config().override({"env.id": "Some-v0", "env.kwargs.a": 1})
 
 
-def test_opened_folder_has_the_config_it_was_created_with(tmp_path):
+def test_opened_folder_has_the_config_of_the_created_folder(tmp_path):
   created = run_folder.create(str(tmp_path), "some", CONFIG)
   opened = run_folder.RunFolder(created.path)
   assert opened.config == CONFIG
@@ -27,7 +27,7 @@ def test_extending_changes_only_the_budget(tmp_path):
   assert run_folder.RunFolder(folder.path).config == CONFIG.override(budget)
 
 
-def test_locked_folder_refuses_a_second_trainer(tmp_path):
+def test_locked_folder_cannot_be_locked_again(tmp_path):
   folder = run_folder.create(str(tmp_path), "some", CONFIG)
   with folder.locked():
     with pytest.raises(config_lib.ConfigError, match="by another process"):
@@ -107,7 +107,7 @@ def test_newest_run_of_the_same_second_is_found(tmp_path):
   assert run_folder.find(tmp_path).path == newest.path
 
 
-def test_runs_with_checkpoints_precede_newer_runs_without(tmp_path):
+def test_runs_with_checkpoints_precede_newer_runs_without_checkpoints(tmp_path):
   first = run_folder.create(str(tmp_path), "some", CONFIG)
   failed = run_folder.create(str(tmp_path), "some", CONFIG)
   assert run_folder.find(tmp_path).path == failed.path

@@ -1,0 +1,30 @@
+"""The options in README.md and docs/tutorial.md exist."""
+
+import functools
+import re
+
+import pytest
+
+from tests import command
+from tests.behaviour.project import shell_commands
+
+pytestmark = pytest.mark.slow
+
+
+@functools.cache
+def _options(program: str) -> str:
+  return shell_commands.run(
+      f"python -m {program} --help", command.ROOT, command.ROOT)
+
+
+@pytest.mark.parametrize("path", ["README.md", "docs/tutorial.md"])
+def test_options_in_the_text_exist(path):
+  programs = [f"agents {name}" for name in (
+      "train", "visualize", "report", "export", "sweep", "check")]
+  programs += [f"benchmarks.{name}" for name in (
+      "learning", "scaling", "threshold", "throughput")]
+  known = "".join(map(_options, programs))
+  known += "--port"  # An option of TensorBoard.
+  options = re.compile(r"(?<![\w-])--[a-z_]+(?:-[a-z_]+)*")
+  text = re.sub("<!--.*?-->", "", (command.ROOT / path).read_text())
+  assert set(options.findall(text)) <= set(options.findall(known))
