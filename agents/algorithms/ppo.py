@@ -156,8 +156,12 @@ class BatchPPO(actor_critic.ActorCritic):
     Returns:
       See `learn`.
     """
+    num_steps = state.sums["gradient_steps"]
+    # Without this dependency, XLA computes the moments below in a second thread
+    # during the gradient steps, which makes learning take 8 % longer.
+    batch = batch._replace(valid=batch.valid & (num_steps >= 0))
     metrics = {**metrics, **{
-        name: total if name in _COUNTS else total / state.sums["gradient_steps"]
+        name: total if name in _COUNTS else total / num_steps
         for name, total in state.sums.items()}}
     kl = self.distribution.kl(samples.policy, self.model.policy(batch))
     metrics["kl"] = masked.mean(kl, masked.weight(batch.valid))
