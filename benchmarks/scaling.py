@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable
 import tqdm
 
 from agents.environments.workers import pool
-from benchmarks import scaling_points, scaling_report, speed
+from benchmarks import scaling_report, scaling_settings, speed
 from benchmarks.common import command_line, machine, training
 
 
 def measure_alternately(
-    points: Iterable[scaling_points.Point],
-    measure: Callable[[scaling_points.Point], speed.Speed], repeats: int
+    points: Iterable[scaling_settings.Point],
+    measure: Callable[[scaling_settings.Point], speed.Speed], repeats: int
 ) -> scaling_report.Results:
   """Measures all points once per round, so that noise affects all points.
 
@@ -61,11 +61,11 @@ def main(argv: list[str] | None = None):
   machine.warn_if_busy()
   config, cores = training.load_config(args.config), pool.num_cores()
   environments = ({} if args.only == "advice" else
-                  scaling_points.environments(config, cores))
+                  scaling_settings.environments(config, cores))
   choices = ([] if args.only == "envs" else
-             scaling_points.combinations(config, cores))
+             scaling_settings.combinations(config, cores))
 
-  def measure(point: scaling_points.Point) -> speed.Speed:
+  def measure(point: scaling_settings.Point) -> speed.Speed:
     return speed.Speed(**command_line.measure_in_child(
         "benchmarks.speed", "--config", args.config, "--seconds",
         str(args.seconds), *point.args, **point.variables))

@@ -5,25 +5,25 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from benchmarks import scaling_points, speed
+from benchmarks import scaling_settings, speed
 from benchmarks.common import tables
 
 # Measurements in all rounds; points that failed are missing.
-Results = dict[scaling_points.Point, list[speed.Speed]]
+Results = dict[scaling_settings.Point, list[speed.Speed]]
 _COLUMNS = "steps/s", "minimum", "maximum", "memory"
-_OWN = scaling_points.Point()  # The unchanged config.
+_OWN = scaling_settings.Point()  # The unchanged config.
 _NOISY = 0.2  # Relative spread of equal measurements that causes a warning.
 
 
 class Advice(NamedTuple):
   """Fastest settings that were measured."""
 
-  best: scaling_points.Point
+  best: scaling_settings.Point
   share: float  # Speed of the config's own settings, divided by that of `best`.
   certain: bool  # Whether the best settings were faster in every round.
 
 
-def advise(choices: Sequence[scaling_points.Point], results: Results
+def advise(choices: Sequence[scaling_settings.Point], results: Results
            ) -> Advice | None:
   """Returns the choice with the highest median speed.
 
@@ -62,7 +62,7 @@ def describe(advice: Advice, config: str) -> str:
   return f"{text}:\n\n    {command(advice.best, config)}"
 
 
-def command(point: scaling_points.Point, config: str) -> str:
+def command(point: scaling_settings.Point, config: str) -> str:
   """Returns the command line that trains with the settings of a point."""
   variables = [f"{key}={value}" for key, value in point.variables.items()]
   return " ".join([*variables, shlex.join(
@@ -70,8 +70,8 @@ def command(point: scaling_points.Point, config: str) -> str:
 
 
 def report(config: str, cores: int,
-           environments: Mapping[int, scaling_points.Point],
-           choices: Sequence[scaling_points.Point], results: Results) -> str:
+           environments: Mapping[int, scaling_settings.Point],
+           choices: Sequence[scaling_settings.Point], results: Results) -> str:
   """Returns all results as Markdown.
 
   Args:

@@ -19,9 +19,9 @@ class Minibatch(NamedTuple):
     """Sums the results of a function over all rows.
 
     Args:
-      function: Maps the samples and weights of some rows to a structure of
-        sums over these rows. `ChunkedMinibatch` calls the function once per
-        chunk.
+      function: Returns a structure of sums over rows, given their samples and
+        weights. `ChunkedMinibatch` calls the function once per chunk and adds
+        the results.
     """
     return function(self.samples, self.weight)
 

@@ -21,8 +21,9 @@ from agents.environments import batch_env
 from agents.environments.making import action_scaling, make
 from agents.environments.workers import pool
 
-_MAX_STEPS = 300  # Maximum number of steps per check.
-_MAX_SECONDS = 1.0  # Approximate time limit for the steps of each check.
+_FIRST_STEPS = 10  # Steps before all other checks.
+_MAX_STEPS = 300  # Maximum number of steps in one environment and check.
+_MAX_SECONDS = 1.0  # Approximate time limit for these steps.
 
 
 class Problem(NamedTuple):
@@ -43,6 +44,7 @@ class CheckResult(NamedTuple):
 class _Step(NamedTuple):
   """Values that a reset or a step of an environment returned."""
 
+  place: str  # Such as "step 3" or "reset 1", counted from 1.
   observ: Any  # The returned object, which later steps may change.
   copy: np.ndarray  # Copy of the observation, made directly after the step.
   reward: Any = 0.0
@@ -60,16 +62,16 @@ def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
     constructor: Constructor of the environment.
 
   Yields:
-    Result of each check. Only the first check runs if the environment can't be
-    built, or if its spaces are not supported.
+    Result of each check. Only the first check runs if the environment cannot be
+    built, has unsupported spaces, or fails in its first steps.
   """
-  result = CheckResult("can be built and has supported spaces", [])
+  result = CheckResult("can be built, has supported spaces, and steps", [])
   try:
     with contextlib.closing(constructor()) as env:
       spaces.check(env.observation_space, env.action_space)
       start = time.perf_counter()
-      num_played = len(_play(env, 0, 10))
-      seconds = (time.perf_counter() - start) / num_played
+      _play(env, 0, _FIRST_STEPS)
+      seconds = (time.perf_counter() - start) / _FIRST_STEPS
   except Exception as error:
     result.problems.append(Problem(
         _text(error), "Fix this first; the other checks need it."))
@@ -81,12 +83,13 @@ def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
     try:
       problems = list(check(constructor, num_steps))
     except Exception as error:
-      problems = [Problem(_text(error), "This must not raise an error.")]
+      problems = [Problem(
+          _text(error), "The environment raised this error; correct it.")]
     yield CheckResult(title, problems)
 
 
 def steps_per_second(constructor: make.MakeEnv) -> float:
-  """Returns the steps per second in this process, including resets.
+  """Returns the steps per second in this process; resets take time, too.
 
   Args:
     constructor: Constructor of the environment.
@@ -94,7 +97,8 @@ def steps_per_second(constructor: make.MakeEnv) -> float:
   with contextlib.closing(constructor()) as env:
     start, steps = time.perf_counter(), 0
     while time.perf_counter() - start < _MAX_SECONDS:
-      steps += len(_play(env, steps, 50)) - 1
+      _play(env, steps, 50)
+      steps += 50
     return steps / (time.perf_counter() - start)
 
 
@@ -102,8 +106,9 @@ def _check_pickling(constructor: make.MakeEnv, _: int) -> Problems:
   try:
     cloudpickle.loads(cloudpickle.dumps(constructor))().close()
   except Exception as error:
-    yield Problem(_text(error), "The constructor is pickled for worker "
-                  "processes: open files, locks and connections in __init__.")
+    yield Problem(_text(error), "Worker processes receive a pickled "
+                  "constructor. Create files, locks and connections only in "
+                  "__init__.")
 
 
 def _check_with_gymnasium(constructor: make.MakeEnv, _: int) -> Problems:
@@ -156,26 +161,27 @@ def _violation(observ: np.ndarray, space: gymnasium.Space) -> str:
 
 
 def _check_results(constructor: make.MakeEnv, num_steps: int) -> Problems:
-  problems = set()
+  problems: dict[str, Problem] = {}  # The first one of each field.
   with contextlib.closing(constructor()) as env:
     for step in _play(env, 0, num_steps):
       finite = False
       with contextlib.suppress(TypeError, ValueError):
         finite = math.isfinite(step.reward)
       if not finite:
-        problems.add(Problem(f"A reward is {step.reward!r}.",
-                             "Return one finite number."))
+        problems.setdefault("reward", Problem(
+            f"The reward of {step.place} is {step.reward!r}.",
+            "Return one finite number."))
       for name in ("terminated", "truncated"):
         value = getattr(step, name)
         if not isinstance(value, (bool, np.bool_)):
-          problems.add(Problem(f"{name} is {value!r}.", "Return a bool."))
-  yield from sorted(problems)
+          problems.setdefault(name, Problem(
+              f"{name} of {step.place} is {value!r}.", "Return a bool."))
+  yield from problems.values()
 
 
-def _check_time_limit(constructor: make.MakeEnv, _: int) -> Problems:
+def _check_notes(constructor: make.MakeEnv, _: int) -> Problems:
   for note in make.check(constructor.config):
-    yield Problem(note, "Set env.max_length, unless all episodes end.",
-                  harmless=True)
+    yield Problem(note, "Change this unless it is intended.", harmless=True)
 
 
 def _check_seeds(constructor: make.MakeEnv, num_steps: int) -> Problems:
@@ -185,33 +191,33 @@ def _check_seeds(constructor: make.MakeEnv, num_steps: int) -> Problems:
     _play(env, 4, 3)  # Changes any state that reset() does not restore.
     for name, steps in (("another environment", _play(other, 3, num_steps)),
                         ("the same environment", _play(env, 3, num_steps))):
-      for index, (first, second) in enumerate(
-          itertools.zip_longest(_values(expected), _values(steps))):
-        if first != second:
+      for first, second in itertools.zip_longest(expected, steps):
+        if not (first and second and _values(first) == _values(second)):
           yield Problem(
               f"With reset(seed=3) and the same actions, {name} returned "
-              f"different values at step {index}.",
+              f"different values in {(first or second).place}.",
               "Draw all random numbers from self.np_random, which "
               "super().reset(seed=seed) seeds, and restore all state in "
               "reset(). Otherwise a run can't be resumed.")
           return
 
 
-def _values(steps: list[_Step]) -> Iterator[tuple]:
-  """Returns the values of each step in a form that `==` can compare."""
-  return ((step.copy.tobytes(), *step[2:]) for step in steps)
+def _values(step: _Step) -> tuple[bytes, str]:
+  """Returns the values of a step in a form that `==` can compare."""
+  return step.copy.tobytes(), repr((  # NaN is not equal to itself.
+      step.reward, step.terminated, step.truncated))
 
 
 def _check_copies(constructor: make.MakeEnv, num_steps: int) -> Problems:
   with contextlib.closing(constructor()) as env:
     steps = _play(env, 0, num_steps)
     space = env.observation_space
-  for index, step in enumerate(steps):
+  for step in steps:
     if _copied(space, step.observ).tobytes() != step.copy.tobytes():
       is_last = step.terminated or step.truncated
       kind = "last observation of an episode" if is_last else "observation"
       yield Problem(
-          f"The {kind} that step {index} returned has changed since.",
+          f"The {kind} that {step.place} returned has changed since.",
           "Return a copy in each step. This project copies observations at "
           "once, but other libraries may not.", harmless=True)
       return
@@ -242,7 +248,7 @@ _CHECKS: dict[str, Callable[[make.MakeEnv, int], Problems]] = {
     "passes Gymnasium's checker": _check_with_gymnasium,
     "observations lie in the observation space": _check_observations,
     "rewards are finite, terminated and truncated are bools": _check_results,
-    "episodes end": _check_time_limit,
+    "has a time limit, and images of a supported type": _check_notes,
     "the same seed repeats an episode": _check_seeds,
     "returned observations do not change later": _check_copies,
     "worker processes give the same results and can replay episodes":
@@ -254,20 +260,26 @@ def _play(env: gymnasium.Env, seed: int, num_steps: int) -> list[_Step]:
   """Takes random actions; returns the results of all resets and steps."""
   space = env.observation_space
   convert = action_scaling.action_converter(env.action_space)
-  steps, terminated, truncated = [], True, False
+  steps, num_resets, terminated, truncated = [], 0, True, False
   for index, action in enumerate(_actions(
       env.action_space, seed, (num_steps, 1))):
     if terminated or truncated:
       observ, _ = env.reset(seed=seed + index)
-      steps.append(_Step(observ, _copied(space, observ)))
+      num_resets += 1
+      steps.append(_Step(
+          f"reset {num_resets}", observ, _copied(space, observ)))
     observ, reward, terminated, truncated, _ = env.step(convert(action)[0])
     steps.append(_Step(
-        observ, _copied(space, observ), reward, terminated, truncated))
+        f"step {index + 1}", observ, _copied(space, observ), reward, terminated,
+        truncated))
   return steps
 
 
 def _copied(space: gymnasium.Space, observ: Any) -> np.ndarray:
-  """Returns a copy; a nested observation becomes a structured array [1]."""
+  """Returns a copy of an observation.
+
+  Values of Dict and Tuple spaces become a structured array of shape [1].
+  """
   if not spaces.composite(space):
     return np.array(observ)
   array = np.zeros(1, spaces.dtype(space)[0])

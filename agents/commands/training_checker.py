@@ -47,8 +47,8 @@ def find_problem(config: config_lib.Config) -> str:
   differing = [name for name, array in expected.items()
                if array.tobytes() != resumed[name].tobytes()]
   if differing:
-    return ("After loading the checkpoint, training results in different "
-            f"values of {', '.join(differing)}.")
+    return ("Training from the loaded checkpoint does not repeat the values of "
+            f"{', '.join(differing)}.")
   if not all(np.isfinite(column).all() for array in expected.values()
              for column in spaces.columns(array)):
     return "A trained variable is not finite."

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from agents import config as config_lib
 from agents.commands import parsing
 from agents.environments.making import make
-from agents.training.monitoring import episode_recorder, quiet_imports
+from agents.training.monitoring import quiet_imports, recent_episodes
 from agents.training.run_folder import checkpoint, run_folder
 from agents.videos import video, write_videos
 
@@ -151,8 +151,8 @@ def render_training_episode(folder: run_folder.RunFolder, outdir: pathlib.Path,
         f"{env.backend}. Use --num_episodes to render the policy instead.")
   make.check(env, needs_rendering=True)
   listed = _listed_episodes(outdir)
-  episode = episode_recorder.find(folder.checkpoints, number)
-  _record(folder, [episode_recorder.make_video(episode, outdir)], size, outdir,
+  episode = recent_episodes.find(folder.checkpoints, number)
+  _record(folder, [recent_episodes.make_video(episode, outdir)], size, outdir,
           listed)
 
 

@@ -15,7 +15,7 @@ from agents import errors
 from agents.ops import tensor_bytes
 
 _GROUP_KEY = 1  # Identifies the group of all machines.
-# Minimum number of bytes for tensors of unknown size; see `all_gather`.
+# Minimum number of spare bytes in the first message of `all_gather`.
 _MIN_ROOM = 16 * 1024
 # The number of bytes of each message is a multiple of this number, because
 # TensorFlow keeps state for every message size.
@@ -153,8 +153,9 @@ class Communicator:
 
   def _keys(self, tensor: tf.Tensor, kind: int) -> dict[str, Any]:
     # TensorFlow combines operations of different machines by their key. The
-    # combined operations must have equal kinds and shapes. A key of kind and
-    # size is sufficient, because only one operation runs at a time.
+    # combined operations must have equal kinds and shapes. The key encodes the
+    # kind (0: gather, 1: reduce) and the number of elements. Only one operation
+    # runs at a time, so keys may repeat.
     return {"group_size": self.world_size, "group_key": _GROUP_KEY,
             "instance_key": 2 * tf.size(tensor) + kind, "ordering_token": [],
             "timeout_seconds": _TIMEOUT}

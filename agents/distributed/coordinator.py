@@ -18,7 +18,7 @@ import numpy as np
 from agents import errors
 from agents.distributed import trainer as trainer_lib
 from agents.training import epoch_result
-from agents.training.monitoring import episode_recorder
+from agents.training.monitoring import recent_episodes
 
 # Minimum stepping time of a slow machine, relative to the fastest machine.
 _SLOW_RATIO = 1.5
@@ -112,7 +112,7 @@ class Participant(trainer_lib.DistributedTrainer):
   def __init__(self, *args):
     super().__init__(*args)
     self.step = 0
-    self._recorder = episode_recorder.EpisodeRecorder()
+    self._recorder = recent_episodes.RecentEpisodes()
     self.checkpoint: Callable[
         [], tuple[dict[str, np.ndarray], dict[str, Any]]] | None = None
 

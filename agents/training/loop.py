@@ -18,10 +18,10 @@ from agents.training import cost_model, divergence, epoch_result
 from agents.training import trainer as trainer_lib
 from agents.training.faults import crash_folder
 from agents.training.monitoring import (
-  episode_recorder,
   metrics_row,
   metrics_writer,
   progress,
+  recent_episodes,
   time_usage,
   training_videos,
   training_warnings,
@@ -99,7 +99,7 @@ class Loop:
     env = trainer.train_env.batch_env
     self._failures = env.failure_budget
     self._restarts = 0  # Replaced environments and workers, across resumes.
-    self._episode_recorder = episode_recorder.EpisodeRecorder()
+    self._recent_episodes = recent_episodes.RecentEpisodes()
     self._video_recorder = training_videos.VideoRecorder(
         folder, video_variables or {})
     self._warnings = training_warnings.TrainingWarnings(self._config, any(
@@ -209,7 +209,7 @@ class Loop:
     self.step += epoch.steps
     self._progress.bar.update(self.step - self._progress.bar.n)
     self._statistics.add(epoch)
-    self._episode_recorder.add(epoch.episodes, self.step)
+    self._recent_episodes.add(epoch.episodes, self.step)
     if self._is_compiled:
       self._time_usage.add(epoch.steps, epoch.seconds, epoch.busy_seconds)
     else:
@@ -265,7 +265,7 @@ class Loop:
     if finished := self._video_recorder.take_finished():
       step, gif = finished
       self._metrics.write_video("films/training", gif, step)
-    last_episode = self._episode_recorder.last
+    last_episode = self._recent_episodes.last
     if (self._schedule.is_due("video_every", self.step) and last_episode
         and not self._video_recorder.busy):
       self._video_recorder.start(last_episode)
@@ -298,7 +298,7 @@ class Loop:
     self._metrics.sync()
     checkpoint.save(
         self._folder.checkpoints, self.step,
-        {**arrays, **self._episode_recorder.arrays()}, self.metadata())
+        {**arrays, **self._recent_episodes.arrays()}, self.metadata())
 
   def _load(self):
     """Loads the newest checkpoint that is not damaged."""
@@ -314,7 +314,7 @@ class Loop:
       self._schedule.last |= metadata.done
       self._warnings.state = metadata.health
       self._restarts = metadata.restarts
-      self._episode_recorder.load(arrays)
+      self._recent_episodes.load(arrays)
       changed = provenance.differences(
           config_lib.without_removed(metadata.config or self._settings),
           self._settings)

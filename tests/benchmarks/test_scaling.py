@@ -1,10 +1,10 @@
 import pytest
 
-from benchmarks import scaling, scaling_points
+from benchmarks import scaling, scaling_settings
 from benchmarks.common import machine
 from benchmarks.speed import Speed
 
-ONE, TWO = scaling_points.Point(("one",)), scaling_points.Point(("two",))
+ONE, TWO = scaling_settings.Point(("one",)), scaling_settings.Point(("two",))
 
 
 def test_points_alternate_and_equal_points_are_measured_once():

@@ -1,12 +1,12 @@
 import pytest
 
-from benchmarks import scaling_points, scaling_report
+from benchmarks import scaling_report, scaling_settings
 from benchmarks.speed import Speed
 
-OWN = scaling_points.Point()
-FEW, MANY = scaling_points.Point(("few",)), scaling_points.Point(("many",))
-TWO = scaling_points.Point(("num_workers=2",), threads=1)
-THREE = scaling_points.Point(("num_workers=3",))
+OWN = scaling_settings.Point()
+FEW, MANY = scaling_settings.Point(("few",)), scaling_settings.Point(("many",))
+TWO = scaling_settings.Point(("num_workers=2",), threads=1)
+THREE = scaling_settings.Point(("num_workers=3",))
 
 
 def _results(**speeds):
@@ -49,7 +49,7 @@ def test_advice_needs_a_measurement_of_the_config():
 
 
 def test_command_is_quoted_for_the_shell():
-  point = scaling_points.Point(("network.policy_layers=[64,64]",))
+  point = scaling_settings.Point(("network.policy_layers=[64,64]",))
   assert scaling_report.command(point, "my robot.py") == (
       "python train.py --config 'my robot.py' --set "
       "'network.policy_layers=[64,64]'")

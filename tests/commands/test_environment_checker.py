@@ -86,6 +86,22 @@ class Infinite(_Override):
   reward = np.inf
 
 
+class NaNReward(toy.Uneven):
+  """Returns NaN as every reward."""
+
+  def step(self, action):
+    observ, _, *rest = super().step(action)
+    return observ, float("nan"), *rest
+
+
+class ArrayReward(toy.Uneven):
+  """Returns another array as the reward of each step."""
+
+  def step(self, action):
+    observ, reward, *rest = super().step(action)
+    return observ, np.array([reward, 0.0]), *rest
+
+
 class TextReward(_Override):
   reward = "much"
 
@@ -159,22 +175,22 @@ _WORKERS = "worker processes give the same results and can replay episodes"
 _OBSERVATIONS = "observations lie in the observation space"
 _REWARDS = "rewards are finite, terminated and truncated are bools"
 _SEEDS = "the same seed repeats an episode"
-_SPACES = "can be built and has supported spaces"
+_SPACES = "can be built, has supported spaces, and steps"
 
 
 @pytest.mark.fast_variants(5)
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @pytest.mark.parametrize("name, title, text", [
-    ("Unrepeatable", _SEEDS, "different values at step 1"),
+    ("Unrepeatable", _SEEDS, "different values in step 1"),
     ("KeepsState", _SEEDS, "the same environment returned different values"),
     ("DependsOnProcess", _WORKERS, "steps in one process return different"),
     ("NotANumber", _OBSERVATIONS, "not finite"),
     ("Outside", _OBSERVATIONS, "3.0, is out of bounds"),
     ("Misshapen", _OBSERVATIONS, "(1, 1), its space (1,)"),
     ("Huge", _OBSERVATIONS, "fit into float32"),
-    ("Infinite", _REWARDS, "A reward is inf"),
+    ("Infinite", _REWARDS, "The reward of step 3 is inf"),
     ("TextReward", _REWARDS, "is 'much'"),
-    ("IntegerTerminated", _REWARDS, "terminated is 0"),
+    ("IntegerTerminated", _REWARDS, "terminated of step 3 is 0"),
     ("TextObservation", _SPACES, "space Text"),
     ("FailingConstructor", _SPACES, "OSError: no display"),
 ])
@@ -194,6 +210,13 @@ def test_a_fault_fails_no_other_check(name, titles):
   # Gymnasium's checker may report the same fault.
   harmful.pop("passes Gymnasium's checker", None)
   assert set(harmful) == titles
+
+
+@pytest.mark.parametrize("name", ["NaNReward", "ArrayReward"])
+def test_fault_of_all_rewards_is_reported_once(name):
+  problem, = _harmful(_examine(name))[_REWARDS]
+  assert problem.startswith("The reward of step 1 is ")
+  assert _SEEDS not in _harmful(_examine(name))
 
 
 def test_reused_observation_arrays_are_noted():

@@ -36,7 +36,7 @@ class _Trainer:
 
 
 @pytest.mark.parametrize("trainer, problem", [
-    (_Trainer(), ""), (_Trainer(not_restored="b"), "different values of b."),
+    (_Trainer(), ""), (_Trainer(not_restored="b"), "repeat the values of b."),
     (_Trainer(diverges=True), "is not finite.")],
     ids=["sound", "not restored", "diverging"])
 def test_problems_of_a_trainer_are_found(trainer, problem, monkeypatch):

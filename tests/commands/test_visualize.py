@@ -9,7 +9,7 @@ import pytest
 
 from agents import config as config_lib
 from agents.commands import replay, visualize
-from agents.training.monitoring import episode_recorder
+from agents.training.monitoring import recent_episodes
 from agents.training.run_folder import checkpoint, run_folder
 from tests import command
 from tests.videos import decoding, gl_support
@@ -125,7 +125,7 @@ def test_episode_of_training_is_rendered_from_a_checkpoint(finished, tmp_path):
   folder = finished[0]
   episodes, output = _visualize(
       folder, tmp_path, "--episode", "-1", "--size", "64")
-  last = episode_recorder.find(folder / "checkpoints", -1)
+  last = recent_episodes.find(folder / "checkpoints", -1)
   episode, = episodes
   assert episode == {
       "file": f"training-episode-{last.number}.mp4", "length": 200,
@@ -137,7 +137,7 @@ def test_episode_of_training_is_rendered_from_a_checkpoint(finished, tmp_path):
   # The recorded scores agree with the reports of training.
   rows = [row for row in command.rows(folder) if row["phase"] == "train"]
   assert last.number + 1 == sum(row["episodes"] for row in rows)
-  scores = [episode_recorder.find(folder / "checkpoints", number).episode.score
+  scores = [recent_episodes.find(folder / "checkpoints", number).episode.score
             for number in range(last.number - 3, last.number + 1)]
   row = [row for row in rows if row["episodes"]][-1]
   assert np.mean(scores) == pytest.approx(row["return_mean"])
@@ -221,7 +221,7 @@ def test_recurrent_policy_with_nested_actions_is_rendered_and_replayed(
   played, _ = _visualize(folder, tmp_path, "--num_episodes", "2")
   check_evaluated(folder, played[0])
   episodes, output = _visualize(folder, tmp_path, "--episode", "-1")
-  last = episode_recorder.find(folder / "checkpoints", -1)
+  last = recent_episodes.find(folder / "checkpoints", -1)
   assert episodes[-1]["return"] == last.episode.score
   assert "does not repeat" not in output
   for episode in *played, episodes[-1]:

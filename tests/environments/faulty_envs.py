@@ -417,7 +417,9 @@ class TerminatesChildren(toy.Counter):
 
 
 class StopsWhileSending(toy.Counter):
-  """Stops its process while the worker sends the report of an episode, once.
+  """Stops its process, but only once, in the middle of a message.
+
+  The worker has then sent the first bytes of an episode's report.
 
   Args:
     path: File that the stop creates; the process does not stop while it exists.
@@ -505,7 +507,10 @@ class FailsInReset(Breaks):
 
 
 class NeverResets(toy.Counter):
-  """Raises in every reset, except with the first seed of environment 1."""
+  """Raises in every reset except the first one of environment 1.
+
+  The seed of the run must be 0.
+  """
 
   def reset(self, *, seed=None, options=None):
     if seed != episode_data.episode_seed(0, 1, 0):

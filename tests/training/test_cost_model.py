@@ -13,7 +13,7 @@ from agents.training import cost_model
 def _minutes(config, space, steps_per_second):
   """Returns the predicted minutes of 1M steps.
 
-  `steps_per_second` is the speed of one environment.
+  `steps_per_second` is the speed of one worker that only steps.
   """
   env = types.SimpleNamespace(observation_space=space, parallel=2)
   epoch = types.SimpleNamespace(

@@ -13,14 +13,14 @@ from gymnasium import vector
 from gymnasium.vector import utils
 
 from agents import spaces as spaces_lib
-from agents.environments.blocks import base, vector_env_adapter_block
+from agents.environments.blocks import autoreset_block, base
 from agents.environments.data import infos as infos_lib
 from agents.environments.data import mujoco_warnings
 from agents.environments.workers import pool, shared_memory
 
 # Observations, rewards, terminated, truncated, infos.
 StepResult = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
-Block = vector_env_adapter_block.VectorBlock | pool.RemoteBlock
+Block = autoreset_block.AutoresetBlock | pool.RemoteBlock
 
 
 class VectorEnv(vector.VectorEnv):
@@ -62,7 +62,7 @@ class VectorEnv(vector.VectorEnv):
     self.single_observation_space, self.single_action_space = spaces
     self.observation_space, self.action_space = (
         utils.batch_space(space, self.num_envs) for space in spaces)
-    layout = vector_env_adapter_block.vector_layout(self.num_envs, *spaces)
+    layout = autoreset_block.vector_layout(self.num_envs, *spaces)
     with contextlib.ExitStack() as stack:
       descriptor = shared_memory.create(layout.num_bytes)
       stack.callback(os.close, descriptor)
@@ -74,15 +74,15 @@ class VectorEnv(vector.VectorEnv):
       self._block: Block
       if isinstance(workers, pool.WorkerPool):
         self._block = workers.open(
-            vector_env_adapter_block.VectorBlock, constructors, 0, spaces,
+            autoreset_block.AutoresetBlock, constructors, 0, spaces,
             descriptor, None, self.autoreset_mode)
       else:
-        self._block = vector_env_adapter_block.VectorBlock(
+        self._block = autoreset_block.AutoresetBlock(
             constructors, 0, spaces, self._arrays, self.autoreset_mode)
       stack.callback(self._block.close)
       # Closes the environments also when the object is deleted or Python exits.
       self._finalizer = weakref.finalize(self, stack.pop_all().close)
-    self._observs = vector_env_adapter_block.nested(
+    self._observs = autoreset_block.nested(
         "observ", spaces[0], self._arrays)
 
   def reset(self, *, seed: int | Sequence[int | None] | None = None,

@@ -66,7 +66,9 @@ class FailureBudget:
     return True
 
   def merge(self, failures: list[Failure]):
-    """Adds failures that another machine has already counted.
+    """Adds failures of another machine to the result of the next `drain`.
+
+    The other machine has counted them, so they do not count here.
 
     Args:
       failures: Result of `drain` on the other machine.

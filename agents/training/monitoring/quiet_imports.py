@@ -15,8 +15,8 @@ _LOG_MESSAGE = re.compile(
 def quiet_imports():
   """Context that removes lines of TensorFlow's C++ logger from stderr.
 
-  All other lines, such as a crash report of the interpreter, are printed when
-  the context ends.
+  All other lines are printed when the context ends. They are lost if the
+  process crashes inside the context.
 
   Yields:
     None.

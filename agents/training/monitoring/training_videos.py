@@ -12,7 +12,7 @@ import tempfile
 import cloudpickle
 
 from agents.environments.workers import process
-from agents.training.monitoring import episode_recorder
+from agents.training.monitoring import recent_episodes
 from agents.training.run_folder import run_folder
 from agents.videos import render_pool
 from agents.videos import video as video_lib
@@ -42,14 +42,14 @@ class VideoRecorder:
     """Whether a video is being rendered, or waits for `take_finished`."""
     return self._process is not None
 
-  def start(self, recorded: episode_recorder.RecordedEpisode):
+  def start(self, recorded: recent_episodes.RecordedEpisode):
     """Starts the background process; prints a note if this fails.
 
     Args:
       recorded: Training episode to render.
     """
     videos = self._folder.path / "videos"
-    self._video = episode_recorder.make_video(recorded, videos)
+    self._video = recent_episodes.make_video(recorded, videos)
     self._step = recorded.step
     self._stdout, self._stderr = (tempfile.TemporaryFile() for _ in range(2))
     try:

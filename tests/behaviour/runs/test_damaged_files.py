@@ -18,7 +18,7 @@ from agents.environments.data import failure_budget
 from agents.reports import results
 from agents.training import loop as loop_lib
 from agents.training.faults import crash_folder
-from agents.training.monitoring import episode_recorder
+from agents.training.monitoring import recent_episodes
 from agents.training.run_folder import checkpoint, run_folder
 from tests.training import test_loop
 
@@ -49,7 +49,7 @@ def _load_all(path):
     crash_folder.load(crash)
   for checkpoint_path in checkpoint.paths(folder.checkpoints):
     checkpoint.load(checkpoint_path)
-  episode_recorder.find(folder.checkpoints, -1)
+  recent_episodes.find(folder.checkpoints, -1)
   checkpoint.load(checkpoint.newest_readable(folder.checkpoints))
 
 

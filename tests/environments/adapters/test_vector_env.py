@@ -129,7 +129,7 @@ def _play(envs, steps=60):
 
 @pytest.fixture(params=["serial", "processes"])
 def workers(request, pool):
-  """0 or a pool, for properties that hold with and without workers."""
+  """Runs a test without workers (0), and with a pool of workers."""
   return pool if request.param == "processes" else 0
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from agents import config as config_lib
 from agents.environments.data import episode_data
-from agents.training.monitoring import episode_recorder, training_videos
+from agents.training.monitoring import recent_episodes, training_videos
 from agents.training.run_folder import run_folder
 from tests.videos import canvas, decoding
 
@@ -27,7 +27,7 @@ def _start(tmp_path, length=30, score=15.0, **kwargs):
   recorder = training_videos.VideoRecorder(folder, {})
   episode = episode_data.Episode(
       5, np.full((length, 1), 0.5, np.float32), score, {})
-  recorder.start(episode_recorder.RecordedEpisode(3, 800, episode))
+  recorder.start(recent_episodes.RecordedEpisode(3, 800, episode))
   return recorder, folder.path / "videos"
 
 
@@ -91,7 +91,7 @@ def test_failed_start_is_printed(tmp_path, capfd):
   folder = run_folder.create(str(tmp_path), "x", config)
   (folder.path / "videos").write_text("This file prevents a folder.")
   recorder = training_videos.VideoRecorder(folder, {})
-  recorder.start(episode_recorder.RecordedEpisode(0, 1, canvas.episode(0.0)))
+  recorder.start(recent_episodes.RecordedEpisode(0, 1, canvas.episode(0.0)))
   assert not recorder.busy
   assert "File exists" in capfd.readouterr().err
 

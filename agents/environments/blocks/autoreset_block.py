@@ -1,6 +1,6 @@
 """Steps a block of environments by the rules of `gymnasium.vector`.
 
-`VectorBlock` differs from `GymnasiumBlock` in three ways: it does not scale
+`AutoresetBlock` differs from `GymnasiumBlock` in three ways: it does not scale
 actions, it keeps the type of observations, and it begins later episodes without
 seeds, so that environments continue their random numbers.
 """
@@ -57,7 +57,7 @@ def nested(name: str, space: gymnasium.Space, arrays: dict[str, np.ndarray]
       utils.batch_space(space), fn=lambda *_, **__: next(parts))
 
 
-class VectorBlock(base.BlockBase):
+class AutoresetBlock(base.BlockBase):
   """Steps some environments of a `VectorEnv`.
 
   Args:

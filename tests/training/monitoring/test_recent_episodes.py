@@ -3,7 +3,7 @@ import pytest
 
 from agents import config as config_lib
 from agents.environments.data import episode_data
-from agents.training.monitoring import episode_recorder
+from agents.training.monitoring import recent_episodes
 from agents.training.run_folder import checkpoint
 
 
@@ -14,7 +14,7 @@ def _episode(number, length=3):
 
 
 def _recorder(lengths, step=7):
-  recorder = episode_recorder.EpisodeRecorder()
+  recorder = recent_episodes.RecentEpisodes()
   for number, length in enumerate(lengths):
     recorder.add([_episode(number, length)], step + number)
   return recorder
@@ -35,7 +35,7 @@ def test_last_episodes_are_kept_up_to_the_limits():
 
 def test_loaded_recorder_equals_the_saved_one():
   first = _recorder([1, 2, 50_000, 4, 1])
-  again = episode_recorder.EpisodeRecorder()
+  again = recent_episodes.RecentEpisodes()
   again.load(first.arrays())
   number, step, episode = again.last
   assert (number, step) == (4, 11)
@@ -50,7 +50,7 @@ def test_loaded_recorder_equals_the_saved_one():
 
 
 def test_checkpoints_of_older_versions_load_without_episodes():
-  recorder = episode_recorder.EpisodeRecorder()
+  recorder = recent_episodes.RecentEpisodes()
   recorder.load({})
   assert recorder.last is None
 
@@ -59,20 +59,20 @@ def test_episodes_are_found_in_all_checkpoints(tmp_path):
   for step, lengths in ((10, [2] * 3), (20, [2] * 60)):
     checkpoint.save(tmp_path, step, _recorder(lengths).arrays(), {})
   for number, expected in ((1, 1), (-1, 59), (59, 59), (28, 28), (-2, 58)):
-    found = episode_recorder.find(tmp_path, number)
+    found = recent_episodes.find(tmp_path, number)
     assert found.number == expected and found.episode.seed == 100 + expected
     np.testing.assert_array_equal(
         found.episode.action, _episode(expected, 2).action)
   for number in (3, 60, -36):
     with pytest.raises(config_lib.ConfigError) as caught:
-      episode_recorder.find(tmp_path, number)
+      recent_episodes.find(tmp_path, number)
     assert str(caught.value).startswith(f"--episode {number}: no checkpoint")
     assert "Available episodes: 0 to 2, 28 to 59." in str(caught.value)
 
 
 def test_missing_episodes_raise_errors(tmp_path):
   with pytest.raises(checkpoint.CheckpointError, match="no checkpoint"):
-    episode_recorder.find(tmp_path, 0)
+    recent_episodes.find(tmp_path, 0)
   checkpoint.save(tmp_path, 0, _recorder([]).arrays(), {})
   with pytest.raises(config_lib.ConfigError, match=r"episodes: \(none\)\."):
-    episode_recorder.find(tmp_path, -1)
+    recent_episodes.find(tmp_path, -1)

@@ -30,7 +30,7 @@ class RecordedEpisode(NamedTuple):
   episode: episode_data.Episode
 
 
-class EpisodeRecorder:
+class RecentEpisodes:
   """Queue of the last training episodes."""
 
   def __init__(self):
