@@ -118,13 +118,7 @@ class Study:
         study.stop()
 
     while not stop() and len(self.ended) < num_trials:
-      # Finds and enqueues trials of dead processes. Optuna finds only trials
-      # with a heartbeat, so this process records one for each running trial.
-      optuna.storages.fail_stale_trials(self._study)
-      for trial in self._in_state(_TrialState.RUNNING):
-        if trial._trial_id not in self._with_heartbeat:
-          self._with_heartbeat.add(trial._trial_id)
-          self._storage.record_heartbeat(trial._trial_id)
+      self._enqueue_stale_trials()
       if (num_missing := self._num_missing(num_trials)) > 0:
         self._study.optimize(
             run_and_record_errors, n_trials=num_missing, n_jobs=num_parallel,
@@ -138,6 +132,18 @@ class Study:
         time.sleep(1)
       if len(failures) >= _MAX_FAILURES:
         raise failures[-1]
+
+  def _enqueue_stale_trials(self):
+    """Enqueues the trials of processes that have died.
+
+    Optuna finds only trials with a heartbeat, so this process records one
+    heartbeat for each running trial.
+    """
+    optuna.storages.fail_stale_trials(self._study)
+    for trial in self._in_state(_TrialState.RUNNING):
+      if trial._trial_id not in self._with_heartbeat:
+        self._with_heartbeat.add(trial._trial_id)
+        self._storage.record_heartbeat(trial._trial_id)
 
   def _num_missing(self, num_trials: int) -> int:
     """Returns the number of trials that have neither ended nor started."""

@@ -1,11 +1,9 @@
-"""The trainer detects that a worker has died and reports the cause."""
+"""Errors state why a worker has died, and workers inherit their settings."""
 
 import functools
 import os
 import signal
-import socket
 import sys
-import time
 
 import pytest
 
@@ -13,7 +11,7 @@ from agents.environments import batch_env
 from agents.environments.workers import pool as pool_lib
 from agents.environments.workers import process as process_lib
 from tests import toy
-from tests.environments import faulty_envs, rollouts, scripts
+from tests.environments import faulty_envs, rollouts
 from tests.environments.workers import interrupts
 
 pytestmark = pytest.mark.skipif(
@@ -55,111 +53,6 @@ def test_death_in_a_constructor_is_an_error_with_its_cause():
       batch_env.BatchEnv([build], workers)
 
 
-@pytest.mark.fast_variants(2)
-@pytest.mark.parametrize("use", [
-    interrupts.step, lambda batch: batch.reset(),
-    lambda batch: batch.get("length"),
-    lambda batch: batch.restore(batch.snapshot())],
-                         ids=["step", "reset", "get", "restore"])
-def test_death_between_two_requests_is_reported_by_the_next_one(use):
-  with pool_lib.WorkerPool(2) as workers:
-    batch = batch_env.BatchEnv([toy.Counter] * 2, workers)
-    batch.reset()
-    os.kill(workers.pids[0], signal.SIGKILL)
-    scripts.wait_for_exit(workers.pids[:1], 5)
-    with pytest.raises(process_lib.WorkerDied, match="Worker 0.*SIGKILL"):
-      use(batch)
-
-
-@pytest.mark.slow
-def test_death_is_noticed_while_another_worker_hangs():
-  constructors = [interrupts.HANGING["hang"],
-                  functools.partial(toy.Faulty, "kill")]
-  with pool_lib.WorkerPool(2) as workers:
-    batch = _batch_after_one_step(constructors, workers)
-    with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
-      interrupts.step(batch)
-    workers.close(patience=0.1)
-
-
-@pytest.mark.slow
-def test_death_after_an_answer_is_reported_by_the_next_step():
-  # Worker 0 answers at once and dies while worker 1 is still stepping.
-  constructors = [
-      faulty_envs.DiesAfterStep, functools.partial(faulty_envs.Slow, 1.5)]
-  with pool_lib.WorkerPool(2) as workers:
-    batch = _batch_after_one_step(constructors, workers)
-    start, cpu_start = time.monotonic(), time.process_time()
-    step = interrupts.step(batch)
-    seconds = time.monotonic() - start
-    cpu_seconds = time.process_time() - cpu_start
-    assert not scripts.is_running(workers.pids[0])
-    assert step.next_observ[:, 1].tolist() == [2, 2]
-    assert 1.5 <= seconds < 5
-    assert cpu_seconds < 0.4 * seconds, "The trainer did not sleep."
-    with pytest.raises(process_lib.WorkerDied, match="Worker 0.*SIGKILL"):
-      interrupts.step(batch)
-
-
-@pytest.mark.slow
-def test_answer_that_arrived_before_the_death_of_its_worker_is_used():
-  constructors = [
-      functools.partial(faulty_envs.Slow, 2.5), faulty_envs.DiesAfterStep]
-  with pool_lib.WorkerPool(2) as workers:
-    batch = _batch_after_one_step(constructors, workers)
-    assert interrupts.step(batch).next_observ[:, 1].tolist() == [2, 2]
-    with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
-      interrupts.step(batch)
-
-
-@pytest.mark.slow
-def test_death_after_an_answer_does_not_hide_another_death():
-  constructors = [faulty_envs.DiesAfterStep,
-                  functools.partial(faulty_envs.Slow, 1.0, "kill")]
-  with pool_lib.WorkerPool(2) as workers:
-    batch = _batch_after_one_step(constructors, workers)
-    with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
-      interrupts.step(batch)
-
-
-@pytest.mark.slow
-def test_death_of_a_worker_without_environments_does_not_affect_a_batch():
-  with pool_lib.WorkerPool(3) as workers:
-    batch = batch_env.BatchEnv(
-        [toy.Counter, functools.partial(faulty_envs.Slow, 1.5)], workers)
-    used = {worker.process.pid for worker in batch._block.shares}
-    unused, = set(workers.pids) - used
-    os.kill(unused, signal.SIGKILL)
-    scripts.wait_for_exit([unused], 5)
-    batch.reset()
-    interrupts.step(batch)
-    start, cpu_start = time.monotonic(), time.process_time()
-    assert interrupts.step(batch).next_observ[:, 1].tolist() == [2, 2]
-    cpu_seconds = time.process_time() - cpu_start
-    assert cpu_seconds < 0.4 * (time.monotonic() - start)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("constructors", [
-    [faulty_envs.Forking],
-    [faulty_envs.DiesAfterStep, functools.partial(faulty_envs.Forking, 1.0)]],
-                         ids=["alone", "after_another_death"])
-def test_death_is_noticed_although_a_child_of_the_environment_continues(
-    constructors):
-  with pool_lib.WorkerPool(len(constructors)) as workers:
-    batch = batch_env.BatchEnv(constructors, workers)
-    batch.reset()
-    child = batch.get("child")[-1]
-    try:
-      interrupts.step(batch)
-      last = len(constructors) - 1
-      with pytest.raises(
-          process_lib.WorkerDied, match=f"Worker {last}.*SIGKILL"):
-        interrupts.step(batch)
-    finally:
-      os.kill(child, signal.SIGKILL)
-
-
 def test_other_workers_close_their_environments_after_a_death(tmp_path):
   path = tmp_path / "log"
   constructors = [functools.partial(faulty_envs.LogsLifetime, path, "a"),
@@ -180,19 +73,6 @@ def test_environment_variables_reach_the_workers(monkeypatch):
     assert batch.call("variable", "TREE") == ["oak"]
     assert batch.call("variable", "OMP_NUM_THREADS") == ["1"]
   assert "TREE" not in os.environ
-
-
-def test_default_timeout_of_sockets_does_not_affect_idle_workers():
-  before = socket.getdefaulttimeout()
-  socket.setdefaulttimeout(0.1)
-  try:
-    with pool_lib.WorkerPool(1) as workers, \
-        batch_env.BatchEnv([toy.Counter], workers) as batch:
-      batch.reset()
-      time.sleep(0.3)
-      assert interrupts.step(batch).reward.tolist() == [1]
-  finally:
-    socket.setdefaulttimeout(before)
 
 
 def test_entries_of_sys_path_that_are_not_strings_are_ignored(
