@@ -8,6 +8,7 @@ import os
 import typing
 
 from agents import former_names
+from agents.version import __version__ as __version__
 
 if typing.TYPE_CHECKING:
   import configs as configs

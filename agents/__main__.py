@@ -1,4 +1,4 @@
-"""Entry point of `python -m agents`, and of the installed `batch-ppo`.
+"""Entry point of `python -m agents`, and of the installed `batched-ppo`.
 
 usage: {name} COMMAND ...
 

@@ -41,7 +41,7 @@ def setup(config: config_lib.Config):
   # TensorFlow keeps its default of one thread per core, which the environment
   # variable TF_NUM_INTRAOP_THREADS changes. Idle threads poll for work before
   # they sleep. Without polling, learning takes 50 % longer, and stepping is not
-  # faster; see docs/performance.md.
+  # faster; see docs/experiments/performance.md.
   if config.device == "gpu" and not tf.config.list_physical_devices("GPU"):
     raise config_lib.ConfigError(
         "device=gpu, but TensorFlow finds no GPU. Install its libraries with "

@@ -489,9 +489,12 @@ def _rules(section: type) -> list[tuple[str, str, Any]]:
 
 def _check_values(section: Any):
   """Raises ConfigError if a value violates the rule of its type."""
+  prefix = "" if isinstance(section, Config) else (
+      f"{type(section).__name__.lower()}.")
   for name, text, is_valid in _rules(section.__class__):
     value = getattr(section, name)
-    _require(is_valid(value), f"`{name}` must {text}. Received: {value!r}.")
+    _require(is_valid(value),
+             f"`{prefix}{name}` must {text}. Received: {value!r}.")
 
 
 def _check_class(setting: str, value: str, choices: tuple[str, ...]):

@@ -9,7 +9,7 @@ import dataclasses
 import difflib
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import yaml
@@ -112,6 +112,9 @@ def convert(expected: Any, value: Any, key: str) -> Any:
     value = _convert_number(expected, value)
   if type(value) is expected:  # `isinstance` would accept a bool as int.
     return value
+  if origin in (tuple, list):
+    raise ConfigError(f"`{name}` must be a list, such as [{value}, {value}]. "
+                      f"Received: {value!r}.")
   type_name = getattr(origin or expected, "__name__", str(expected))
   raise ConfigError(
       f"`{name}` must be of type {type_name}. Received: {value!r}.")
@@ -127,7 +130,7 @@ def _convert_fields(dataclass: type, data: Any, key: str) -> Any:
   for field, value in data.items():
     field_key = f"{key}.{field}" if key else str(field)
     if field not in hints:
-      hint = (did_you_mean(str(field), hints)
+      hint = (_suggest_key(str(field), dataclass)
               or f" Known fields: {', '.join(hints)}.")
       raise ConfigError(f"{field_key}: {dataclass.__name__} has no field "
                         f"'{field}'.{hint}")
@@ -153,6 +156,26 @@ def _convert_number(number_type: type, value: Any) -> Any:
   if number_type is float:
     return float(value)
   return int(value) if value % 1 == 0 else value
+
+
+def _suggest_key(name: str, dataclass: type) -> str:
+  """Returns " Did you mean 'x'?" for an unknown field, or "".
+
+  A field of a section, such as "algorithm", is suggested with its dotted key.
+  """
+  keys = list(_dotted_keys(dataclass))
+  leaves = {key.rpartition(".")[2]: key for key in reversed(keys)}
+  close = difflib.get_close_matches(name, leaves, n=1, cutoff=0.5)
+  return f" Did you mean '{leaves[close[0]]}'?" if close else ""
+
+
+def _dotted_keys(dataclass: type) -> Iterator[str]:
+  """Yields the dotted keys of all fields, those of the top level first."""
+  hints = typing.get_type_hints(dataclass)
+  yield from hints
+  for name, hint in hints.items():
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+      yield from (f"{name}.{key}" for key in _dotted_keys(hint))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -254,7 +254,7 @@ class TrainingRun:
         shlex.quote(str(path)) for path in (folder.path, folder.path.parent))
     print(f"To extend: {parsing.command('train')} --resume {path} "
           f"--steps {2 * self._config.steps}",
-          f"To watch: {parsing.command('visualize')} --logdir {path}",
+          f"To watch: {parsing.command('visualize')} {path}",
           f"To compare: tensorboard --logdir {logdir}", sep="\n")
     return TrainingOutcome(folder.path, loop.step, True, 0)
 

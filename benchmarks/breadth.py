@@ -33,9 +33,11 @@ _FIELDS = ["family", "task", "config", "steps", "untrained", "untrained_std",
            "commit", "versions"]
 _INTRODUCTION = """# Breadth
 
-Returns with sampled actions, mean ± std over the episodes, after short budgets
-and with few environments, see `benchmarks/breadth.py`. "Better" means a gain of
-more than three standard errors. "Steps/s" is the speed of training.
+This page shows which tasks are learned within short budgets. The command
+`python -m benchmarks.breadth` trains each task with few environments. Returns
+are with sampled actions, as means ± standard deviations over the episodes.
+"Better" means a gain of more than three standard errors. "Steps/s" is the speed
+of training.
 """
 
 

@@ -4,8 +4,8 @@ Each update learns from 2048 steps, like the default settings, but from 512
 episodes at different moments. All eight tuning seeds reach returns above 7400
 with these settings. 256 environments with segments of 8 steps reach 5489 to
 8727, and 128 environments with segments of 16 steps reach 5475 to 7796.
-docs/results.md lists all trials. The first training episode with a score ends
-after 512,000 steps. Until then, only evaluations show progress."""
+docs/experiments/results.md lists all trials. The first training episode with a
+score ends after 512,000 steps. Until then, only evaluations show progress."""
 
 from agents.configs import default
 

@@ -1,4 +1,4 @@
-"""`python -m agents` runs the commands, like the installed `batch-ppo`."""
+"""`python -m agents` runs the commands, like the installed `batched-ppo`."""
 
 import subprocess
 import sys

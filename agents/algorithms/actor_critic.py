@@ -102,11 +102,13 @@ class ActorCritic(deprecated.EarlierNames):
     recent, cell = state
     if recent:
       observ, recent = frame_stack_lib.stack_frames(observ, recent)
+    # --8<-- [start:act]
     parameters, cell = self.model.act(observ, cell)
     state = types.PolicyState(recent, cell)
     if noise is None:
       return self.distribution.mode(parameters), state
     return self.distribution.sample(parameters, noise), state
+    # --8<-- [end:act]
 
   def encode(self, observ: tf.Tensor) -> tf.Tensor:
     """Returns observations as normalized vectors, without images, [N, D].
@@ -123,9 +125,11 @@ class ActorCritic(deprecated.EarlierNames):
       batch: Tensors of shape [N, ...].
     """
     value, final_value = self.model.values(batch)
+    # --8<-- [start:next_value]
     next_value = tf.where(
         batch.last, tf.gather(final_value, batch.sequence),
         tf.roll(value, -1, 0))
+    # --8<-- [end:next_value]
     return value, next_value
 
   def update_normalization(self, batch: types.Experience

@@ -86,11 +86,13 @@ def sum_chunks(function: Callable[[Any], Any], data: Any,
     data: Structure of tensors of shape [K, C, ...].
     num_chunks: Number of chunks to process, from 1 to K.
   """
+  # --8<-- [start:sum_chunks]
   return loops.repeat(
       num_chunks - 1,
       lambda index, result: tf.nest.map_structure(
           tf.add, result, function(take(data, index + 1))),
       function(take(data, 0)))
+  # --8<-- [end:sum_chunks]
 
 
 def padded_rows(rows: int) -> int:

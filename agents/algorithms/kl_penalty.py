@@ -38,9 +38,11 @@ class Penalty:
     Args:
       kl: Mean KL divergence from the old to the updated policy, in nats.
     """
+    # --8<-- [start:adapt]
     change = tf.where(kl > _LARGE * self._target, self._factor, tf.where(
         kl < _SMALL * self._target, 1 / self._factor, 1.0))
     self.weight.assign(tf.clip_by_value(self.weight * change, *self._bounds))
+    # --8<-- [end:adapt]
 
 
 def sum_by_sequence(kl: tf.Tensor, sequence: tf.Tensor, valid: tf.Tensor,
@@ -83,6 +85,8 @@ def cutoff(kl_sum: tf.Tensor, length: tf.Tensor, threshold: float, coef: float
   """
   num_sequences = tf.reduce_sum(tf.cast(length > 0, tf.float32))
   length = tf.maximum(length, 1.0)
+  # --8<-- [start:cutoff]
   excess = tf.nn.relu(kl_sum / length - threshold)
   return (coef * tf.reduce_sum(tf.square(excess)) / num_sequences,
           2 * coef * excess / (num_sequences * length))
+  # --8<-- [end:cutoff]

@@ -97,6 +97,7 @@ class PPOLoss:
     parameters, value = self._model.policy_and_value(
         samples.observ, samples.context)
     log_prob = self._distribution.log_prob(parameters, samples.action)
+    # --8<-- [start:surrogate]
     ratio = tf.exp(log_prob - samples.log_prob)
     surrogate = ratio * samples.advantage  # Equation 6.
     if config.clip_ratio is not None:
@@ -104,6 +105,8 @@ class PPOLoss:
           ratio, 1 - config.clip_ratio, 1 + config.clip_ratio)
       surrogate = tf.minimum(
           surrogate, clipped * samples.advantage)  # Equation 7.
+    # --8<-- [end:surrogate]
+    # --8<-- [start:objective]
     error = tf.square(value - samples.value_target)
     if config.value_clip is not None:
       near = samples.value + tf.clip_by_value(
@@ -113,16 +116,21 @@ class PPOLoss:
               "entropy": mean(self._distribution.entropy(parameters))}
     loss = (losses["policy_loss"] + config.value_coef * losses["value_loss"]
             - config.entropy_coef * losses["entropy"])  # Equation 9.
+    # --8<-- [end:objective]
     if config.clip_ratio is not None:
       outside = tf.abs(ratio - 1) > config.clip_ratio
       losses["clip_fraction"] = mean(tf.cast(outside, tf.float32))
+    # --8<-- [start:kl_penalty]
     if config.kl_penalty or kl_gradient is not None:
       kl = self._distribution.kl(samples.policy, parameters)
     if config.kl_penalty:
       loss += self.penalty.weight * mean(kl)  # Equation 8.
+    # --8<-- [end:kl_penalty]
+    # --8<-- [start:kl_cutoff]
     if kl_gradient is not None:
       slope = tf.gather(kl_gradient, samples.sequence)
       loss += tf.reduce_sum(tf.where(weight > 0, slope * kl, 0.0))
+    # --8<-- [end:kl_cutoff]
     return loss, losses
 
   def _cutoff(self, minibatch: minibatches.AnyMinibatch, num_sequences: int

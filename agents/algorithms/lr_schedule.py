@@ -32,8 +32,10 @@ class LearningRateSchedule:
     Args:
       progress: Completed share of the step budget, in [0, 1].
     """
+    # --8<-- [start:linear]
     if self._schedule == "linear":
       return self._rate * tf.maximum(0.0, 1.0 - progress)
+    # --8<-- [end:linear]
     return tf.identity(self._rate)
 
   def adapt(self, kl: tf.Tensor):
@@ -45,7 +47,9 @@ class LearningRateSchedule:
     Args:
       kl: Mean KL divergence from the old to the updated policy, in nats.
     """
+    # --8<-- [start:kl_adaptive]
     if self._schedule == "kl_adaptive":
       factor = tf.where(kl > 2 * self._kl_target, 1 / _FACTOR, tf.where(
           kl < self._kl_target / 2, _FACTOR, 1.0))
       self._rate.assign(tf.clip_by_value(self._rate * factor, *self._bounds))
+    # --8<-- [end:kl_adaptive]

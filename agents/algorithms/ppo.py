@@ -180,12 +180,14 @@ class BatchPPO(actor_critic.ActorCritic):
     """Returns values and advantages of shape [N], in units of scaled reward."""
     config = self.config
     value, next_value = self.values(batch)
+    # --8<-- [start:advantage]
     terminated = batch.terminated
     if not config.bootstrap_truncation:
       terminated |= batch.truncated
     advantage = gae.generalized_advantage(
         self._reward_scale(batch.reward), value, next_value, terminated,
         batch.last, config.discount, config.gae_lambda)
+    # --8<-- [end:advantage]
     return value, advantage
 
   def _shuffle_split(self, batch: types.Experience, samples: loss_lib.Samples,
@@ -194,6 +196,7 @@ class BatchPPO(actor_critic.ActorCritic):
     """Returns advantages, values, and minibatches of one epoch."""
     config = self.config
     advantage, value, _ = state
+    # --8<-- [start:minibatches]
     if config.recompute_advantages:
       value, advantage = self._estimate_advantage(batch)
     key = random.key(self._shuffle_seed, step_counter * config.update_epochs
@@ -201,6 +204,7 @@ class BatchPPO(actor_critic.ActorCritic):
     return advantage, value, self.model.shuffle_split(
         samples._replace(advantage=advantage, value_target=value + advantage),
         batch, config.minibatch_size, key)
+    # --8<-- [end:minibatches]
 
   def _gradient_step(self, batch: types.Experience,
                      minibatch: minibatches.AnyMinibatch
@@ -223,10 +227,12 @@ class BatchPPO(actor_critic.ActorCritic):
 
   def _apply(self, gradients: list[tf.Tensor]) -> dict[str, tf.Tensor]:
     """Updates the weights and returns metrics of the gradients."""
+    # --8<-- [start:adam]
     norm = tf.linalg.global_norm(gradients)
     if self.config.max_grad_norm is not None:
       gradients, _ = tf.clip_by_global_norm(
           gradients, self.config.max_grad_norm, norm)
     self._optimizer.apply(gradients, self.weights)
+    # --8<-- [end:adam]
     return {"grad_norm": norm, "gradient_steps": tf.constant(1.0),
             "finite_steps": tf.cast(tf.math.is_finite(norm), tf.float32)}

@@ -42,10 +42,12 @@ class RewardScale:
     Args:
       reward: Float tensor of any shape.
     """
+    # --8<-- [start:scale]
     scaled = reward / self.std
     if self._clip is None:
       return scaled
     return tf.clip_by_value(scaled, -self._clip, self._clip)
+    # --8<-- [end:scale]
 
   def update(self, kind: str, values: tf.Tensor, valid: tf.Tensor):
     """Adds values to the running moments if they determine the scale.

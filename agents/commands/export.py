@@ -36,8 +36,9 @@ def main(argv: list[str] | None = None) -> int:
          nargs="+", choices=formats.NAMES, default=["savedmodel"])
   option("--actions", "take the mean action, or sample with noise "
          "that is an input (default: mean)", choices=("mean", "sampled"))
-  option("--checkpoint NAME", "file name or step of a checkpoint "
-         "(default: the newest checkpoint)")
+  option("--checkpoint NAME", "file name or step of a checkpoint, or "
+         "`best` for the policy with the best evaluation (default: the newest "
+         "checkpoint)")
   option("--out DIR", "new folder for the exported files (no "
          "default)", type=pathlib.Path, required=True)
   with parsing.parsed(parser, argv) as args:

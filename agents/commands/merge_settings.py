@@ -1,5 +1,6 @@
 """Combines the settings of a run from configs, presets and the command line."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -39,15 +40,17 @@ def of_new_run(name: str, preset: str | None, changes: Mapping[str, Any]
   """
   name, config = configs.load(name)
   layers = [("default", config_lib.Config()), (f"config {name}", config)]
+  has_task = bool(config.env.id)
   if preset:
     config = presets.apply(preset, config)
     layers.append((f"preset {preset}", config))
-    name += f"-{preset}"
   # Conversion to text and back gives exactly the values of config.yaml.
   config = config_lib.load(
       config_lib.dump(config.override(changes)), "the config")
   layers.append(("command line", config))
-  return Settings(name, config, _origins(layers, changes))
+  task = "" if has_task else re.sub(r"[^\w.-]+", "_", config.env.id)
+  return Settings("-".join(filter(None, (name, task, preset))), config,
+                  _origins(layers, changes))
 
 
 def of_old_run(name: str, config: config_lib.Config,

@@ -17,9 +17,9 @@ _SCRIPTS = "train.py", "visualize.py"
 
 
 def name() -> str:
-  """Returns the program in hints: "batch-ppo" or "python -m agents"."""
-  installed = os.path.basename(sys.argv[0]) == "batch-ppo"
-  return "batch-ppo" if installed else "python -m agents"
+  """Returns the program in hints: "batched-ppo" or "python -m agents"."""
+  installed = os.path.basename(sys.argv[0]) == "batched-ppo"
+  return "batched-ppo" if installed else "python -m agents"
 
 
 def command(subcommand: str) -> str:
@@ -84,6 +84,35 @@ def option(parser: argparse._ActionsContainer, usage: str, text: str,
   elif "choices" not in settings:
     settings["action"] = "store_true"
   parser.add_argument(name, help=text, **settings)
+
+
+def add_run(parser: argparse._ActionsContainer, spelling: str, text: str):
+  """Adds the argument RUN_DIR; `run` returns its value.
+
+  Args:
+    parser: Parser, or argument group of a parser.
+    spelling: Option that names the run folder, too, such as "--resume".
+    text: Help text.
+  """
+  text += ("; in a folder of runs, the newest run with a checkpoint is used "
+           "(no default)")
+  option(parser, "run RUN_DIR", text, nargs="?")
+  option(parser, f"{spelling} RUN_DIR", "same as RUN_DIR", dest="named_run")
+
+
+def run(args: argparse.Namespace) -> str | None:
+  """Returns the run folder of the command line, or None.
+
+  Args:
+    args: Parsed arguments of a parser with `add_run`.
+
+  Raises:
+    ConfigError: If the command line names two run folders.
+  """
+  if args.run and args.named_run:
+    raise config_lib.ConfigError(
+        f"name one run folder. Received: {args.run} and {args.named_run}.")
+  return args.run or args.named_run
 
 
 def check_counts(args: argparse.Namespace, *names: str):

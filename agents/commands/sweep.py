@@ -66,7 +66,7 @@ def main(argv: list[str] | None = None) -> int:
   with parsing.parsed(parser, argv) as args:
     if not importlib.util.find_spec("optuna"):
       raise config_lib.ConfigError(
-          "a sweep needs optuna: pip install 'batch-ppo[sweep]'.")
+          "a sweep needs optuna: pip install 'batched-ppo[sweep]'.")
     parsing.check_counts(args, "trials", "at_once")
     with interrupts_lib.Interrupts() as interrupts:
       return _sweep(args, interrupts)

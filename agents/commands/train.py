@@ -3,7 +3,7 @@
 examples:
   %(prog)s --config hopper --logdir ~/logdir --set num_envs=32
   %(prog)s --config cheetah --preset paper --steps 1e7
-  %(prog)s --resume ~/logdir --steps 5e6
+  %(prog)s ~/logdir --steps 5e6
 """
 
 import argparse
@@ -64,10 +64,9 @@ def _parser() -> argparse.ArgumentParser:
       "(default: none; --print_config shows all)", action="append", default=[])
   new("--eager", "execute operations one by one, for debugging (default: "
       "compiled)")
-  parsing.option(
-      parser.add_argument_group("an existing run"), "--resume RUN_DIR",
-      "resume this run from its newest checkpoint; in a folder of runs, the "
-      "newest run with a checkpoint is used (no default)")
+  parsing.add_run(
+      parser.add_argument_group("an existing run"), "--resume",
+      "run to resume from its newest checkpoint")
   both = functools.partial(
       parsing.option, parser.add_argument_group("new and existing runs"))
   both("--steps N", "budget in environment steps, such as 1e6; a larger budget "
@@ -94,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
 def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
          ) -> int:
   """Prints the settings or trains the run; returns the exit code."""
-  cluster = cluster_lib.find(args.cluster, args.task)
+  cluster, run = cluster_lib.find(args.cluster, args.task), parsing.run(args)
   train = functools.partial(
       cluster_run.train, cluster) if cluster else training_run.train
   options = training_run.Options(
@@ -102,8 +101,8 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
       env_processes=not args.no_env_processes)
   # The folder of a resumed run is on machine 0, which sends the settings to the
   # other machines.
-  if not (cluster and cluster.task and args.resume):
-    settings, folder = _resumed(args) if args.resume else (_new(args), None)
+  if not (cluster and cluster.task and run):
+    settings, folder = _resumed(args, run) if run else (_new(args), None)
     if args.print_config:
       print(settings.describe())
       return 0
@@ -115,19 +114,20 @@ def _run(args: argparse.Namespace, interrupts: interrupts_lib.Interrupts
 def _new(args: argparse.Namespace) -> merge_settings.Settings:
   if not args.config:
     raise config_lib.ConfigError(
-        f"name a --config ({', '.join(configs.names())}) or a run to --resume.")
+        f"name a --config ({', '.join(configs.names())}) or a run folder to "
+        "resume.")
   return merge_settings.of_new_run(args.config, args.preset, parsing.settings(
       args, "seed", "steps", "device", "video_every", "eager"))
 
 
-def _resumed(args: argparse.Namespace
+def _resumed(args: argparse.Namespace, run: str
              ) -> tuple[merge_settings.Settings, run_folder.RunFolder]:
   for option in ("config", "preset", "logdir", "seed", "set", "eager"):
     if getattr(args, option):
       raise config_lib.ConfigError(
-          f"--{option} can't change an existing run; --resume takes --steps, "
-          "--device, --video_every and --no-env-processes.")
-  folder = run_folder.find(args.resume)
+          f"--{option} can't change an existing run; a resumed run takes "
+          "--steps, --device, --video_every and --no-env-processes.")
+  folder = run_folder.find(run)
   if not checkpoint.paths(folder.checkpoints):
     raise config_lib.ConfigError(f"{folder.path} has no checkpoint yet.")
   settings = merge_settings.of_old_run(

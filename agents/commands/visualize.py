@@ -2,10 +2,10 @@
 step.
 
 examples:
-  %(prog)s --logdir ~/logdir --num_episodes 1
-  %(prog)s --logdir ~/logdir --num_episodes 4 --num_agents 4 --grid
-  %(prog)s --logdir ~/logdir --checkpoint all
-  %(prog)s --logdir ~/logdir --episode -1
+  %(prog)s ~/logdir --num_episodes 1
+  %(prog)s ~/logdir --num_episodes 4 --num_agents 4 --grid
+  %(prog)s ~/logdir --checkpoint all
+  %(prog)s ~/logdir --episode -1
 """
 
 import argparse
@@ -50,7 +50,9 @@ def main(argv: list[str] | None = None) -> int:
   """
   with parsing.parsed(_parser(), argv) as args:
     _check_arguments(args)
-    folder = run_folder.find(args.logdir)
+    if not (run := parsing.run(args)):
+      raise config_lib.ConfigError("name a run folder, such as ~/logdir.")
+    folder = run_folder.find(run)
     outdir = pathlib.Path(args.outdir or folder.path / "videos").expanduser()
     rollouts = Rollouts(
         args.checkpoint, args.num_episodes, args.num_agents or 1,
@@ -64,10 +66,9 @@ def main(argv: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
   parser = parsing.make_parser("visualize", __doc__)
-  files = functools.partial(
-      parsing.option, parser.add_argument_group("input and output"))
-  files("--logdir RUN_DIR", "run folder; in a folder of runs, the newest run "
-        "with a checkpoint is used (no default)", required=True)
+  group = parser.add_argument_group("input and output")
+  parsing.add_run(group, "--logdir", "run folder")
+  files = functools.partial(parsing.option, group)
   files("--outdir DIR", "folder for the videos and episodes.json (default: "
         "RUN_DIR/videos)")
   files("--size PIXELS", "height of an episode's frames (default: "
@@ -83,9 +84,10 @@ def _parser() -> argparse.ArgumentParser:
          "(default: 1)", type=int)
   policy("--policy", "take the mean action, or sample actions as in training "
          "(default: mean)", choices=("mean", "sampled"))
-  policy("--checkpoint NAME", "file name or step of a checkpoint; `all` shows "
-         "the policies of all checkpoints side by side, the oldest one first "
-         "(default: the newest checkpoint)")
+  policy("--checkpoint NAME", "file name or step of a checkpoint; `best` for "
+         "the policy with the best evaluation; `all` shows the policies of all "
+         "checkpoints side by side, the oldest one first (default: the newest "
+         "checkpoint)")
   policy("--grid", "show all episodes side by side in one video (default: one "
          "video per episode)")
   parsing.option(

@@ -122,7 +122,9 @@ class ActionDistribution:
       parameters: Parameters of p, of shape [..., size].
       other: Parameters of q, of shape [..., size].
     """
+    # --8<-- [start:kl]
     return self.distribution(parameters).kl_divergence(self.distribution(other))
+    # --8<-- [end:kl]
 
   def std(self, parameters: tf.Tensor) -> tf.Tensor:
     """Returns the std of actions, averaged over their dimensions, [...].

@@ -54,12 +54,14 @@ class Gaussian(action_distribution.ActionDistribution):
 
   def parameters(self, outputs: tf.Tensor, free: tf.Tensor) -> tf.Tensor:
     """See `ActionDistribution.parameters`."""
+    # --8<-- [start:gaussian]
     mean, log_std = outputs, free
     if not self.initial_free.size:
       mean, log_std = tf.split(outputs, 2, -1)
     if self._mean_activation == "tanh":
       mean = tf.tanh(mean)
     return tf.concat([mean, tf.zeros_like(mean) + log_std], -1)
+    # --8<-- [end:gaussian]
 
   def distribution(self, parameters: tf.Tensor) -> Any:
     """See `ActionDistribution.distribution`."""

@@ -50,9 +50,11 @@ class RunningMoments:
     count = self.count + added
     divisor = tf.maximum(count, 1.0)
     delta = mean - self.mean
+    # --8<-- [start:update]
     self.squares.assign_add(
         squares + tf.square(delta) * self.count * added / divisor)
     self.mean.assign_add(delta * added / divisor)
+    # --8<-- [end:update]
     self.count.assign(count)
 
   def normalize(self, samples: tf.Tensor, clip: float) -> tf.Tensor:
@@ -62,6 +64,8 @@ class RunningMoments:
       samples: Float32 tensor of shape [N, *shape].
       clip: Bound of the absolute value of the result.
     """
+    # --8<-- [start:normalize]
     mean = tf.cast(self.mean, tf.float32)
     scale = tf.cast(1 / (self.std + 1e-8), tf.float32)
     return tf.clip_by_value((samples - mean) * scale, -clip, clip)
+    # --8<-- [end:normalize]

@@ -87,10 +87,12 @@ class RecurrentTorso(Torso):
     """
     features = tf.transpose(features, [1, 0, 2])
     continues = tf.cast(~tf.transpose(first), tf.float32)[..., None]
+    # --8<-- [start:unroll]
     outputs, states = tf.scan(
         lambda carry, step: self.step(step[0], carry[1] * step[1]),
         (features, continues),
         (tf.zeros([features.shape[1], self._sizes[0]]), state))
+    # --8<-- [end:unroll]
     return tf.transpose(outputs, [1, 0, 2]), tf.transpose(states, [1, 0, 2])
 
 

@@ -34,6 +34,7 @@ def generalized_advantage(
   for name, number in (("discount", discount), ("lambda_", lambda_)):
     if not 0 <= number <= 1:
       raise ValueError(f"`{name}` must lie in [0, 1]. Received: {number}.")
+  # --8<-- [start:gae]
   has_future = tf.cast(~terminated, reward.dtype)
   delta = reward + discount * has_future * next_value - value
   decay = discount * lambda_ * tf.cast(~(terminated | last), reward.dtype)
@@ -47,4 +48,5 @@ def generalized_advantage(
       lambda step, *_: step >= 0, body,
       (num_steps - 1, tf.zeros_like(reward[0]), advantages),
       maximum_iterations=num_steps)
+  # --8<-- [end:gae]
   return tf.stop_gradient(tf.ensure_shape(advantages.stack(), reward.shape))

@@ -54,5 +54,7 @@ def normalize(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
     values: Float tensor of any shape.
     weights: Result of `weight`, of the shape of `values`.
   """
+  # --8<-- [start:normalize]
   std = tf.sqrt(variance(values, weights))
   return (values - mean(values, weights)) / (std + 1e-8)
+  # --8<-- [end:normalize]

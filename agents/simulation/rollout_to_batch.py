@@ -93,8 +93,10 @@ def segments(num_envs: int, length: int, in_place: bool = False,
   steps = num_envs * length
   room = steps if short_episodes else min(
       steps, num_envs * (length // _STEPS_PER_TRUNCATION + 2))
+  # --8<-- [start:segments]
   rows = gradient_accumulation.padded_rows(steps)
   return RolloutSpec(length, None, rows, rows, in_place, room)
+  # --8<-- [end:segments]
 
 
 def episodes(num_envs: int, num_episodes: int, max_length: int) -> RolloutSpec:
@@ -108,11 +110,13 @@ def episodes(num_envs: int, num_episodes: int, max_length: int) -> RolloutSpec:
     num_episodes: Number of episodes, at least `num_envs`.
     max_length: Maximum steps of an episode.
   """
+  # --8<-- [start:episodes]
   quota = shares(num_episodes, num_envs)
   return RolloutSpec(
       quota[0] * max_length, quota,
       gradient_accumulation.padded_rows(num_episodes * max_length),
       gradient_accumulation.padded_rows(num_episodes))
+  # --8<-- [end:episodes]
 
 
 def shares(num_episodes: int, num_envs: int) -> tuple[int, ...]:

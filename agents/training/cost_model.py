@@ -1,4 +1,7 @@
-"""Rough model of training time, fitted to speeds in docs/performance.md."""
+"""Rough model of training time.
+
+The model is fitted to speeds in docs/experiments/performance.md.
+"""
 
 import contextlib
 import math

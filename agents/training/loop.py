@@ -105,6 +105,7 @@ class Loop:
     self._warnings = training_warnings.TrainingWarnings(self._config, any(
         isinstance(leaf.space, gymnasium.spaces.Box)
         for leaf in spaces.leaves(env.action_space, is_action=True)))
+    self._best_score: float | None = None  # Best mean return of an evaluation.
     self._num_fallbacks = 0  # Fallbacks since the latest checkpoint.
     self._is_compiled = False  # The first epoch also compiles the graph.
 
@@ -170,7 +171,8 @@ class Loop:
         self.step, self._schedule.last, **dataclasses.asdict(self._statistics),
         health=self._warnings.state, files=self._metrics.lengths(),
         seconds=self._seconds,
-        restarts=self._restarts, config=self._settings))
+        restarts=self._restarts, config=self._settings,
+        best_score=self._best_score))
 
   def _train(self):
     """Repeats epochs until the budget is used up or `stop` returns true."""
@@ -241,8 +243,10 @@ class Loop:
     result = self._trainer.evaluate(self._config.eval_episodes, self._stop)
     self._record_failures()
     if result:
-      self._write(metrics_row.evaluation_row(
-          self.step, self._seconds, epoch_result.Statistics(*result)))
+      row = metrics_row.evaluation_row(
+          self.step, self._seconds, epoch_result.Statistics(*result))
+      self._write(row)
+      self._save_best(row.fields["return_mean"])
       self._schedule.last["eval_every"] = self.step
       if self._config.histograms and epoch:
         histograms = self._trainer.histograms(epoch.samples)
@@ -300,6 +304,14 @@ class Loop:
         self._folder.checkpoints, self.step,
         {**arrays, **self._recent_episodes.arrays()}, self.metadata())
 
+  def _save_best(self, score: float):
+    """Writes the policy if its evaluation is the best one so far."""
+    if self._best_score is None or score > self._best_score:
+      self._best_score = score
+      checkpoint.save_best(self._folder.checkpoints, self.step, {
+          name: array for name, array in self._trainer.state().items()
+          if name.startswith("variable/")})
+
   def _load(self):
     """Loads the newest checkpoint that is not damaged."""
     arrays, data = checkpoint.load(
@@ -314,6 +326,7 @@ class Loop:
       self._schedule.last |= metadata.done
       self._warnings.state = metadata.health
       self._restarts = metadata.restarts
+      self._best_score = metadata.best_score
       self._recent_episodes.load(arrays)
       changed = provenance.differences(
           config_lib.without_removed(metadata.config or self._settings),

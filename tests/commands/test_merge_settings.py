@@ -68,3 +68,11 @@ def test_description_has_a_line_per_value():
 def test_unknown_names_are_config_errors(args):
   with pytest.raises(config_lib.ConfigError):
     merge_settings.of_new_run(*args)
+
+
+def test_name_of_a_run_without_a_task_in_its_config_contains_the_task():
+  changes = {"env.id": "my_package.robot:Robot"}
+  assert merge_settings.of_new_run("default", "paper", {
+      **changes, "env.max_length": 9}).name == (
+          "default-my_package.robot_Robot-paper")
+  assert merge_settings.of_new_run("ant", None, changes).name == "ant"

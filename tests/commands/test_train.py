@@ -41,7 +41,7 @@ def test_output_has_only_the_documented_lines(finished):
   assert hints == [
       f"To extend: python {command.ROOT}/train.py --resume {folder} --steps "
       f"{2 * STEPS}",
-      f"To watch: python {command.ROOT}/visualize.py --logdir {folder}",
+      f"To watch: python {command.ROOT}/visualize.py {folder}",
       f"To compare: tensorboard --logdir {folder.parent}"]
 
 

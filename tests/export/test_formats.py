@@ -102,7 +102,7 @@ def test_error_names_the_missing_package(monkeypatch, tmp_path):
   monkeypatch.setattr(importlib.util, "find_spec", lambda module: None)
   for name in ("savedmodel", "npz"):
     formats.load(name).check(policy)
-  with pytest.raises(config_lib.ConfigError, match=r"batch-ppo\[tflite\]"):
+  with pytest.raises(config_lib.ConfigError, match=r"batched-ppo\[tflite\]"):
     formats.load("tflite").check(policy)
 
 

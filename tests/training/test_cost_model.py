@@ -1,4 +1,4 @@
-"""Predicted times agree with measured times (docs/performance.md)."""
+"""Predicted times agree with those in docs/experiments/performance.md."""
 
 import types
 

@@ -93,6 +93,18 @@ def test_intervals_are_rounded_up_to_epochs(finished):
   assert saved == [0, 80, 120]
 
 
+def test_policy_with_the_best_evaluation_is_kept(finished):
+  loop, folder = finished
+  evaluations = {row["return_mean"]: row["step"] for row in reversed(
+      command.rows(folder.path)) if row["phase"] == "eval"}
+  path = checkpoint.find(folder.checkpoints, "best")
+  assert checkpoint.step_of(path) == evaluations[max(evaluations)]
+  arrays, _ = checkpoint.load(path)
+  assert arrays.keys() == {
+      name for name in loop._trainer.state() if name.startswith("variable/")}
+  assert loop.metadata()["best_score"] == max(evaluations)
+
+
 def test_every_training_episode_is_counted_once(finished):
   rows = command.rows(finished[1].path)
   # Each of the 2 environments takes 60 steps, in episodes of 5 steps.

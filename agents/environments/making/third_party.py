@@ -12,7 +12,7 @@ class Family(NamedTuple):
   """Environments that an extra of this project installs."""
 
   ids: str  # Regular expression that matches the beginning of their ids.
-  extra: str  # Name in setup.py.
+  extra: str  # Name in pyproject.toml.
   modules: tuple[str, ...]  # Importing these registers the ids.
 
 
@@ -29,11 +29,14 @@ def find(env_id: str) -> Family | None:
   """Returns the family of an environment, or None if there is none.
 
   Args:
-    env_id: Id of the environment. Ids of the form `module:name` belong to no
-      family, because they already name the module to import.
+    env_id: Id of the environment. An id `module:name` belongs to the family of
+      this module.
   """
-  return next((family for family in _FAMILIES if re.match(family.ids, env_id)
-               and ":" not in env_id), None)
+  module, _, name = env_id.rpartition(":")
+  return next((
+      family for family in _FAMILIES
+      if (module in family.modules if module else re.match(family.ids, name))
+      ), None)
 
 
 def register(env_id: str):
@@ -62,6 +65,6 @@ def advice(extra: str) -> str:
   """Returns advice on how to install an extra of this project.
 
   Args:
-    extra: Name in setup.py.
+    extra: Name in pyproject.toml.
   """
-  return f"`pip install 'batch-ppo[{extra}]'` installs compatible versions"
+  return f"`pip install 'batched-ppo[{extra}]'` installs compatible versions"

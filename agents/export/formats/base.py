@@ -28,7 +28,7 @@ class ExportFormat:
       if not importlib.util.find_spec(module):
         raise config_lib.ConfigError(
             f"--format {self.extra} needs {module}: "
-            f"pip install 'batch-ppo[{self.extra}]'.")
+            f"pip install 'batched-ppo[{self.extra}]'.")
 
   def write(self, policy: policy_lib.ExportablePolicy, path: pathlib.Path):
     """Writes a policy.

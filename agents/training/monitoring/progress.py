@@ -7,8 +7,6 @@ from typing import Any, TextIO
 
 import tqdm
 
-from agents.training.monitoring import time_usage
-
 
 class Progress:
   """Shows phase, speed, latest scores and remaining time.
@@ -23,20 +21,24 @@ class Progress:
 
   def __init__(self, steps: int, done: int):
     self._steps = steps
-    self._first = done
-    self._start = time.monotonic()
+    self._done = done
+    self._timed: tuple[int, float] | None = None  # Step and time; see forecast.
     self.bar = tqdm.tqdm(
         total=steps, initial=done, unit=" steps", unit_scale=True,
         dynamic_ncols=True, disable=None)  # Disabled without a terminal.
     self._scores: dict[str, str] = {}
 
   def forecast(self, minutes: float):
-    """Prints the budget and the expected duration.
+    """Prints the budget and the expected duration, after the first update.
+
+    Remaining times are extrapolated from this moment, so they do not contain
+    the compilation again.
 
     Args:
       minutes: Expected duration of the remaining steps.
     """
-    done = f", {self._first:,} of them completed before" if self._first else ""
+    self._timed = int(self.bar.n), time.monotonic()
+    done = f", {self._done:,} of them completed before" if self._done else ""
     _print(f"budget    {self._steps:,} steps{done}; about {minutes:.1f} "
            "minutes from now")
 
@@ -51,21 +53,18 @@ class Progress:
              else f"{row['return_mean']:.1f}")
     self._scores[phase] = score
     self.bar.set_postfix(self._scores)
-    speed = time_usage.describe_speed(row)
-    if self.bar.disable:
-      columns = [f"{phase:5}", f"step {step:,}/{self._steps:,}",
-                 f"return {score}", speed, self._time_left(step)]
-      _print("   ".join(filter(None, columns)))
-    elif "step_limit" in row:
-      _print(f"{phase:5}   step {step:,}   {speed}")
-    if "step_limit" in row:
-      _print(f"{phase:5}   {time_usage.describe_shares(row)}")
+    speed = row.get("steps_per_second")
+    columns = [f"{phase:5}", f"step {step:,}/{self._steps:,}",
+               f"return {score}", f"{speed:,.0f} steps/s" if speed else "",
+               self._time_left(step) if self.bar.disable else ""]
+    _print("   ".join(filter(None, columns)))
 
   def _time_left(self, step: int) -> str:
     """Returns the expected duration of the remaining steps, "" if unknown."""
-    if step == self._first:
+    if not self._timed or step <= self._timed[0]:
       return ""
-    seconds_per_step = (time.monotonic() - self._start) / (step - self._first)
+    first, start = self._timed
+    seconds_per_step = (time.monotonic() - start) / (step - first)
     seconds = round(max(0, self._steps - step) * seconds_per_step)
     return f"{datetime.timedelta(seconds=seconds)} left"
 

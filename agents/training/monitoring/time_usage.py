@@ -106,12 +106,12 @@ def describe_speed(row: dict[str, Any]) -> str:
     row: Result of `TimeUsage.row`, or a row of `metrics.jsonl`.
 
   Returns:
-    For example "20,000 steps/s (0.50 of the limit of 40,000)".
+    For example "20,000 steps/s; workers that only step reach 40,000".
   """
   if not row.get("steps_per_second"):
     return ""
   limit = row.get("step_limit") and (
-      f" ({row['limit_share']:.2f} of the limit of {row['step_limit']:,.0f})")
+      f"; workers that only step reach {row['step_limit']:,.0f}")
   return f"{row['steps_per_second']:,.0f} steps/s{limit or ''}"
 
 

@@ -1,4 +1,8 @@
-"""Checkpoints: one `.npz` file each, written atomically."""
+"""Checkpoints: one `.npz` file each, written atomically.
+
+`checkpoint-STEP.npz` contains the state of a run. `best-STEP.npz` contains only
+the variables of the policy with the best evaluation.
+"""
 
 import contextlib
 import dataclasses
@@ -41,6 +45,7 @@ class Metadata:
   files: dict[str, int]  # Bytes of the append-only files, by relative path.
   restarts: int = 0  # Environments and workers replaced so far.
   config: dict[str, Any] | None = None  # All settings, by dotted key.
+  best_score: float | None = None  # Best mean return of an evaluation.
 
 
 def complete(step: int, done: dict[str, int], budget: int) -> bool:
@@ -72,15 +77,31 @@ def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
   Raises:
     WriteError: If the file cannot be written, for example on a full disk.
   """
-  with atomic_write.open_file(folder / f"checkpoint-{step:012d}.npz") as file:
-    contents: dict[str, Any] = {**arrays, _METADATA: json.dumps(metadata)}
-    np.savez(file, **contents)
+  _write(folder / f"checkpoint-{step:012d}.npz", arrays, metadata)
   while len(older := paths(folder)[:-_NUM_NEWEST]) > _NUM_MILESTONES:
     # Deletes the checkpoint with the smallest distance between its two
     # neighbors. The first checkpoint is always kept.
     steps = [*map(step_of, older), step]
     index = np.argmin(np.subtract(steps[2:], steps[:-2]))
     older[index + 1].unlink(missing_ok=True)
+
+
+def save_best(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray]):
+  """Writes the policy with the best evaluation, and deletes the previous one.
+
+  Args:
+    folder: Folder of the checkpoints.
+    step: Training steps completed; part of the file name.
+    arrays: Variables of the algorithm by name.
+
+  Raises:
+    WriteError: If the file cannot be written.
+  """
+  path = folder / f"best-{step:012d}.npz"
+  _write(path, arrays, {})
+  for other in _best(folder):
+    if other != path:
+      other.unlink(missing_ok=True)
 
 
 def load(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -149,8 +170,9 @@ def find(folder: pathlib.Path, name: str | None) -> pathlib.Path:
 
   Args:
     folder: Folder of the checkpoints.
-    name: File name with or without suffix, or a step such as "1e6" or
-      "1,000,000"; None for the newest readable checkpoint.
+    name: File name with or without suffix; a step such as "1e6" or
+      "1,000,000"; "best" for the policy with the best evaluation; None for the
+      newest readable checkpoint.
 
   Returns:
     Path of the checkpoint.
@@ -161,6 +183,8 @@ def find(folder: pathlib.Path, name: str | None) -> pathlib.Path:
   """
   if name is None:
     return newest_readable(folder)
+  if name == "best" and (best := _best(folder)):
+    return best[-1]
   step = None
   with contextlib.suppress(ValueError):
     step = float(name.replace(",", ""))
@@ -172,6 +196,18 @@ def find(folder: pathlib.Path, name: str | None) -> pathlib.Path:
   raise config_lib.ConfigError(
       f"--checkpoint {name}: no checkpoint in {folder} has this name or step. "
       f"Available steps: {steps or '(none)'}.")
+
+
+def _write(path: pathlib.Path, arrays: dict[str, np.ndarray],
+           metadata: dict[str, Any]):
+  with atomic_write.open_file(path) as file:
+    contents: dict[str, Any] = {**arrays, _METADATA: json.dumps(metadata)}
+    np.savez(file, **contents)
+
+
+def _best(folder: pathlib.Path) -> list[pathlib.Path]:
+  """Returns the files with a best policy; two after an interrupted write."""
+  return sorted(folder.glob(f"best-{'[0-9]' * 12}.npz"))
 
 
 def step_of(path: pathlib.Path) -> int:

@@ -1,4 +1,4 @@
-"""docs/algorithm.md quotes the current code and lists every option."""
+"""docs/algorithm.md includes the current code and lists every option."""
 
 import dataclasses
 import pathlib
@@ -13,22 +13,41 @@ from agents import configs
 
 _ROOT = pathlib.Path(__file__).parents[3]
 _TEXT = (_ROOT / "docs" / "algorithm.md").read_text()
-_QUOTES = re.findall(r"^`([\w/]+\.py)`:\n\n```python\n(.*?)```$", _TEXT,
-                     re.MULTILINE | re.DOTALL)
+# Link text, link target, included file and section of each code block.
+_INCLUDES = re.findall(
+    r"^\[`([\w/]+\.py)`\]\(\.\./([\w/]+\.py)\):\n\n"
+    r'```python\n--8<-- "([\w/]+\.py):(\w+)"\n```$', _TEXT, re.MULTILINE)
 
 
-def test_every_code_block_is_preceded_by_the_name_of_a_file():
-  assert len(_QUOTES) == _TEXT.count("```python") > 15
+def test_every_code_block_is_an_include_below_a_link_to_its_file():
+  assert len(_INCLUDES) == _TEXT.count("```python") > 15
+  for name, target, path, _ in _INCLUDES:
+    assert name == target == path
 
 
 @pytest.mark.parametrize(
-    "path, quote", _QUOTES, ids=[quote.split("\n")[0] for _, quote in _QUOTES])
-def test_lines_of_a_code_block_occur_in_the_file_in_order(path, quote):
-  lines = [line.strip() for line in (_ROOT / path).read_text().split("\n")]
-  position = 0
-  for line in map(str.strip, quote.strip().split("\n")):
-    assert line in lines[position:], f"{path} has no such line: {line}"
-    position = lines.index(line, position) + 1
+    "path, section", [include[2:] for include in _INCLUDES],
+    ids=[":".join(include[2:]) for include in _INCLUDES])
+def test_included_section_contains_code(path, section):
+  lines = [line.strip() for line in (_ROOT / path).read_text().splitlines()]
+  markers = [f"# --8<-- [{end}:{section}]" for end in ("start", "end")]
+  assert [lines.count(marker) for marker in markers] == [1, 1]
+  start, end = map(lines.index, markers)
+  assert any(line and not line.startswith("#") for line in lines[start:end])
+
+
+def test_pages_include_every_section_of_the_sources():
+  included = {
+      include for page in (_ROOT / "docs").glob("**/*.md")
+      for include in re.findall(
+          r'^\s*--8<-- "([\w/]+\.py):([\w-]+)"$', page.read_text(),
+          re.MULTILINE)}
+  sections = {
+      (str(path.relative_to(_ROOT)), name)
+      for folder in ("agents", "configs", "benchmarks")
+      for path in (_ROOT / folder).glob("**/*.py")
+      for name in re.findall(r"--8<-- \[\w+:([\w-]+)\]", path.read_text())}
+  assert included == sections
 
 
 def _rows(section: str) -> dict[str, list[str]]:

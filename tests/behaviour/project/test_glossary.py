@@ -1,5 +1,6 @@
-"""README.md explains exactly the tags that TensorBoard shows."""
+"""docs/metrics.md explains exactly the tags and fields that runs write."""
 
+import json
 import pathlib
 import re
 
@@ -9,12 +10,12 @@ from tensorboard.backend.event_processing import event_accumulator
 from tests import command
 from tests.videos import gl_support
 
-_README = (pathlib.Path(__file__).parents[3] / "README.md").read_text()
+_PAGE = (pathlib.Path(__file__).parents[3] / "docs/metrics.md").read_text()
 
 
 def _documented_tags() -> set[str]:
-  """Returns the tags in the table of README.md."""
-  table = _README.split("| tag | meaning |")[1].split("\n\n")[0]
+  """Returns the tags in the table of docs/metrics.md."""
+  table = _PAGE.split("| tag | meaning |")[1].split("\n\n")[0]
   tags = set()
   for line in table.splitlines()[2:]:
     group = ""
@@ -24,6 +25,13 @@ def _documented_tags() -> set[str]:
   return tags
 
 
+def _documented_fields() -> set[str]:
+  """Returns the fields in the table of docs/metrics.md."""
+  table = _PAGE.split("| field | phase | meaning |")[1].split("\n\n")[0]
+  return {name for line in table.splitlines()[2:]
+          for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+
+
 def _written_tags(*folders) -> set[str]:
   tags = set()
   for folder in folders:
@@ -31,6 +39,12 @@ def _written_tags(*folders) -> set[str]:
       events = event_accumulator.EventAccumulator(str(folder / part))
       tags |= set(events.Reload().Tags()["tensors"])
   return {re.sub("^reward_parts/.*", "reward_parts/...", tag) for tag in tags}
+
+
+@pytest.mark.slow
+def test_fields_of_every_run_are_documented(finished):
+  lines = (finished[0] / "metrics.jsonl").read_text().splitlines()
+  assert _documented_fields() == set().union(*map(json.loads, lines))
 
 
 @pytest.mark.slow

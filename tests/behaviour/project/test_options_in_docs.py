@@ -1,4 +1,4 @@
-"""The options in README.md and docs/tutorial.md exist."""
+"""The options in README.md and in pages about commands exist."""
 
 import functools
 import re
@@ -17,10 +17,12 @@ def _options(program: str) -> str:
       f"python -m {program} --help", command.ROOT, command.ROOT)
 
 
-@pytest.mark.parametrize("path", ["README.md", "docs/tutorial.md"])
+@pytest.mark.parametrize("path", [
+    "README.md", *(f"docs/{name}.md" for name in (
+        "design", "index", "metrics", "troubleshooting", "tutorial", "usage"))])
 def test_options_in_the_text_exist(path):
   programs = [f"agents {name}" for name in (
-      "train", "visualize", "report", "export", "sweep", "check")]
+      "train", "visualize", "report", "export", "sweep", "check", "replay")]
   programs += [f"benchmarks.{name}" for name in (
       "learning", "scaling", "threshold", "throughput")]
   known = "".join(map(_options, programs))

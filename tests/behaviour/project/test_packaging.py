@@ -80,7 +80,7 @@ def test_wheel_contains_one_top_level_package(wheel):
   assert {name for name in top_level if not name.endswith(".dist-info")} == {
       "agents"}
   assert {"agents/configs/cheetah.py", "agents/configs/presets/paper.py",
-          "agents/export/same_arguments.csv",
+          "agents/export/same_arguments.csv", "agents/py.typed",
           "agents/export/formats/npz.md", "agents/export/templates/README.md",
           "agents/reports/page.html", "agents/reports/figures.mplstyle",
           "agents/reports/published_scores.csv"} <= set(names)
@@ -112,7 +112,7 @@ def test_sources_run_without_installation(source, tmp_path, request):
 
 def _run(installed, cwd, *args):
   """Runs the installed console command."""
-  return _python(installed, cwd, installed / "bin" / "batch-ppo", *args)
+  return _python(installed, cwd, installed / "bin" / "batched-ppo", *args)
 
 
 def test_installed_commands_work_from_any_folder(installed, tmp_path):
@@ -122,8 +122,8 @@ def test_installed_commands_work_from_any_folder(installed, tmp_path):
               "--logdir", tmp_path / "logdir")
   assert done.returncode == 0, done.stderr
   folder = command.run_folder(tmp_path / "logdir")
-  assert f"To extend: batch-ppo train --resume {folder}" in done.stdout
-  assert f"To watch: batch-ppo visualize --logdir {folder}" in done.stdout
+  assert f"To extend: batched-ppo train --resume {folder}" in done.stdout
+  assert f"To watch: batched-ppo visualize {folder}" in done.stdout
   done = _run(installed, tmp_path, "visualize", "--logdir", "logdir",
               "--num_episodes", "1", "--size", "64")
   assert done.returncode == 0, done.stderr

@@ -10,20 +10,20 @@ import pytest
 from agents import config as config_lib
 from agents.environments.making import make, third_party
 
-_SETUP = (pathlib.Path(__file__).parents[3] / "setup.py").read_text()
+_PROJECT = (pathlib.Path(__file__).parents[3] / "pyproject.toml").read_text()
 _IDS = {
     "ALE/Pong-v5": "atari", "dm_control/cheetah-run-v0": "dm-control",
     "PointMaze_UMazeDense-v3": "robotics", "AdroitHandDoor-v1": "robotics",
     "HandReach-v3": "robotics", "FetchReachDense-v4": "robotics",
-    "BipedalWalker-v3": "box2d",
-    "LunarLanderContinuous-v3": "box2d"}
+    "BipedalWalker-v3": "box2d", "LunarLanderContinuous-v3": "box2d",
+    "gymnasium_robotics:FetchReach-v4": "robotics"}
 
 
 @pytest.mark.parametrize("env_id", _IDS)
-def test_each_id_belongs_to_an_extra_of_setup_py(env_id):
+def test_each_id_belongs_to_an_extra_of_the_project(env_id):
   family = third_party.find(env_id)
   assert family.extra == _IDS[env_id]
-  assert re.search(rf'^ +"{family.extra}": ', _SETUP, re.MULTILINE)
+  assert re.search(rf"^{family.extra} = \[", _PROJECT, re.MULTILINE)
 
 
 @pytest.mark.parametrize("env_id", [
@@ -40,7 +40,7 @@ def test_error_names_the_missing_extra(env_id, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)  # Hides the module.
   with pytest.raises(config_lib.ConfigError) as caught:
     make.check(config_lib.Env(env_id))
-  assert f"`pip install 'batch-ppo[{_IDS[env_id]}]'`" in str(caught.value)
+  assert f"`pip install 'batched-ppo[{_IDS[env_id]}]'`" in str(caught.value)
   assert f"env.id={env_id} needs " in str(caught.value)
 
 
@@ -49,7 +49,7 @@ def test_error_names_the_extra_of_incompatible_packages(monkeypatch):
     raise AttributeError(f"{name} needs an older MuJoCo.")
   monkeypatch.setattr(importlib, "import_module", fail)
   with pytest.raises(
-      config_lib.ConfigError, match=r"batch-ppo\[dm-control\].*an older Mu"):
+      config_lib.ConfigError, match=r"batched-ppo\[dm-control\].*an older Mu"):
     third_party.register("dm_control/cheetah-run-v0")
 
 

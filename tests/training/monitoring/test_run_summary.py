@@ -65,7 +65,7 @@ def test_end_shows_last_and_best_score_speed_and_time(tmp_path):
   result, speed, time_spent = text.splitlines()
   assert result == (
       "Return 60.2 at the end, 1,234.5 at its best (step 300), in 0:10:00.")
-  assert speed == "Speed: 20 steps/s (0.50 of the limit of 40)."
+  assert speed == "Speed: 20 steps/s; workers that only step reach 40."
   assert time_spent.startswith("Time: stepping 10%, learning 22%, ")
 
 

@@ -68,7 +68,7 @@ def test_description_of_shares_and_speed(usage):
   assert time_usage.describe_shares(row) == (
       "stepping 20%, crossing 5%, inference 5%, learning 10%, evaluation 60%")
   assert time_usage.describe_speed(row) == (
-      "14,996 steps/s (0.37 of the limit of 40,000)")
+      "14,996 steps/s; workers that only step reach 40,000")
 
 
 def test_backend_without_stepping_times_has_no_limit(usage):

@@ -66,6 +66,19 @@ def test_checkpoint_is_found_by_file_name_or_step(tmp_path):
   assert "Available steps: 0, 5, 1,000,000." in str(caught.value)
 
 
+def test_best_policy_replaces_the_previous_best_policy(tmp_path):
+  save(tmp_path, 9)
+  with pytest.raises(config_lib.ConfigError, match="--checkpoint best: no che"):
+    checkpoint.find(tmp_path, "best")
+  for step in (5, 7):
+    checkpoint.save_best(tmp_path, step, {"variable/x": np.full(3, step)})
+  path = checkpoint.find(tmp_path, "best")
+  assert checkpoint.step_of(path) == 7
+  assert checkpoint.load(path)[0]["variable/x"].tolist() == [7, 7, 7]
+  assert len(list(tmp_path.iterdir())) == 2
+  assert checkpoint.newest(tmp_path) != path
+
+
 def test_temporary_files_are_not_listed(tmp_path):
   save(tmp_path, 1)
   (tmp_path / "checkpoint-000000000002.tmp").write_bytes(b"half")
