@@ -122,15 +122,14 @@ class TileRenderer:
       return self._frame
     rendered = self.env.render()
     if not (isinstance(rendered, np.ndarray) and rendered.ndim == 3
-            and rendered.shape[-1] == 3
-            and np.issubdtype(rendered.dtype, np.integer)):
+            and rendered.shape[-1] == 3 and _fits_uint8(rendered)):
       received = (
           f"an array of shape {rendered.shape} and type {rendered.dtype}"
           if isinstance(rendered, np.ndarray) else
           f"a {type(rendered).__name__}")
       raise ValueError(
           "render() must return an RGB image of shape [height, width, 3] and "
-          f"type uint8. It returned {received}.")
+          f"type uint8. It returned {received}; convert it.")
     image = Image.fromarray(np.ascontiguousarray(rendered, np.uint8))
     if self._height is not None and image.height != self._height:
       width = max(1, round(image.width * self._height / image.height))
@@ -139,6 +138,12 @@ class TileRenderer:
     _write(image, "\n".join(filter(None, (self._caption, state))))
     self._frame = np.asarray(image)
     return self._frame
+
+
+def _fits_uint8(array: np.ndarray) -> bool:
+  return array.dtype == np.uint8 or bool(
+      np.issubdtype(array.dtype, np.integer)
+      and array.size and 0 <= array.min() and array.max() <= 255)
 
 
 def _write(image: Image.Image, text: str):

@@ -24,4 +24,4 @@ def load(name: str) -> "base.ExportFormat":
   Returns:
     New object of the format's class.
   """
-  return importlib.import_module(f"{__name__}.{name}").Format()
+  return importlib.import_module(f"{__name__}.{name}").Format(name)
