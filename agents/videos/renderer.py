@@ -122,7 +122,8 @@ class TileRenderer:
       return self._frame
     rendered = self.env.render()
     if not (isinstance(rendered, np.ndarray) and rendered.ndim == 3
-            and rendered.shape[-1] == 3 and _fits_uint8(rendered)):
+            and rendered.shape[-1] == 3
+            and np.array_equal(rendered, rendered.astype(np.uint8))):
       received = (
           f"an array of shape {rendered.shape} and type {rendered.dtype}"
           if isinstance(rendered, np.ndarray) else
@@ -138,12 +139,6 @@ class TileRenderer:
     _write(image, "\n".join(filter(None, (self._caption, state))))
     self._frame = np.asarray(image)
     return self._frame
-
-
-def _fits_uint8(array: np.ndarray) -> bool:
-  return array.dtype == np.uint8 or bool(
-      np.issubdtype(array.dtype, np.integer)
-      and array.size and 0 <= array.min() and array.max() <= 255)
 
 
 def _write(image: Image.Image, text: str):
