@@ -99,7 +99,8 @@ def check(config: config_lib.Config):
     ConfigError: If the run cannot be trained with these settings.
   """
   notes = make.check(config.env, needs_rendering=config.video_every is not None)
-  with quiet_imports.quiet_imports():  # Custom classes may import TensorFlow.
+  with (quiet_imports.quiet_imports() if ":" in config.env.backend
+        else contextlib.nullcontext()):  # Custom classes may import TensorFlow.
     notes += backends.check(config)
   if config.algorithm.update_every:
     make.max_length(config.env)  # Raises if whole episodes have no time limit.

@@ -6,9 +6,9 @@
 Three systems train one after the other, each in its own process: this project
 with `train.py`, Stable-Baselines3 with the settings of the config, and
 Stable-Baselines3 with its default settings. Each point of a curve is a mean
-over whole training episodes. (The 512 environments of `cheetah` end their first
-episodes after 513,000 steps.) Seconds count from the start of training. They
-include compilation, but not imports.
+over whole training episodes. (The first full-length episodes of `cheetah` end
+after 512,000 steps.) Seconds count from the start of training. They include
+compilation, but not imports.
 """
 
 import pathlib

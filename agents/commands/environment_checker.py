@@ -84,7 +84,7 @@ def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
       problems = list(check(constructor, num_steps))
     except Exception as error:
       problems = [Problem(
-          _text(error), "The environment raised this error; correct it.")]
+          _text(error), "Correct the cause of this error; the check ended.")]
     yield CheckResult(title, problems)
 
 
@@ -181,7 +181,8 @@ def _check_results(constructor: make.MakeEnv, num_steps: int) -> Problems:
 
 def _check_notes(constructor: make.MakeEnv, _: int) -> Problems:
   for note in make.check(constructor.config):
-    yield Problem(note, "Change this unless it is intended.", harmless=True)
+    yield Problem(note, "Change the environment or its config unless this is "
+                  "intended.", harmless=True)
 
 
 def _check_seeds(constructor: make.MakeEnv, num_steps: int) -> Problems:
@@ -202,10 +203,13 @@ def _check_seeds(constructor: make.MakeEnv, num_steps: int) -> Problems:
           return
 
 
-def _values(step: _Step) -> tuple[bytes, str]:
+def _values(step: _Step) -> tuple[bytes, Any, bool, bool]:
   """Returns the values of a step in a form that `==` can compare."""
-  return step.copy.tobytes(), repr((  # NaN is not equal to itself.
-      step.reward, step.terminated, step.truncated))
+  reward = step.reward
+  with contextlib.suppress(TypeError, ValueError):
+    reward = np.asarray(reward, float).tobytes()  # NaN is not equal to itself.
+  return (step.copy.tobytes(), reward, bool(step.terminated),
+          bool(step.truncated))
 
 
 def _check_copies(constructor: make.MakeEnv, num_steps: int) -> Problems:

@@ -22,13 +22,12 @@ def block_class(config: config_lib.Config
   Raises:
     ConfigError: If the custom class does not exist or is not a backend.
   """
-  name = config.env.backend
-  if name == "gymnasium":
+  if config.env.backend == "gymnasium":
     return None
-  if name == "envpool":
+  if config.env.backend == "envpool":
     return functools.partial(
         envpool_block.EnvPoolBlock, threads=config.workers(pool.num_cores()))
-  return custom_backend.find(name)
+  return custom_backend.find(config.env.backend)
 
 
 def check(config: config_lib.Config) -> list[str]:
@@ -44,9 +43,9 @@ def check(config: config_lib.Config) -> list[str]:
     ConfigError: If the backend is not installed, does not exist or does not
       support a setting.
   """
-  name = config.env.backend
-  if name == "gymnasium":
+  if config.env.backend == "gymnasium":
     return []
-  if name == "envpool":
+  if config.env.backend == "envpool":
     return envpool_block.check(config)
-  return custom_backend.check(config, custom_backend.find(name))
+  return custom_backend.check(
+      config, custom_backend.find(config.env.backend))

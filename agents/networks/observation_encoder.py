@@ -92,8 +92,7 @@ class ObservationEncoder:
 
     Args:
       observ: Observations of shape [N, ...].
-      valid: Bool tensor of shape [N], with at least one true element. Rows
-        with false are ignored.
+      valid: Bool tensor of shape [N]; rows with false are ignored.
     """
     if self.moments:
       self.moments.update(self._concat_numbers(self._unpack(observ)), valid)

@@ -123,14 +123,14 @@ class TileRenderer:
     rendered = self.env.render()
     if not (isinstance(rendered, np.ndarray) and rendered.ndim == 3
             and rendered.shape[-1] == 3
-            and np.issubdtype(rendered.dtype, np.integer)):
+            and np.array_equal(rendered, rendered.astype(np.uint8))):
       received = (
           f"an array of shape {rendered.shape} and type {rendered.dtype}"
           if isinstance(rendered, np.ndarray) else
           f"a {type(rendered).__name__}")
       raise ValueError(
           "render() must return an RGB image of shape [height, width, 3] and "
-          f"type uint8. It returned {received}.")
+          f"type uint8. It returned {received}; convert it.")
     image = Image.fromarray(np.ascontiguousarray(rendered, np.uint8))
     if self._height is not None and image.height != self._height:
       width = max(1, round(image.width * self._height / image.height))

@@ -50,7 +50,7 @@ class Canvas(gymnasium.Env):
     if self._render_fault == "text":
       return "a picture"
     if self._render_fault == "float":
-      return np.zeros((64, 96, 3))
+      return np.full((64, 96, 3), 0.5)
     print("Noise.")  # Environments may write to standard output.
     return np.full((64, 96, 3), 10 * self._steps % 250, np.uint8)
 

@@ -150,9 +150,9 @@ def check(config: config_lib.Env, needs_rendering: bool = False) -> list[str]:
       and sorted((0, 0, *leaf.shape))[-2] >= _IMAGE_LIKE_SIDE]
   if not _has_time_limit(env):
     notes.append(
-        f"{config.id} declares no time limit; episodes that don't end by "
-        f"themselves are truncated after {DEFAULT_MAX_LENGTH:,} steps, or "
-        "after env.max_length.")
+        f"{config.id} declares no time limit. Episodes that do not end by "
+        f"themselves are truncated after {DEFAULT_MAX_LENGTH:,} steps; set "
+        "env.max_length to change this.")
   return notes
 
 

@@ -37,11 +37,12 @@ def configure(pid: int, core: int | None):
     pid: Process id.
     core: Index of the core; None pins to no core.
   """
-  if not hasattr(os, "SCHED_BATCH") or (
-      os.sched_getscheduler(0) != os.SCHED_OTHER):
+  if not hasattr(os, "SCHED_BATCH"):
     return
   # The process may have ended, or a sandbox may forbid the calls.
   with contextlib.suppress(OSError):
+    if os.sched_getscheduler(0) != os.SCHED_OTHER:
+      return
     # Batch processes do not preempt ordinary processes when they wake up.
     os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0))
     if core is not None:

@@ -61,10 +61,13 @@ class WorkerProcess:
           stdin=subprocess.DEVNULL, pass_fds=descriptors,
           start_new_session=True)
       affinity.configure(self.pid, core)
+      self.poll, self.wait = self._process.poll, self._process.wait
+    except BaseException:
+      self.release()
+      raise
     finally:
-      signal.pthread_sigmask(signal.SIG_SETMASK, mask)
       os.close(lifeline)
-    self.poll, self.wait = self._process.poll, self._process.wait
+      signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # May raise Ctrl-C.
 
   @property
   def pid(self) -> int:

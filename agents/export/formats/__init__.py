@@ -6,16 +6,13 @@ how to run one step, and becomes a part of the README of an exported policy.
 
 import importlib
 import pathlib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-  from agents.export.formats import base
+from typing import Any
 
 NAMES = sorted(
     path.stem for path in pathlib.Path(__file__).parent.glob("*.md"))
 
 
-def load(name: str) -> "base.ExportFormat":
+def load(name: str) -> Any:
   """Imports a format.
 
   Args:
@@ -24,4 +21,4 @@ def load(name: str) -> "base.ExportFormat":
   Returns:
     New object of the format's class.
   """
-  return importlib.import_module(f"{__name__}.{name}").Format()
+  return importlib.import_module(f"{__name__}.{name}").Format(name)

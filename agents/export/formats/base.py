@@ -8,11 +8,17 @@ from agents.export import policy as policy_lib
 
 
 class ExportFormat:
-  """A file format; subclasses implement `write` and `load`."""
+  """A file format; subclasses implement `write` and `load`.
+
+  Args:
+    name: Name of the format, and of the extra that installs its modules.
+  """
 
   file: str  # Name of the main file or folder within the exported folder.
   modules: tuple[str, ...] = ()  # Required modules besides TensorFlow.
-  extra: str = ""  # Installation extra of this package for the modules.
+
+  def __init__(self, name: str):
+    self.name = name
 
   def check(self, policy: policy_lib.ExportablePolicy):
     """Checks that a policy can be exported in this format.
@@ -27,8 +33,8 @@ class ExportFormat:
     for module in self.modules:
       if not importlib.util.find_spec(module):
         raise config_lib.ConfigError(
-            f"--format {self.extra} needs {module}: "
-            f"pip install 'batched-ppo[{self.extra}]'.")
+            f"--format {self.name} needs {module}: "
+            f"pip install 'batched-ppo[{self.name}]'.")
 
   def write(self, policy: policy_lib.ExportablePolicy, path: pathlib.Path):
     """Writes a policy.

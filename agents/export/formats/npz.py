@@ -19,8 +19,8 @@ class Format(base.ExportFormat):
   def write(self, policy: policy_lib.ExportablePolicy, path: pathlib.Path):
     program, constants = graph_to_numpy.translate(
         policy.frozen, policy.inputs, policy.outputs)
-    about = {**program, "inputs": signature.as_dicts(policy.inputs)}
-    np.savez_compressed(path, about=json.dumps(about), **constants)
+    program["inputs"] = signature.as_dicts(policy.inputs)
+    np.savez_compressed(path, about=json.dumps(program), **constants)
     shutil.copy(numpy_player.__file__, path.parent / "player.py")
 
   def load(self, path: pathlib.Path) -> policy_lib.PolicyFunction:

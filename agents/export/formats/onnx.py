@@ -13,15 +13,14 @@ class Format(base.ExportFormat):
 
   file = "policy.onnx"
   modules = "tf2onnx", "onnxruntime"
-  extra = "onnx"
 
   def check(self, policy: policy_lib.ExportablePolicy):
-    super().check(policy)
     if any(map(spaces.composite, (
         policy.observation_space, policy.action_space))):
       raise config_lib.ConfigError(
           "--format onnx: The policy packs the parts of Dict and Tuple spaces "
           "into bytes, which ONNX does not support. Use another format.")
+    super().check(policy)
 
   def write(self, policy: policy_lib.ExportablePolicy, path: pathlib.Path):
     import tf2onnx

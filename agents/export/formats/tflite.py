@@ -15,11 +15,10 @@ class Format(base.ExportFormat):
 
   file = "policy.tflite"
   modules = ("ai_edge_litert",)
-  extra = "tflite"
 
   def write(self, policy: policy_lib.ExportablePolicy, path: pathlib.Path):
     with tempfile.TemporaryDirectory() as folder:
-      savedmodel.Format().write(policy, pathlib.Path(folder))
+      savedmodel.Format(self.name).write(policy, pathlib.Path(folder))
       converter = tf.lite.TFLiteConverter.from_saved_model(folder)
       path.write_bytes(converter.convert())
 

@@ -81,13 +81,9 @@ class Interrupts:
     Returns:
       The previous Python handler of each signal.
     """
-    handlers: dict[signal.Signals, Any] = {}
-    for signum in (signal.SIGINT, signal.SIGTERM):
-      # Also replaces handlers that C++ code has installed; Python's record of
-      # the handlers does not contain them.
-      handlers[signum] = signal.signal(signum, signal.SIG_DFL)
-      signal.signal(signum, lambda *_: None)
-    return handlers
+    # Also replaces handlers that C++ code has installed.
+    return {signum: signal.signal(signum, lambda *_: None)
+            for signum in (signal.SIGINT, signal.SIGTERM)}
 
   @contextlib.contextmanager
   def save_on_timeout(self, save: Callable[[], None]) -> Iterator[None]:
