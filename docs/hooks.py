@@ -54,7 +54,7 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def configuration() -> str:
-  """Returns the page about all settings, from the fields of agents/config.py."""
+  """Returns the page about all settings, from agents/config.py."""
   source = (_ROOT / "agents" / "config.py").read_text()
   lines = source.splitlines()
   body = ast.parse(source).body

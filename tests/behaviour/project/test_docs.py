@@ -3,6 +3,7 @@
 import dataclasses
 import pathlib
 import re
+import runpy
 
 import pytest
 import yaml
@@ -48,6 +49,14 @@ def test_pages_include_every_section_of_the_sources():
       for path in (_ROOT / folder).glob("**/*.py")
       for name in re.findall(r"--8<-- \[\w+:([\w-]+)\]", path.read_text())}
   assert included == sections
+
+
+def test_page_of_settings_equals_the_fields_of_the_config():
+  generate = runpy.run_path(str(_ROOT / "docs" / "hooks.py"))["configuration"]
+  page = (_ROOT / "docs" / "configuration.md").read_text()
+  assert page == generate(), "Run `python docs/hooks.py`."
+  keys = re.findall(r"^\| `([\w.]+)` \|", page, re.MULTILINE)
+  assert sorted(keys) == sorted(config_lib.flat(config_lib.Config()))
 
 
 def _rows(section: str) -> dict[str, list[str]]:

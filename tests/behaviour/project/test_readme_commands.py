@@ -25,7 +25,7 @@ _BENCHMARK = "python -m benchmarks.throughput"
 _SHORTER = {
     "--config cheetah --logdir": "--config cheetah --steps 4e5 --logdir",
     "--steps 1.2e6": "--steps 4.2e5", "--steps 1e5 ": "--steps 1e4 ",
-    "--steps 2e4": "--steps 1e4", "--num_episodes 1": "--num_episodes 1 "
+    "--steps 6e4": "--steps 1e4", "--num_episodes 1": "--num_episodes 1 "
     "--size 96", "--episode -1": "--episode -1 --size 96",
     "--size 160": "--size 64"}
 
