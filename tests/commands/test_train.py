@@ -249,7 +249,9 @@ def test_interrupt_ends_a_run_whose_environment_hangs(fault, tmp_path):
     return any((tmp_path / "logdir").glob("*/checkpoints/*.npz"))
   code, output = command.interrupt(process, signal.SIGINT, has_checkpoint)
   assert code == 130
-  assert "Stopped after 0 steps" in output
+  assert "To resume: " in output
+  # On a busy machine, the first epoch is still compiled after six seconds.
+  assert "Stopped after 0 steps" in output or "was given up" in output
 
 
 @pytest.mark.slow
