@@ -158,7 +158,7 @@ class BatchPPO(actor_critic.ActorCritic):
     """
     num_steps = state.sums["gradient_steps"]
     # Without this dependency, XLA computes the moments below in a second thread
-    # during the gradient steps, which makes learning take 8 % longer.
+    # during the gradient steps, which can slow them down; docs/performance.md.
     batch = batch._replace(valid=batch.valid & (num_steps >= 0))
     metrics = {**metrics, **{
         name: total if name in _COUNTS else total / num_steps

@@ -112,13 +112,29 @@ def test_shared_updates_equal_updates_of_one_machine_up_to_rounding():
     trainer.close()
 
 
-def test_machine_lost_in_a_shared_update_restores_variables_before_the_epoch():
-  trainers = machines.trainers(
-      machines.CONFIG.override({"data_parallel": True}), 2)
+def _assert_loss_restores(config, break_connection):
+  """Checks that trainers which lose a machine keep the state before the epoch.
+
+  Args:
+    config: Configuration of the run.
+    break_connection: Makes an exchange of the given trainer fail.
+  """
+  trainers = machines.trainers(config, 2)
   def train(trainer):
     _disable_commands(trainer)
     trainer.start()
     before = trainer.state()
+    break_connection(trainer)
+    with pytest.raises(errors.MachineLost, match="The cable is cut."):
+      trainer.epoch(0.0)
+    _assert_same(trainer.state(), before)
+  machines.run([functools.partial(train, trainer) for trainer in trainers])
+  for trainer in trainers:
+    trainer.close()
+
+
+def test_machine_lost_in_a_shared_update_restores_variables_before_the_epoch():
+  def break_connection(trainer):
     all_reduce, calls = trainer._communicator.all_reduce, []
     def fail_in_second_minibatch(tensor):
       calls.append(1)
@@ -126,30 +142,16 @@ def test_machine_lost_in_a_shared_update_restores_variables_before_the_epoch():
         raise errors.MachineLost("The cable is cut.")
       return all_reduce(tensor)
     trainer._communicator.all_reduce = fail_in_second_minibatch
-    with pytest.raises(errors.MachineLost):
-      trainer.epoch(0.0)
-    assert len(calls) == 2
-    _assert_same(trainer.state(), before)
-  machines.run([functools.partial(train, trainer) for trainer in trainers])
-  for trainer in trainers:
-    trainer.close()
+  _assert_loss_restores(
+      machines.CONFIG.override({"data_parallel": True}), break_connection)
 
 
 def test_machine_lost_after_an_update_restores_variables_before_the_epoch():
-  trainers = machines.trainers(machines.CONFIG, 2)
-  def train(trainer):
-    _disable_commands(trainer)
-    trainer.start()
-    before = trainer.state()
+  def break_connection(trainer):
     def fail(value):
       raise errors.MachineLost("The cable is cut.")
     trainer.exchange = fail  # Trainers exchange their status after updates.
-    with pytest.raises(errors.MachineLost):
-      trainer.epoch(0.0)
-    _assert_same(trainer.state(), before)
-  machines.run([functools.partial(train, trainer) for trainer in trainers])
-  for trainer in trainers:
-    trainer.close()
+  _assert_loss_restores(machines.CONFIG, break_connection)
 
 
 def test_stop_of_one_machine_reaches_the_others_after_an_epoch():

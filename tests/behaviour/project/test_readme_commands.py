@@ -21,9 +21,11 @@ from tests.videos import gl_support
 pytestmark = pytest.mark.slow
 
 _BENCHMARK = "python -m benchmarks.throughput"
-# Replacements in commands that save time: less training, and smaller videos.
+# Replacements in commands that save time: less training, shorter episodes, and
+# smaller videos.
 _SHORTER = {
-    "--config cheetah --logdir": "--config cheetah --steps 4e5 --logdir",
+    "--config cheetah --logdir":
+        "--config cheetah --steps 4e5 --set env.max_length=200 --logdir",
     "--steps 1.2e6": "--steps 4.2e5", "--steps 1e5 ": "--steps 1e4 ",
     "--steps 6e4": "--steps 1e4", "--num_episodes 1": "--num_episodes 1 "
     "--size 96", "--episode -1": "--episode -1 --size 96",
@@ -94,7 +96,7 @@ def test_commands_of_the_readme(tmp_path):
   assert {"step-401408-episode-0.mp4", "timeline-episode-0.mp4"} < names
   returns = {row["step"]: row["return_mean"] for row in command.rows(run)
              if row["phase"] == "eval"}
-  assert returns[401_408] >= 3500
+  assert returns[401_408] >= 300
   assert max(returns) >= 420_000
   assert not subprocess.run(
       ["git", "status", "--short"], cwd=checkout, capture_output=True,

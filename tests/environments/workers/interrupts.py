@@ -25,6 +25,14 @@ def step(batch):
   return batch.step(np.zeros((len(batch), 1)))
 
 
+def batch_after_one_step(constructors, workers):
+  """Returns a batch that has completed one step."""
+  batch = batch_env.BatchEnv(constructors, workers)
+  batch.reset()
+  step(batch)
+  return batch
+
+
 @contextlib.contextmanager
 def pipe():
   """Provides the read and the write end of a pipe."""
@@ -47,9 +55,7 @@ def interrupted(constructors, num_workers=1, delay=0.2):
   """
   with pipe() as (read, write), contextlib.ExitStack() as stack:
     workers = stack.enter_context(pool_lib.WorkerPool(num_workers, read))
-    batch = batch_env.BatchEnv(constructors, workers)
-    batch.reset()
-    step(batch)
+    batch = batch_after_one_step(constructors, workers)
     timer = threading.Timer(delay, os.write, (write, b"\0"))
     timer.start()
     with pytest.raises(pool_lib.Interrupted, match="Interrupted"):

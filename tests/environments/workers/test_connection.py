@@ -20,14 +20,6 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="The tests read /proc.")
 
 
-def _batch_after_one_step(constructors, workers):
-  """Returns a batch that has completed one step."""
-  batch = batch_env.BatchEnv(constructors, workers)
-  batch.reset()
-  interrupts.step(batch)
-  return batch
-
-
 @pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("use", [
     interrupts.step, lambda batch: batch.reset(),
@@ -49,7 +41,7 @@ def test_death_is_noticed_while_another_worker_hangs():
   constructors = [interrupts.HANGING["hang"],
                   functools.partial(toy.Faulty, "kill")]
   with pool_lib.WorkerPool(2) as workers:
-    batch = _batch_after_one_step(constructors, workers)
+    batch = interrupts.batch_after_one_step(constructors, workers)
     with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
       interrupts.step(batch)
     workers.close(patience=0.1)
@@ -61,7 +53,7 @@ def test_death_after_an_answer_is_reported_by_the_next_step():
   constructors = [
       faulty_envs.DiesAfterStep, functools.partial(faulty_envs.Slow, 1.5)]
   with pool_lib.WorkerPool(2) as workers:
-    batch = _batch_after_one_step(constructors, workers)
+    batch = interrupts.batch_after_one_step(constructors, workers)
     start, cpu_start = time.monotonic(), time.process_time()
     step = interrupts.step(batch)
     seconds = time.monotonic() - start
@@ -79,7 +71,7 @@ def test_answer_that_arrived_before_the_death_of_its_worker_is_used():
   constructors = [
       functools.partial(faulty_envs.Slow, 2.5), faulty_envs.DiesAfterStep]
   with pool_lib.WorkerPool(2) as workers:
-    batch = _batch_after_one_step(constructors, workers)
+    batch = interrupts.batch_after_one_step(constructors, workers)
     assert interrupts.step(batch).next_observ[:, 1].tolist() == [2, 2]
     with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
       interrupts.step(batch)
@@ -90,7 +82,7 @@ def test_death_after_an_answer_does_not_hide_another_death():
   constructors = [faulty_envs.DiesAfterStep,
                   functools.partial(faulty_envs.Slow, 1.0, "kill")]
   with pool_lib.WorkerPool(2) as workers:
-    batch = _batch_after_one_step(constructors, workers)
+    batch = interrupts.batch_after_one_step(constructors, workers)
     with pytest.raises(process_lib.WorkerDied, match="Worker 1.*SIGKILL"):
       interrupts.step(batch)
 

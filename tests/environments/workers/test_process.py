@@ -18,14 +18,6 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="The tests read /proc.")
 
 
-def _batch_after_one_step(constructors, workers):
-  """Returns a batch that has completed one step."""
-  batch = batch_env.BatchEnv(constructors, workers)
-  batch.reset()
-  interrupts.step(batch)
-  return batch
-
-
 @pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("fault, message", [
     (functools.partial(toy.Faulty, "kill"), "SIGKILL.*out of memory"),
@@ -36,7 +28,7 @@ def _batch_after_one_step(constructors, workers):
                          ids=["kill", "segv", "usr1", "code"])
 def test_death_in_a_step_is_an_error_with_its_cause(fault, message):
   with pool_lib.WorkerPool(2) as workers:
-    batch = _batch_after_one_step([toy.Counter, fault], workers)
+    batch = interrupts.batch_after_one_step([toy.Counter, fault], workers)
     with pytest.raises(process_lib.WorkerDied, match=message) as caught:
       interrupts.step(batch)
     assert f"Worker 1 (process {workers.pids[1]})" in str(caught.value)
@@ -59,7 +51,7 @@ def test_other_workers_close_their_environments_after_a_death(tmp_path):
                   functools.partial(toy.Faulty, "kill")]
   with pytest.raises(process_lib.WorkerDied):
     with pool_lib.WorkerPool(2) as workers, \
-        _batch_after_one_step(constructors, workers) as batch:
+        interrupts.batch_after_one_step(constructors, workers) as batch:
       interrupts.step(batch)
   assert rollouts.count_open(path) == {}
 
