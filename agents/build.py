@@ -28,7 +28,7 @@ _SHORT_EPISODE = 16  # Steps; see `rollout_to_batch.segments`.
 _METHODS = ("initial_state", "noise", "act", "learn", "variables", "assign")
 
 
-def setup(config: config_lib.Config):
+def setup(config: config_lib.Config) -> None:
   """Configures TensorFlow; must run before anything is built.
 
   Args:
@@ -52,7 +52,7 @@ def setup(config: config_lib.Config):
     tf.config.set_visible_devices([], "GPU")
 
 
-def check(config: config_lib.Config):
+def check(config: config_lib.Config) -> None:
   """Checks the custom classes of the algorithm and the hidden layers.
 
   Args:

@@ -1,8 +1,9 @@
 """Loads custom classes, which a config names as `module:Class`.
 
-Python looks for the modules on its path and in the current folder. `find_class`
-checks a class before any caller creates an object, because the config of an
-untrusted run could otherwise call arbitrary functions.
+Python looks for the modules on its path, in the current folder, and in the
+folder of the config's file. `find_class` checks a class before any caller
+creates an object, because the config of an untrusted run could otherwise call
+arbitrary functions.
 """
 
 import importlib
@@ -12,6 +13,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agents import config_parsing
+
+# Advice for messages about a missing module.
+PLACES = ("Python looks for modules on its path, in the current folder, and in "
+          "the folder of the config's file.")
 
 
 def find(name: str) -> Any:
@@ -63,8 +68,7 @@ def find_class(setting: str, name: str, base: type = object,
   try:
     found = find(name)
   except ImportError as error:
-    raise fail(f"{error}. Python looks for modules on its path and in the "
-               "current folder.") from error
+    raise fail(f"{error}. {PLACES}") from error
   if not isinstance(found, type):
     raise fail(f"the module has no class of this name.{hint(name)}")
   if not issubclass(found, base):

@@ -63,7 +63,7 @@ class Env:
   # threads) or a custom `module:Class`.
   backend: str = "gymnasium"
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     _check_values(self)
     _check_class("env.backend", self.backend, ("gymnasium", "envpool"))
 
@@ -153,7 +153,7 @@ class Algorithm:
   # clipping.
   reward_clip: _PositiveOrNull = None
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     _check_values(self)
     _check_class("algorithm.type", self.type, ("ppo",))
     _require(self.type != "ppo" or not self.kwargs, "`algorithm.kwargs` needs "
@@ -208,7 +208,7 @@ class Network:
   # Lets policy and value share convolutions and recurrent cell.
   share_core: bool = True
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     _check_values(self)
     _check_class("network.hidden", self.hidden, ("dense",))
     _require(self.hidden != "dense" or not self.hidden_kwargs,
@@ -271,7 +271,7 @@ class Config:
   # Steps between videos of training episodes; null records no videos.
   video_every: _AtLeast1[int | None] = None
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     _check_values(self)
     _require(not self.data_parallel or self.algorithm.type == "ppo",
              "`data_parallel` needs algorithm.type=ppo; all machines compute "
@@ -279,7 +279,7 @@ class Config:
              f"{self.algorithm.type}.")
     self._check_batch()
 
-  def _check_batch(self):
+  def _check_batch(self) -> None:
     """Raises ConfigError if settings of the update contradict each other."""
     algorithm, network, size = self.algorithm, self.network, self.num_envs
     length, minibatch_size = algorithm.segment_length, algorithm.minibatch_size
@@ -371,7 +371,7 @@ def without_removed(settings: Mapping[str, Any]) -> dict[str, Any]:
 # A command may load the same config several times; the cache prevents repeated
 # notes.
 @functools.cache
-def _print_note(text: str):
+def _print_note(text: str) -> None:
   print(f"Note: {text}", file=sys.stderr)
 
 
@@ -385,7 +385,7 @@ def flat(config: Config) -> dict[str, bool | int | float | str]:
     Scalars. Lists, empty dicts and None are JSON texts.
   """
   values = {}
-  def add(data, prefix):
+  def add(data: dict[str, Any], prefix: str) -> None:
     for key, value in data.items():
       if isinstance(value, dict) and value:
         add(value, f"{prefix}{key}.")
@@ -487,7 +487,7 @@ def _rules(section: type) -> list[tuple[str, str, Any]]:
   return rules
 
 
-def _check_values(section: Any):
+def _check_values(section: Any) -> None:
   """Raises ConfigError if a value violates the rule of its type."""
   prefix = "" if isinstance(section, Config) else (
       f"{type(section).__name__.lower()}.")
@@ -497,7 +497,7 @@ def _check_values(section: Any):
              f"`{prefix}{name}` must {text}. Received: {value!r}.")
 
 
-def _check_class(setting: str, value: str, choices: tuple[str, ...]):
+def _check_class(setting: str, value: str, choices: tuple[str, ...]) -> None:
   """Raises ConfigError if a value is neither a choice nor `module:Class`."""
   _require(
       value in choices or all(value.partition(":")),
@@ -506,7 +506,7 @@ def _check_class(setting: str, value: str, choices: tuple[str, ...]):
       f"{config_parsing.did_you_mean(value, choices)}")
 
 
-def _require(condition: Any, text: str):
+def _require(condition: Any, text: str) -> None:
   """Raises ConfigError with the given text if the condition is false."""
   if not condition:
     raise ConfigError(text)

@@ -30,7 +30,7 @@ class _Loader(yaml.SafeLoader):
 
   _depth = 0
 
-  def compose_node(self, parent, index):
+  def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
     if self.check_event(yaml.AliasEvent):
       raise yaml.YAMLError("Aliases (*name) are not allowed.")
     if self._depth == _MAX_DEPTH:

@@ -36,6 +36,6 @@ class _FormerModule(types.ModuleType):
     return getattr(importlib.import_module(module), attribute)
 
 
-def install():
+def install() -> None:
   """Makes the former modules importable."""
   sys.modules.update({name: _FormerModule(name) for name in _CURRENT_NAMES})

@@ -87,7 +87,7 @@ def dtype(space: gymnasium.Space, is_action: bool = False
       "Dict and Tuple of these.")
 
 
-def check(observation: gymnasium.Space, action: gymnasium.Space):
+def check(observation: gymnasium.Space, action: gymnasium.Space) -> None:
   """Checks that arrays can represent observations and actions.
 
   Args:
@@ -224,7 +224,7 @@ def writer(space: gymnasium.Space, array: np.ndarray) -> RowWriter:
       space_leaves, columns(array), strict=True)]
   if not composite(space):
     return writers[0]
-  def write(row: int, value: Any):
+  def write(row: int, value: Any) -> None:
     for leaf, write_leaf in zip(space_leaves, writers, strict=True):
       write_leaf(row, _part(space, leaf, value))
   return write
@@ -233,7 +233,7 @@ def writer(space: gymnasium.Space, array: np.ndarray) -> RowWriter:
 def _leaf_writer(leaf: Leaf, column: np.ndarray) -> RowWriter:
   """Returns the function that writes values of a leaf to a [N, ...] array."""
   is_float = leaf.dtype == np.float32
-  def write(row: int, part: Any):
+  def write(row: int, part: Any) -> None:
     if np.shape(part) != leaf.shape:  # The assignment could broadcast `part`.
       raise _shape_error(leaf, part)
     column[row] = part = part if is_float else np.asarray(part)

@@ -14,7 +14,6 @@ import pathlib
 import shlex
 import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -24,7 +23,7 @@ from agents.environments import backends
 from agents.environments.making import make
 from agents.environments.workers import pool, start_workers
 from agents.training.faults import interrupts as interrupts_lib
-from agents.training.monitoring import quiet_imports
+from agents.training.monitoring import progress, quiet_imports
 from agents.training.run_folder import checkpoint, run_folder
 from agents.videos import render_pool
 
@@ -89,7 +88,7 @@ def train(options: Options, interrupts: interrupts_lib.Interrupts | None = None
     return run.train()
 
 
-def check(config: config_lib.Config):
+def check(config: config_lib.Config) -> None:
   """Checks environments and custom classes; prints notes about them.
 
   Args:
@@ -105,7 +104,7 @@ def check(config: config_lib.Config):
   if config.algorithm.update_every:
     make.max_length(config.env)  # Raises if whole episodes have no time limit.
   for note in notes:
-    print(f"Note: {note}", file=sys.stderr)
+    progress.note(f"Note: {note}")
   if config.has_custom_classes:
     with quiet_imports.quiet_imports():  # Custom classes import TensorFlow.
       from agents import build
@@ -138,20 +137,20 @@ def prepare(options: Options) -> tuple[config_lib.Config, dict[str, str]]:
   except render_pool.RenderingFailed as error:
     if not options.folder:
       raise
-    print(f"Note: No videos: {error}", file=sys.stderr)
+    progress.note(f"Note: No videos: {error}")
     return config.override({"video_every": None}), {}
 
 
-def print_changes(folder: run_folder.RunFolder):
+def print_changes(folder: run_folder.RunFolder) -> None:
   """Prints which packages and code have changed since a run began.
 
   Args:
     folder: Run folder.
   """
   if changes := folder.changes():
-    print("These packages or files have changed since this run began. Results "
-          "may differ in the last bits:", file=sys.stderr)
-    print(textwrap.fill(f"{', '.join(changes)}.", 100), file=sys.stderr)
+    progress.note(
+        "These packages or files have changed since this run began. Results "
+        f"may differ in the last bits: {', '.join(changes)}.")
 
 
 @contextlib.contextmanager
@@ -201,7 +200,7 @@ class TrainingRun:
 
   def __init__(self, folder: run_folder.RunFolder, config: config_lib.Config,
                video_variables: dict[str, str],
-               interrupts: interrupts_lib.Interrupts):
+               interrupts: interrupts_lib.Interrupts) -> None:
     self._folder = folder
     self._config = folder.config = config
     self._video_variables = video_variables
@@ -238,19 +237,19 @@ class TrainingRun:
         folder.extend(self._config)
       else:
         loop.start()
-      print(run_summary.beginning(folder, trainer), flush=True)
+      print(run_summary.beginning(folder, trainer, loop.step), flush=True)
       try:
         loop.run()
       except Exception:
         saved = checkpoint.paths(folder.checkpoints)
         hint = self._resume_hint if saved else "No checkpoint was saved."
-        print(f"Failed after {loop.step:,} steps. {hint}", file=sys.stderr)
+        print(f"Failed after {loop.step:,} steps.\n{hint}", file=sys.stderr)
         raise
     if self.stop() and not loop.complete:
-      print(f"Stopped after {loop.step:,} steps. {self._resume_hint}")
+      print(f"Stopped after {loop.step:,} steps.\n{self._resume_hint}")
       exit_code = self._interrupts.exit_code if self._interrupts() else 1
       return TrainingOutcome(folder.path, loop.step, False, exit_code)
-    print(f"Finished {loop.step:,} steps. {run_summary.end(folder)}")
+    print(f"Finished {loop.step:,} steps.\n{run_summary.end(folder)}")
     path, logdir = (
         shlex.quote(str(path)) for path in (folder.path, folder.path.parent))
     print(f"To extend: {parsing.command('train')} --resume {path} "

@@ -43,8 +43,9 @@ class FrameIndices(tf.experimental.ExtensionType):
 
 
 @tf.experimental.dispatch_for_api(tf.gather, {"params": FrameIndices})
-def _gather_rows(params, indices, validate_indices=None,
-                 axis=None, batch_dims=0, name=None) -> FrameIndices:
+def _gather_rows(params: FrameIndices, indices: tf.Tensor,
+                 validate_indices: Any = None, axis: Any = None,
+                 batch_dims: int = 0, name: str | None = None) -> FrameIndices:
   """Implements `tf.gather`: selects stacks, and keeps all frames."""
   return FrameIndices(params.frames, tf.gather(
       params.index, indices, validate_indices, axis, batch_dims, name))

@@ -73,6 +73,7 @@ def table(rows: list[dict[str, str]]) -> str:
 
 
 def main(argv: list[str] | None = None):
+  """Runs the benchmark."""
   args = learning.make_parser(
       __doc__, "cheetah,hopper", "ablation.csv").parse_args(argv)
   jobs = make_jobs(learning.make_jobs(args))

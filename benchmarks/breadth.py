@@ -197,6 +197,7 @@ def write(results: pathlib.Path):
 
 
 def main(argv: list[str] | None = None):
+  """Runs the benchmark."""
   parser = command_line.make_parser(__doc__)
   parser.add_argument("--only", default="", help="families, environment ids "
                       "and tasks, separated by commas; all by default")

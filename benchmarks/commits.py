@@ -135,6 +135,7 @@ def extract(commit: str, folder: pathlib.Path):
 
 
 def main(argv: list[str] | None = None):
+  """Runs the benchmark."""
   parser = command_line.make_parser(
       __doc__, configs="cheetah,hopper,walker,ant,humanoid")
   parser.add_argument("commit", nargs="?", default="HEAD",

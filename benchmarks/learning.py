@@ -61,6 +61,7 @@ def run(args: argparse.Namespace, jobs: list[scored_runs.Job]
 
 
 def main(argv: list[str] | None = None):
+  """Runs the benchmark."""
   args = make_parser(
       __doc__, "cheetah", "learning.csv", set="").parse_args(argv)
   changes = dict(map(config_lib.parse_setting, args.set))

@@ -90,6 +90,7 @@ def plot(curves: Mapping[str, Curve], title: str, path: pathlib.Path):
 
 
 def main(argv: list[str] | None = None):
+  """Runs the benchmark."""
   parser = command_line.make_parser(__doc__, config="hopper")
   parser.add_argument("--steps", metavar="N", default="300000",
                       help="environment steps of each system")

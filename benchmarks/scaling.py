@@ -48,6 +48,7 @@ def measure_alternately(
 
 
 def main(argv: list[str] | None = None):
+  """Runs the benchmark."""
   parser = command_line.make_parser(__doc__, config="cheetah")
   parser.add_argument("--seconds", type=float, default=3.0,
                       help="duration of a measurement")

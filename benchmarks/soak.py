@@ -202,6 +202,7 @@ def score(rows: Rows) -> float:
 
 
 def main(argv: list[str] | None = None):
+  """Runs the benchmark."""
   parser = command_line.make_parser(__doc__, config="cheetah")
   parser.add_argument("--preset", help="name of a preset")
   parser.add_argument("--minutes", type=float, default=30.0,

@@ -42,6 +42,7 @@ def measure(config: config_lib.Config, seconds: float) -> Speed:
 
 
 def main(argv: list[str] | None = None):
+  """Runs the benchmark."""
   parser = command_line.make_parser(__doc__, config="cheetah", set="")
   parser.add_argument("--seconds", type=float, default=3.0,
                       help="minimum duration of the measurement")

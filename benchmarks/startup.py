@@ -50,6 +50,7 @@ def measure(name: str) -> dict[str, float]:
 
 
 def main(argv: list[str] | None = None):
+  """Runs the benchmark."""
   parser = command_line.make_parser(__doc__, configs="cheetah")
   parser.add_argument("--repeats", type=int, default=3,
                       help="number of measurements of each config")

@@ -106,6 +106,7 @@ def table(runs: Sequence[dict[str, float | None]]) -> str:
 
 
 def main(argv: list[str] | None = None):
+  """Runs the benchmark."""
   parser = command_line.make_parser(
       __doc__, config="cheetah", seeds="0-4", set="")
   parser.add_argument("--goal", type=float,

@@ -190,6 +190,7 @@ def ratio(rounds: list[dict[str, float]], row: str, divisor: str) -> float:
 
 
 def main(argv: list[str] | None = None):
+  """Runs the benchmark."""
   parser = command_line.make_parser(__doc__, configs="cheetah", set="")
   parser.add_argument("--peers", default="", help="any of "
                       f"{','.join(libraries.PEERS)}, separated by commas")

@@ -2,12 +2,14 @@
 
 A module lists the differences from another config, and gives the reasons. Most
 modules have a constant `EXPECTED` with the results from README.md; see
-`Expected`."""
+`Expected`.
+"""
 
 import importlib
 import os
 import pkgutil
 import runpy
+import sys
 import traceback
 from typing import NamedTuple
 
@@ -45,6 +47,8 @@ def about(name: str) -> tuple[str, Expected | None]:
 def load(name: str) -> tuple[str, config_lib.Config]:
   """Loads a named config, or the config in a user's own file.
 
+  Modules in the folder of the user's file become importable.
+
   Args:
     name: Name such as "cheetah", or path of a Python file with a `CONFIG`.
 
@@ -60,6 +64,7 @@ def load(name: str) -> tuple[str, config_lib.Config]:
     if not (path.endswith(".py") and os.path.isfile(path)):
       raise config_lib.ConfigError(
           f"--config {name}: no Python file has this name.")
+    sys.path.append(os.path.dirname(os.path.abspath(path)))
     try:
       config = runpy.run_path(path, run_name="user_config").get("CONFIG")
     except Exception as error:

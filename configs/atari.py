@@ -5,7 +5,8 @@ implementations make. Rewards are clipped to [-1, 1], because the size of scores
 differs between games. An agent step lasts four frames, and the clip range of
 PPO is small. Actions are not sticky. The loss of a life does not end an
 episode, because Gymnasium's wrapper would then start a new game.
-Needs `pip install 'batched-ppo[atari]'`."""
+Needs `pip install 'batched-ppo[atari]'`.
+"""
 
 from agents.configs import default
 

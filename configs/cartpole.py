@@ -1,7 +1,8 @@
 """CartPole-v1: balance a pole on a cart; discrete actions, without MuJoCo.
 
 With few environments, a small budget contains many updates. The task is easy,
-so the learning rate can be high."""
+so the learning rate can be high.
+"""
 
 from agents.configs import default
 

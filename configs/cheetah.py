@@ -5,7 +5,8 @@ episodes at different moments. All eight tuning seeds reach returns above 7400
 with these settings. 256 environments with segments of 8 steps reach 5489 to
 8727, and 128 environments with segments of 16 steps reach 5475 to 7796.
 docs/experiments/results.md lists all trials. The first training episode with a
-score ends after 512,000 steps. Until then, only evaluations show progress."""
+score ends after 512,000 steps. Until then, only evaluations show progress.
+"""
 
 from agents.configs import default
 

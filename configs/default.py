@@ -3,7 +3,8 @@
 The defaults combine many small gradient steps per batch, values and advantages
 that are recomputed before each epoch, and little initial exploration. The best
 published scores were reached with similar settings. docs/results.md gives the
-effect of each setting."""
+effect of each setting.
+"""
 
 from agents import config
 

@@ -1,7 +1,8 @@
 """DeepMind Control: select a task with `--set env.id=dm_control/...`.
 
 Rewards lie in [0, 1], and episodes last 1000 steps.
-Needs `pip install 'batched-ppo[dm-control]'`."""
+Needs `pip install 'batched-ppo[dm-control]'`.
+"""
 
 from agents.configs import default
 

@@ -2,7 +2,8 @@
 
 With normalized advantages, the mean return of three tuning seeds was 2142, and
 one of them reached only 1020. Without normalization, the mean of four tuning
-seeds was 3148."""
+seeds was 3148.
+"""
 
 from agents.configs import default
 

@@ -4,7 +4,8 @@ A learning rate that keeps the KL divergence constant matters most. In a
 prototype with 64 environments and segments of 32 steps, one seed reached a
 return of 3200 after 1M steps, and only 756 with a linear schedule. Depending on
 the seed, the robot starts to walk after 0.7M steps or later. The batch shape
-was copied from the config of Ant without further trials."""
+was copied from the config of Ant without further trials.
+"""
 
 from agents.configs import short_segments
 

@@ -3,7 +3,8 @@
 Policies learn to balance early. With the default settings, some policies later
 lose the ability to recover from the most inclined tenth of the initial states.
 Such losses are rare with unnormalized observations, large updates, a learning
-rate that keeps the KL divergence constant, and an entropy bonus."""
+rate that keeps the KL divergence constant, and an entropy bonus.
+"""
 
 from agents.configs import default
 

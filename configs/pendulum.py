@@ -1,7 +1,8 @@
 """Pendulum-v1: swing a pendulum up; without MuJoCo.
 
 Actions affect rewards within a second, so the discount is lower. Few steps are
-sufficient, so the learning rate is higher."""
+sufficient, so the learning rate is higher.
+"""
 
 from agents.configs import default
 

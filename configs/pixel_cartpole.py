@@ -4,7 +4,8 @@ Stacked frames make speeds visible. Rendering and convolutions take most of the
 time. Therefore this config uses fewer environments, fewer epochs and larger
 minibatches than the default settings, like the config of Atari. The networks
 divide pixels by 255 instead of normalizing observations.
-Needs `pip install 'batched-ppo[pixels]'`."""
+Needs `pip install 'batched-ppo[pixels]'`.
+"""
 
 from agents.configs import default
 

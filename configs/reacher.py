@@ -4,7 +4,8 @@ Unnormalized advantages and little initial noise raised the return from -4.3 to
 -3.6 (mean of two tuning seeds, ten episodes each). A lambda of 1 and the
 discount of 2017 raised the return from -3.9 to -3.8, and minibatches of 32
 instead of 64 steps raised it to -3.5 (mean of four tuning seeds, 100 episodes
-each)."""
+each).
+"""
 
 from agents.configs import default
 

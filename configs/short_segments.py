@@ -6,7 +6,8 @@ allows a higher learning rate. On HalfCheetah, with minibatches of 128 steps,
 1.5 times the default learning rate reached a return of 7840, and 2 times the
 default reached 6906 (two tuning seeds each). The config of HalfCheetah has
 changed since these trials; docs/experiments/results.md lists all trials. Hopper
-and Walker2d, which fall during learning, became less reliable."""
+and Walker2d, which fall during learning, became less reliable.
+"""
 
 from agents.configs import default
 

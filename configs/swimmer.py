@@ -3,7 +3,8 @@
 Therefore the discount is high and segments are long. Updates take few large
 steps from large minibatches. One tuning seed reaches a return of 312 with these
 settings, 154 with the default learning rate, and 153 with the default lambda.
-With a discount of 0.9999, some seeds do not learn to swim."""
+With a discount of 0.9999, some seeds do not learn to swim.
+"""
 
 from agents.configs import default
 

@@ -1,9 +1,11 @@
-"""Hooks of MkDocs: pages about the API, and links to source files.
+"""Hooks of MkDocs: API pages, links to source files, and equations.
 
 `python docs/hooks.py` writes docs/configuration.md from agents/config.py.
 """
 
 import ast
+import html
+import itertools
 import pathlib
 import posixpath
 import re
@@ -14,6 +16,10 @@ _SECTIONS = {"Config": "", "Env": "env.", "Algorithm": "algorithm.",
 _SOURCE_LINK = re.compile(
     r"\[([^\]]*)\]\((?:\.\./)+((?:\.ci|agents|benchmarks|configs|tests)/[^)]*)"
     r"\)")
+
+
+_EQUATION = re.compile(
+    r'(<(span|div) class="arithmatex">)\\([(\[])(.*?)\\[)\]]</\2>', re.DOTALL)
 
 
 def modules() -> list[str]:
@@ -29,15 +35,23 @@ def on_files(files, config):
   """Adds one page per module, and a page with links to all of them."""
   from mkdocs.structure import files as files_lib
   lines = ["# API\n", "This page lists all modules of the package.\n"]
-  for name in modules():
-    path = _ROOT / (name.replace(".", "/") + ".py")
-    text = ast.get_docstring(ast.parse(path.read_text())) or ""
-    lines.append(f"- [`{name}`]({name}.md): {text.partition(chr(10))[0]}")
-    files.append(files_lib.File.generated(
-        config, f"api/{name}.md", content=f"# {name}\n\n::: {name}\n"))
+  for package, names in itertools.groupby(
+      sorted(modules(), key=_package), _package):
+    lines.append(f"\n## `{package}`\n")
+    for name in names:
+      path = _ROOT / (name.replace(".", "/") + ".py")
+      text = ast.get_docstring(ast.parse(path.read_text())) or ""
+      summary = " ".join(text.partition("\n\n")[0].split())
+      lines.append(f"- [`{name}`]({name}.md): {summary}")
+      files.append(files_lib.File.generated(
+          config, f"api/{name}.md", content=f"# {name}\n\n::: {name}\n"))
   files.append(files_lib.File.generated(
       config, "api/index.md", content="\n".join(lines) + "\n"))
   return files
+
+
+def _package(name: str) -> str:
+  return ".".join(name.split(".")[:2]) if name.count(".") > 1 else "agents"
 
 
 def on_page_markdown(markdown, page, config, files):
@@ -51,6 +65,18 @@ def on_page_markdown(markdown, page, config, files):
       return text
     return f"[{text}]({posixpath.relpath(f'api/{name}.md', folder or '.')})"
   return _SOURCE_LINK.sub(replace, markdown)
+
+
+def on_page_content(html_text, page, config, files):
+  """Converts equations from LaTeX to MathML, which browsers show themselves."""
+  from latex2mathml import converter
+  def replace(match):
+    _, tag, opening, latex = match.groups()
+    display = "block" if opening == "[" else "inline"
+    mathml = converter.convert(html.unescape(latex).strip(), display=display)
+    style = ' style="overflow-x: auto"' if display == "block" else ""
+    return f"<{tag}{style}>{mathml}</{tag}>"
+  return _EQUATION.sub(replace, html_text)
 
 
 def configuration() -> str:

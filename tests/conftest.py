@@ -47,6 +47,12 @@ def nothing_left_running():
   assert not left, f"Processes {left} outlive the test."
 
 
+@pytest.fixture(autouse=True, scope="session")
+def separate_records(tmp_path_factory):
+  """Keeps records of user modules out of the user's home folder."""
+  os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture
 def eagerly():
   """Runs functions eagerly, because compilation would take most of the time."""

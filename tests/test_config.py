@@ -294,15 +294,24 @@ def test_values_are_converted_if_no_information_is_lost(key, value, expected):
     ("network.activation", None, "str"),
     ("eager", 1, "bool"), ("eager", "yes", "bool"),
     ("env.kwargs", [1], "dict"), ("env.kwargs", None, "dict"),
-    ("env.wrappers", "FlattenObservation", "tuple"),
-    ("network.policy_layers", 64, "tuple"),
-    ("network.policy_layers", "64", "tuple"),
     ("network.policy_layers", [64, "many"], "int"),
     ("network.policy_layers", [64, None], "int")])
 def test_wrong_types_are_errors(key, value, type_name):
   with pytest.raises(config_lib.ConfigError) as caught:
     config_lib.Config().override({key: value})
   assert f"`{key}` must be of type {type_name}." in str(caught.value)
+
+
+@pytest.mark.parametrize("key, value, example", [
+    ("env.wrappers", "FlattenObservation",
+     "[FlattenObservation, FlattenObservation]"),
+    ("network.policy_layers", 64, "[64, 64]"),
+    ("network.policy_layers", "64", "[64, 64]")])
+def test_single_value_for_a_list_is_an_error_with_an_example(
+    key, value, example):
+  with pytest.raises(config_lib.ConfigError) as caught:
+    config_lib.Config().override({key: value})
+  assert f"`{key}` must be a list, such as {example}." in str(caught.value)
 
 
 @pytest.mark.parametrize("key", ["env", "algorithm", "network"])

@@ -46,7 +46,7 @@ class ActorCritic(deprecated.EarlierNames):
   def __init__(self, config: config_lib.Algorithm,
                observation_space: gymnasium.Space,
                networks: feed_forward_model.Networks, seed: int,
-               frame_stack: int = 1):
+               frame_stack: int = 1) -> None:
     self.config = config
     self.distribution = networks.policy.distribution
     self.observation_encoder = frame_encoder.make(
@@ -149,7 +149,7 @@ class ActorCritic(deprecated.EarlierNames):
         batch.observ, masked.weight(batch.valid))
     clipped = observations.sum(lambda observ, weight: masked.mean(
         encoder.clipped(observ), weight))
-    def update(observ, weight):
+    def update(observ: tf.Tensor, weight: tf.Tensor) -> tuple[()]:
       encoder.update(observ, weight > 0)
       return ()
     observations.sum(update)
@@ -166,7 +166,7 @@ class ActorCritic(deprecated.EarlierNames):
     assert len(named) == len(variables), "Two variables share a name."
     return named
 
-  def assign(self, values: dict[str, np.ndarray]):
+  def assign(self, values: dict[str, np.ndarray]) -> None:
     """Sets all variables.
 
     Args:

@@ -25,10 +25,10 @@ class EarlierNames:
   def __getattr__(self, name: str) -> Any:
     return super().__getattribute__(_NEW_NAMES.get(name, name))
 
-  def __setattr__(self, name: str, value: Any):
+  def __setattr__(self, name: str, value: Any) -> None:
     super().__setattr__(_NEW_NAMES.get(name, name), value)
 
-  def deal(self, *args) -> Minibatches:
+  def deal(self, *args: Any) -> Minibatches:
     """Calls `shuffle_split` of a model; returns minibatches in chunks."""
     return Minibatches(self.shuffle_split(*args))
 

@@ -42,7 +42,7 @@ class FeedForward(deprecated.EarlierNames):
   size = 0
 
   def __init__(self, encoder: observation_encoder.ObservationEncoder,
-               networks: Networks):
+               networks: Networks) -> None:
     self._encoder = encoder
     self._networks = networks
     self._policy = functools.partial(

@@ -21,7 +21,7 @@ class GPULearner:
     device: Device for learning, such as "GPU:0".
   """
 
-  def __init__(self, make: Callable[[], Any], device: str):
+  def __init__(self, make: Callable[[], Any], device: str) -> None:
     self._device = device
     with tf.device(device):
       self._learner = make()
@@ -41,7 +41,10 @@ class GPULearner:
     """Learns on the device, then copies all variables to the CPU.
 
     Args:
-      batch, step_counter, progress: See `ppo.BatchPPO.learn`.
+      batch: Tensors of shape [N, ...].
+      step_counter: Number of batched steps so far, int64; seeds the random
+        numbers.
+      progress: Completed share of the step budget, in [0, 1].
 
     Returns:
       See `ppo.BatchPPO.learn`.
@@ -52,7 +55,7 @@ class GPULearner:
       self._copy_variables()
     return metrics, advantage
 
-  def assign(self, values: dict[str, np.ndarray]):
+  def assign(self, values: dict[str, np.ndarray]) -> None:
     """Sets all variables of both copies.
 
     Args:
@@ -61,7 +64,7 @@ class GPULearner:
     self._learner.assign(values)
     self._actor.assign(values)
 
-  def _copy_variables(self):
+  def _copy_variables(self) -> None:
     """Copies the learner's variables to the actor."""
     learned = self._learner.variables()
     for name, variable in self._actor.variables().items():

@@ -25,14 +25,14 @@ class Penalty:
     variables: Variables for checkpoints.
   """
 
-  def __init__(self, initial: float, factor: float, target: float):
+  def __init__(self, initial: float, factor: float, target: float) -> None:
     self._factor = factor
     self._target = target
     self._bounds = min(initial, _BOUNDS[0]), max(initial, _BOUNDS[1])
     self.weight = tf.Variable(initial, trainable=False, name="penalty/weight")
     self.variables = [self.weight]
 
-  def adapt(self, kl: tf.Tensor):
+  def adapt(self, kl: tf.Tensor) -> None:
     """Adapts the weight after an update.
 
     Args:

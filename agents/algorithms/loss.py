@@ -45,7 +45,7 @@ class PPOLoss:
 
   def __init__(self, config: config_lib.Algorithm,
                distribution: action_distribution.ActionDistribution,
-               model: Any):
+               model: Any) -> None:
     self._config = config
     self._distribution = distribution
     self._model = model
@@ -136,7 +136,8 @@ class PPOLoss:
   def _cutoff(self, minibatch: minibatches.AnyMinibatch, num_sequences: int
               ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the KL cutoff and its derivative, see `kl_penalty.cutoff`."""
-    def sums(samples, weight):
+    def sums(samples: Samples, weight: tf.Tensor
+             ) -> tuple[tf.Tensor, tf.Tensor]:
       parameters, _ = self._model.policy_and_value(
           samples.observ, samples.context)
       kl = self._distribution.kl(samples.policy, parameters)

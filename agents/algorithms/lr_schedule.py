@@ -19,7 +19,7 @@ class LearningRateSchedule:
     variables: Variables for checkpoints.
   """
 
-  def __init__(self, schedule: str, initial: float, kl_target: float):
+  def __init__(self, schedule: str, initial: float, kl_target: float) -> None:
     self._schedule = schedule
     self._kl_target = kl_target
     self._bounds = min(initial, _SMALLEST), max(initial, _LARGEST)
@@ -38,7 +38,7 @@ class LearningRateSchedule:
     # --8<-- [end:linear]
     return tf.identity(self._rate)
 
-  def adapt(self, kl: tf.Tensor):
+  def adapt(self, kl: tf.Tensor) -> None:
     """Adapts the rate if the schedule is "kl_adaptive".
 
         rate <- rate / 1.5   if KL > 2 * target

@@ -46,7 +46,7 @@ class BatchPPO(actor_critic.ActorCritic):
   def __init__(self, config: config_lib.Algorithm,
                observation_space: gymnasium.Space,
                networks: feed_forward_model.Networks, seed: int,
-               frame_stack: int = 1):
+               frame_stack: int = 1) -> None:
     super().__init__(config, observation_space, networks, seed, frame_stack)
     self._loss = loss_lib.PPOLoss(config, self.distribution, self.model)
     self._reward_scale = reward_scale.RewardScale(
@@ -89,7 +89,8 @@ class BatchPPO(actor_critic.ActorCritic):
     """Computes the inputs of the loss.
 
     Args:
-      batch, progress: See `learn`.
+      batch: Tensors of shape [N, ...].
+      progress: Completed share of the step budget, in [0, 1].
 
     Returns:
       Inputs of the loss, of shape [N, ...]; metrics from before the update; and
@@ -126,8 +127,10 @@ class BatchPPO(actor_critic.ActorCritic):
     """Takes one gradient step on each minibatch of the samples.
 
     Args:
-      batch, step_counter: See `learn`.
-      samples: Inputs of the loss from `prepare`.
+      batch: Tensors of shape [N, ...].
+      samples: Inputs of the loss from `prepare`, of shape [N, ...].
+      step_counter: Number of batched steps so far, int64; seeds the order of
+        the samples.
       epoch: Index of the epoch, from 0.
       state: State after the previous epoch.
 
@@ -149,8 +152,9 @@ class BatchPPO(actor_critic.ActorCritic):
     """Adapts learning rate, KL penalty and moments after the last epoch.
 
     Args:
-      batch: See `learn`.
-      samples, metrics: Results of `prepare`.
+      batch: Tensors of shape [N, ...].
+      samples: Inputs of the loss from `prepare`, of shape [N, ...].
+      metrics: Metrics from before the update, by name.
       state: State after the last epoch.
 
     Returns:
@@ -219,7 +223,8 @@ class BatchPPO(actor_critic.ActorCritic):
                  minibatch: minibatches.AnyMinibatch
                  ) -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
     """Returns the gradients, and the terms of the loss by name."""
-    def gradients(samples, weight):
+    def gradients(samples: loss_lib.Samples, weight: tf.Tensor
+                  ) -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
       with tf.GradientTape() as tape:
         total, terms = loss(samples, weight)
       return tape.gradient(total, self.weights), terms

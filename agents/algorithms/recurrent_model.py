@@ -28,7 +28,7 @@ class RecurrentModel(deprecated.EarlierNames):
   """
 
   def __init__(self, encoder: observation_encoder.ObservationEncoder,
-               networks: feed_forward_model.Networks):
+               networks: feed_forward_model.Networks) -> None:
     self._encoder = encoder
     self._networks = networks
     self._slices = {}  # Slice of the recurrent state, by torso.

@@ -21,7 +21,7 @@ class RewardScale:
     variables: Variables for checkpoints.
   """
 
-  def __init__(self, kind: str, clip: float | None):
+  def __init__(self, kind: str, clip: float | None) -> None:
     self._kind = kind
     self._clip = clip
     self._moments = (
@@ -49,7 +49,7 @@ class RewardScale:
     return tf.clip_by_value(scaled, -self._clip, self._clip)
     # --8<-- [end:scale]
 
-  def update(self, kind: str, values: tf.Tensor, valid: tf.Tensor):
+  def update(self, kind: str, values: tf.Tensor, valid: tf.Tensor) -> None:
     """Adds values to the running moments if they determine the scale.
 
     Args:

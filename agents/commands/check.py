@@ -1,6 +1,7 @@
-"""Check an environment before training: play some steps in this process and in
-worker processes, then train a small run. The exit code is 1 if there are
-problems to fix.
+"""Check an environment before training.
+
+The command plays some steps in this process and in worker processes, and then
+trains a small run. The exit code is 1 if there are problems to fix.
 
 examples:
   %(prog)s Hopper-v5
@@ -9,12 +10,16 @@ examples:
 """
 
 import functools
+import textwrap
 
 from agents import config as config_lib
 from agents import configs
 from agents.commands import environment_checker, parsing
 from agents.environments.making import make
 from agents.training.monitoring import quiet_imports
+
+_WIDTH = 100  # Columns of the output.
+_INDENT = " " * 10  # Of problems and fixes.
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -50,43 +55,62 @@ def check(config: config_lib.Config) -> int:
     Exit code: 1 if there are problems to fix, else 0.
   """
   constructor = make.MakeEnv(config.env)
-  problems = []
-  for result in environment_checker.examine(constructor):
-    problems += _report(result)
-  if all(problem.harmless for problem in problems):
-    problems += _report(environment_checker.CheckResult(
-        "trains, saves, loads and continues", _train_and_resume(config)))
-    speed = environment_checker.steps_per_second(constructor)
-    print(f"{'':8}{speed:,.0f} steps/s in one process")
-  num_harmful = sum(not problem.harmless for problem in problems)
-  print(f"{num_harmful} problem(s) to fix before training." if num_harmful
-        else "Ready for training.")
-  return int(num_harmful > 0)
+  num_problems = sum(map(_report, environment_checker.examine(constructor)))
+  skipped = num_problems > 0
+  num_problems += _report(environment_checker.CheckResult(
+      "trains, saves, loads and continues",
+      [] if skipped else _train_and_resume(config), skipped))
+  if not num_problems:
+    num_problems = _report(_measure_speed(constructor))
+  if num_problems:
+    print(f"{num_problems} problem{'s' * (num_problems > 1)} to fix before "
+          "training. Then run this command again.")
+  else:
+    print("Ready for training.")
+  return int(num_problems > 0)
 
 
 def _train_and_resume(config: config_lib.Config
-                ) -> list[environment_checker.Problem]:
+                      ) -> list[environment_checker.Problem]:
   with quiet_imports.quiet_imports():
     from agents import build
     from agents.commands import training_checker
     build.setup(config)
   try:
-    problem, fix = training_checker.find_problem(config), "Please report this."
+    problem = training_checker.find_problem(config)
+    fix = ("If the config names an algorithm or a network of your own, correct "
+           "it. Otherwise please report this.")
   except config_lib.ConfigError:
     raise
   except Exception as error:
-    problem = f"{type(error).__name__}: {error}"
+    problem = environment_checker.describe(error)
     fix = "If the environment did not raise this error, please report it."
   return [environment_checker.Problem(problem, fix)] if problem else []
 
 
-def _report(result: environment_checker.CheckResult
-            ) -> list[environment_checker.Problem]:
-  """Prints the result of a check and returns the problems in the result."""
-  harmless = all(problem.harmless for problem in result.problems)
-  word = "PROBLEM" if not harmless else "note" if result.problems else "ok"
-  print(f"{word:8}{result.title}", flush=True)
+def _measure_speed(constructor: make.MakeEnv
+                   ) -> environment_checker.CheckResult:
+  try:
+    speed = environment_checker.steps_per_second(constructor)
+  except Exception as error:  # Only many steps or resets cause it.
+    return environment_checker.CheckResult(
+        "takes many steps", [environment_checker.Problem(
+            environment_checker.describe(error),
+            "Correct the cause of this error.")])
+  return environment_checker.CheckResult(
+      f"{speed:,.0f} steps/s in one process", [])
+
+
+def _report(result: environment_checker.CheckResult) -> int:
+  """Prints the result of a check; returns the number of problems to fix."""
+  word = ("skipped" if result.skipped else "PROBLEM" if result.num_harmful else
+          "note" if result.problems else "ok")
+  reason = ": needs the checks above" if result.skipped else ""
+  print(f"{word:8}{result.title}{reason}", flush=True)
   for problem in result.problems:
-    print(f"{'':8}  {problem.description}\n{'':8}  -> {problem.fix}",
-          flush=True)
-  return result.problems
+    for mark, text in (("", problem.description), ("-> ", problem.fix)):
+      print(textwrap.fill(
+          text, _WIDTH, initial_indent=_INDENT + mark,
+          subsequent_indent=_INDENT + " " * len(mark), break_long_words=False,
+          break_on_hyphens=False), flush=True)
+  return result.num_harmful

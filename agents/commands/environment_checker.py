@@ -1,12 +1,16 @@
 """Checks an environment before training.
 
-Most checks play some steps. Each check reports problems and how to fix them.
+Most checks play some steps. Each check reports problems and how to fix them. If
+one cause could fail several checks, only the first of these checks runs.
 """
 
 import contextlib
 import itertools
 import math
+import os
+import sysconfig
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -17,13 +21,22 @@ import numpy as np
 from gymnasium.utils import env_checker
 
 from agents import spaces
+from agents.commands import random_steps
 from agents.environments import batch_env
-from agents.environments.making import action_scaling, make
+from agents.environments.making import make
 from agents.environments.workers import pool
 
 _FIRST_STEPS = 10  # Steps before all other checks.
 _MAX_STEPS = 300  # Maximum number of steps in one environment and check.
 _MAX_SECONDS = 1.0  # Approximate time limit for these steps.
+# Folders of code that the user of the command did not write.
+_PACKAGES = (os.path.join(os.path.dirname(spaces.__file__), ""), *map(
+    sysconfig.get_path, ("stdlib", "purelib", "platlib")))
+# Parts of Gymnasium's warnings to skip. Even its MuJoCo environments have
+# infinite bounds, and the agent rescales actions. The last two repeat another
+# warning about the type of an observation.
+_SKIPPED_WARNINGS = ("infinity", "normalized", "Casting input",
+                     "is not within the observation space")
 
 
 class Problem(NamedTuple):
@@ -39,20 +52,32 @@ class CheckResult(NamedTuple):
 
   title: str  # The property that was checked.
   problems: list[Problem]  # Empty if the check passed.
+  skipped: bool = False  # The check did not run, because an earlier one failed.
+
+  @property
+  def num_harmful(self) -> int:
+    """Number of problems to fix before training."""
+    return sum(not problem.harmless for problem in self.problems)
 
 
-class _Step(NamedTuple):
-  """Values that a reset or a step of an environment returned."""
+class _Trial(NamedTuple):
+  """Steps of an environment that several checks inspect."""
 
-  place: str  # Such as "step 3" or "reset 1", counted from 1.
-  observ: Any  # The returned object, which later steps may change.
-  copy: np.ndarray  # Copy of the observation, made directly after the step.
-  reward: Any = 0.0
-  terminated: Any = False
-  truncated: Any = False
+  constructor: make.MakeEnv
+  space: gymnasium.Space  # Observation space.
+  num_steps: int  # Maximum number of steps in one environment and check.
+  steps: list[random_steps.Step]
 
 
 Problems = Iterator[Problem]
+
+
+class _Check(NamedTuple):
+  """A check of one property."""
+
+  title: str
+  find: Callable[[_Trial], Problems]
+  needs_all: bool = False  # Skipped if an earlier check failed.
 
 
 def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
@@ -65,27 +90,39 @@ def examine(constructor: make.MakeEnv) -> Iterator[CheckResult]:
     Result of each check. Only the first check runs if the environment cannot be
     built, has unsupported spaces, or fails in its first steps.
   """
-  result = CheckResult("can be built, has supported spaces, and steps", [])
+  title = "can be built, has supported spaces, and steps"
   try:
-    with contextlib.closing(constructor()) as env:
-      spaces.check(env.observation_space, env.action_space)
-      start = time.perf_counter()
-      _play(env, 0, _FIRST_STEPS)
-      seconds = (time.perf_counter() - start) / _FIRST_STEPS
+    trial = _try(constructor)
   except Exception as error:
-    result.problems.append(Problem(
-        _text(error), "Fix this first; the other checks need it."))
-  yield result
-  if result.problems:
+    advice = (" reset() must return 2 values, and step() must return 5."
+              if "values to unpack" in str(error) else "")
+    yield CheckResult(title, [Problem(describe(
+        error), f"Fix this first; the other checks need it.{advice}")])
     return
-  num_steps = int(np.clip(_MAX_SECONDS / seconds, 5, _MAX_STEPS))
-  for title, check in _CHECKS.items():
+  yield CheckResult(title, [])
+  num_harmful = 0
+  for check in _CHECKS:
+    skipped = check.needs_all and num_harmful > 0
     try:
-      problems = list(check(constructor, num_steps))
+      problems = [] if skipped else list(check.find(trial))
     except Exception as error:
-      problems = [Problem(
-          _text(error), "Correct the cause of this error; the check ended.")]
-    yield CheckResult(title, problems)
+      problems = [Problem(describe(error), "Correct the cause of this error.")]
+    result = CheckResult(check.title, problems, skipped)
+    num_harmful += result.num_harmful
+    yield result
+
+
+def describe(error: Exception) -> str:
+  """Returns an error in one line, with its place in the user's code, if any.
+
+  Args:
+    error: Error that was raised and caught.
+  """
+  frames = [frame for frame in traceback.extract_tb(error.__traceback__)
+            if not frame.filename.startswith(_PACKAGES)]
+  places = [f" ({os.path.basename(frame.filename)}, line {frame.lineno}, in "
+            f"{frame.name})" for frame in frames[-1:]]
+  return f"{type(error).__name__}: {_plain(str(error))}{''.join(places)}"
 
 
 def steps_per_second(constructor: make.MakeEnv) -> float:
@@ -97,50 +134,39 @@ def steps_per_second(constructor: make.MakeEnv) -> float:
   with contextlib.closing(constructor()) as env:
     start, steps = time.perf_counter(), 0
     while time.perf_counter() - start < _MAX_SECONDS:
-      _play(env, steps, 50)
+      random_steps.play(env, steps, 50)
       steps += 50
     return steps / (time.perf_counter() - start)
 
 
-def _check_pickling(constructor: make.MakeEnv, _: int) -> Problems:
-  try:
-    cloudpickle.loads(cloudpickle.dumps(constructor))().close()
-  except Exception as error:
-    yield Problem(_text(error), "Worker processes receive a pickled "
-                  "constructor. Create files, locks and connections only in "
-                  "__init__.")
-
-
-def _check_with_gymnasium(constructor: make.MakeEnv, _: int) -> Problems:
-  with contextlib.closing(constructor()) as env, warnings.catch_warnings(
-      record=True) as caught:
-    warnings.simplefilter("always")
-    try:
-      env_checker.check_env(env.unwrapped, skip_render_check=True,
-                            skip_close_check=True)
-    except Exception as error:
-      yield Problem(_text(error), "See gymnasium.utils.env_checker.check_env.")
-  for text in dict.fromkeys(str(warning.message) for warning in caught):
-    # Skips two warnings that even Gymnasium's MuJoCo environments cause: about
-    # infinite bounds, and about actions that should be rescaled.
-    if "infinity" not in text and "rescal" not in text:
-      yield Problem(_plain(text), "Gymnasium recommends this.", harmless=True)
-
-
-def _check_observations(constructor: make.MakeEnv, num_steps: int) -> Problems:
+def _try(constructor: make.MakeEnv) -> _Trial:
+  """Builds two environments, plays some steps, and closes both."""
   with contextlib.closing(constructor()) as env:
-    space = env.observation_space
-    for step in _play(env, 0, num_steps):
-      if violation := _violation(step.copy, space):
-        yield Problem(violation, f"The observation space is {space}; return "
-                      "observations that it contains, or correct the space.")
-        return
+    spaces.check(env.observation_space, env.action_space)
+    start = time.perf_counter()
+    random_steps.play(env, 0, _FIRST_STEPS)
+    seconds = (time.perf_counter() - start) / _FIRST_STEPS
+    num_steps = int(np.clip(_MAX_SECONDS / seconds, 5, _MAX_STEPS))
+    # Each process of a run has several environments, so two must work here.
+    with contextlib.closing(constructor()) as other:
+      steps = random_steps.play(other, 0, num_steps)
+      return _Trial(constructor, other.observation_space, num_steps, steps)
+
+
+def _check_observations(trial: _Trial) -> Problems:
+  for step in trial.steps:
+    if violation := _violation(step.copy, trial.space):
+      yield Problem(
+          f"In {step.place}: {violation}",
+          f"The observation space is {trial.space}; return observations that "
+          "it contains, or correct the space.")
+      return
 
 
 def _violation(observ: np.ndarray, space: gymnasium.Space) -> str:
   """Returns an error message if an observation is invalid, otherwise ""."""
   if spaces.composite(space):
-    return next((f"In {leaf}: {violation}" for leaf, part in zip(
+    return next((f"Part {leaf}: {violation}" for leaf, part in zip(
         spaces.leaves(space), spaces.columns(observ), strict=True)
                  if (violation := _violation(part[0], leaf.space))), "")
   if not isinstance(space, gymnasium.spaces.Box):
@@ -160,50 +186,61 @@ def _violation(observ: np.ndarray, space: gymnasium.Space) -> str:
   return ""
 
 
-def _check_results(constructor: make.MakeEnv, num_steps: int) -> Problems:
-  problems: dict[str, Problem] = {}  # The first one of each field.
-  with contextlib.closing(constructor()) as env:
-    for step in _play(env, 0, num_steps):
-      finite = False
-      with contextlib.suppress(TypeError, ValueError):
-        finite = math.isfinite(step.reward)
-      if not finite:
-        problems.setdefault("reward", Problem(
-            f"The reward of {step.place} is {step.reward!r}.",
-            "Return one finite number."))
-      for name in ("terminated", "truncated"):
-        value = getattr(step, name)
-        if not isinstance(value, (bool, np.bool_)):
-          problems.setdefault(name, Problem(
-              f"{name} of {step.place} is {value!r}.", "Return a bool."))
+def _check_results(trial: _Trial) -> Problems:
+  problems: dict[str, Problem] = {}  # The first one of each kind.
+  for step in trial.steps:
+    finite = False
+    with contextlib.suppress(TypeError, ValueError):
+      finite = math.isfinite(step.reward)
+    if not finite:
+      problems.setdefault("reward", Problem(
+          f"The reward of {step.place} is {step.reward!r}.",
+          "Return one finite number."))
+    flags = {"terminated": step.terminated, "truncated": step.truncated}
+    wrong = [f"{name} of {step.place} is {flag!r}" for name, flag in
+             flags.items() if not isinstance(flag, (bool, np.bool_))]
+    if wrong:
+      problems.setdefault("flags", Problem(
+          f"{', '.join(wrong)}.", "Return True or False."))
   yield from problems.values()
 
 
-def _check_notes(constructor: make.MakeEnv, _: int) -> Problems:
-  for note in make.check(constructor.config):
+def _check_pickling(trial: _Trial) -> Problems:
+  try:
+    cloudpickle.loads(cloudpickle.dumps(trial.constructor))().close()
+  except Exception as error:
+    yield Problem(describe(error), "Worker processes receive a pickled "
+                  "constructor. Create files, locks and connections in "
+                  "__init__, not in env.kwargs.")
+
+
+def _check_notes(trial: _Trial) -> Problems:
+  for note in make.check(trial.constructor.config):
     yield Problem(note, "Change the environment or its config unless this is "
                   "intended.", harmless=True)
 
 
-def _check_seeds(constructor: make.MakeEnv, num_steps: int) -> Problems:
-  with contextlib.closing(constructor()) as env, contextlib.closing(
-      constructor()) as other:
-    expected = _play(env, 3, num_steps)
-    _play(env, 4, 3)  # Changes any state that reset() does not restore.
-    for name, steps in (("another environment", _play(other, 3, num_steps)),
-                        ("the same environment", _play(env, 3, num_steps))):
+def _check_seeds(trial: _Trial) -> Problems:
+  num_steps = trial.num_steps
+  with contextlib.closing(trial.constructor()) as env, contextlib.closing(
+      trial.constructor()) as other:
+    expected = random_steps.play(env, 3, num_steps)
+    random_steps.play(env, 4, 3)  # May change state that reset() must restore.
+    for name, repeated in (("another environment", other),
+                           ("the same environment", env)):
+      steps = random_steps.play(repeated, 3, num_steps)
       for first, second in itertools.zip_longest(expected, steps):
         if not (first and second and _values(first) == _values(second)):
           yield Problem(
-              f"With reset(seed=3) and the same actions, {name} returned "
-              f"different values in {(first or second).place}.",
+              f"With equal seeds and actions, {name} returned different "
+              f"values in {(first or second).place}.",
               "Draw all random numbers from self.np_random, which "
               "super().reset(seed=seed) seeds, and restore all state in "
               "reset(). Otherwise a run can't be resumed.")
           return
 
 
-def _values(step: _Step) -> tuple[bytes, Any, bool, bool]:
+def _values(step: random_steps.Step) -> tuple[bytes, Any, bool, bool]:
   """Returns the values of a step in a form that `==` can compare."""
   reward = step.reward
   with contextlib.suppress(TypeError, ValueError):
@@ -212,12 +249,10 @@ def _values(step: _Step) -> tuple[bytes, Any, bool, bool]:
           bool(step.truncated))
 
 
-def _check_copies(constructor: make.MakeEnv, num_steps: int) -> Problems:
-  with contextlib.closing(constructor()) as env:
-    steps = _play(env, 0, num_steps)
-    space = env.observation_space
-  for step in steps:
-    if _copied(space, step.observ).tobytes() != step.copy.tobytes():
+def _check_copies(trial: _Trial) -> Problems:
+  for step in trial.steps:
+    now = random_steps.copied(trial.space, step.observ)
+    if now.tobytes() != step.copy.tobytes():
       is_last = step.terminated or step.truncated
       kind = "last observation of an episode" if is_last else "observation"
       yield Problem(
@@ -227,14 +262,14 @@ def _check_copies(constructor: make.MakeEnv, num_steps: int) -> Problems:
       return
 
 
-def _check_workers(constructor: make.MakeEnv, num_steps: int) -> Problems:
+def _check_workers(trial: _Trial) -> Problems:
   results = []
   with pool.WorkerPool(2) as worker_pool:
     for workers in (None, worker_pool):
-      with batch_env.BatchEnv([constructor] * 4, workers) as batch:
+      with batch_env.BatchEnv([trial.constructor] * 4, workers) as batch:
         arrays = [batch.reset()]
-        for action in _actions(
-            batch.action_space, 0, (max(5, num_steps // 8), 4)):
+        for action in random_steps.actions(
+            batch.action_space, 0, (max(5, trial.num_steps // 8), 4)):
           arrays += batch.step(action)
         results.append([array.tobytes() for array in arrays])
         if workers:
@@ -247,72 +282,49 @@ def _check_workers(constructor: make.MakeEnv, num_steps: int) -> Problems:
         "random numbers, time, and state that environments share.")
 
 
-_CHECKS: dict[str, Callable[[make.MakeEnv, int], Problems]] = {
-    "constructor can be pickled": _check_pickling,
-    "passes Gymnasium's checker": _check_with_gymnasium,
-    "observations lie in the observation space": _check_observations,
-    "rewards are finite, terminated and truncated are bools": _check_results,
-    "has a time limit, and images of a supported type": _check_notes,
-    "the same seed repeats an episode": _check_seeds,
-    "returned observations do not change later": _check_copies,
-    "worker processes give the same results and can replay episodes":
-        _check_workers,
-}
+def _check_with_gymnasium(trial: _Trial) -> Problems:
+  with contextlib.closing(trial.constructor()) as env, warnings.catch_warnings(
+      record=True) as caught:
+    warnings.simplefilter("always")
+    try:
+      env_checker.check_env(env.unwrapped, skip_render_check=True,
+                            skip_close_check=True)
+    except Exception as error:
+      # `_check_copies` reports observations that change. Others may be shared.
+      if "share an object" not in str(error):
+        yield Problem(describe(error), _gymnasium_fix(error, trial.space))
+  texts: dict[str, str] = {}  # Warnings that differ in more than the method.
+  for text in (_plain(str(warning.message)) for warning in caught):
+    if not any(part in text for part in _SKIPPED_WARNINGS):
+      texts.setdefault(text.replace("`reset()`", "`step()`"), text)
+  for text in texts.values():
+    yield Problem(text, "Gymnasium recommends this; training works without "
+                  "it.", harmless=True)
 
 
-def _play(env: gymnasium.Env, seed: int, num_steps: int) -> list[_Step]:
-  """Takes random actions; returns the results of all resets and steps."""
-  space = env.observation_space
-  convert = action_scaling.action_converter(env.action_space)
-  steps, num_resets, terminated, truncated = [], 0, True, False
-  for index, action in enumerate(_actions(
-      env.action_space, seed, (num_steps, 1))):
-    if terminated or truncated:
-      observ, _ = env.reset(seed=seed + index)
-      num_resets += 1
-      steps.append(_Step(
-          f"reset {num_resets}", observ, _copied(space, observ)))
-    observ, reward, terminated, truncated, _ = env.step(convert(action)[0])
-    steps.append(_Step(
-        f"step {index + 1}", observ, _copied(space, observ), reward, terminated,
-        truncated))
-  return steps
+def _gymnasium_fix(error: Exception, space: gymnasium.Space) -> str:
+  if "within the observation space" in str(error):
+    return f"Return observations of the type of their space, {space}."
+  if "truncates after 1 step" in str(error):  # Also reports `np.bool_`.
+    return "Return bool(truncated), and do not truncate after the first step."
+  return ("Gymnasium requires this. gymnasium.utils.env_checker.check_env(env) "
+          "shows the traceback.")
 
 
-def _copied(space: gymnasium.Space, observ: Any) -> np.ndarray:
-  """Returns a copy of an observation.
-
-  Values of Dict and Tuple spaces become a structured array of shape [1].
-  """
-  if not spaces.composite(space):
-    return np.array(observ)
-  array = np.zeros(1, spaces.dtype(space)[0])
-  spaces.writer(space, array)(0, observ)
-  return array
-
-
-def _actions(space: gymnasium.Space, seed: int, shape: tuple[int, ...]
-             ) -> np.ndarray:
-  """Returns random actions in the agent's format, of shape [*shape, ...].
-
-  Floats are in [-1, 1], and integers begin at 0.
-  """
-  random = np.random.default_rng(seed)
-  dtype, action_shape = spaces.dtype(space, is_action=True)
-  actions = np.zeros((*shape, *action_shape), dtype)
-  for leaf, part in zip(spaces.leaves(space, is_action=True),
-                        spaces.columns(actions), strict=True):
-    if isinstance(leaf.space, gymnasium.spaces.Box):
-      part[...] = random.uniform(-1, 1, part.shape)
-    else:
-      is_binary = isinstance(leaf.space, gymnasium.spaces.MultiBinary)
-      part[...] = random.integers(2 if is_binary else getattr(
-          leaf.space, "nvec", getattr(leaf.space, "n", 0)), size=part.shape)
-  return actions
-
-
-def _text(error: Exception) -> str:
-  return f"{type(error).__name__}: {_plain(str(error))}"
+# An invalid observation often causes an invalid reward, and any fault may cause
+# the faults that the last two checks find.
+_CHECKS = (
+    _Check("observations lie in the observation space", _check_observations),
+    _Check("rewards are finite, terminated and truncated are bools",
+           _check_results, needs_all=True),
+    _Check("constructor can be pickled", _check_pickling),
+    _Check("has a time limit, and images of a supported type", _check_notes),
+    _Check("the same seed repeats an episode", _check_seeds),
+    _Check("returned observations do not change later", _check_copies),
+    _Check("worker processes give the same results and can replay episodes",
+           _check_workers, needs_all=True),
+    _Check("passes Gymnasium's checker", _check_with_gymnasium, needs_all=True),
+)
 
 
 def _plain(text: str) -> str:

@@ -1,6 +1,7 @@
-"""Write a learned policy as one function that runs without this package. The
-function maps raw observations to actions in the units of the environment. The
-command checks that the function computes the same actions as in training.
+"""Write a learned policy as one function that runs without this package.
+
+The function maps raw observations to actions in the units of the environment.
+The command checks that the function computes the same actions as in training.
 
 examples:
   %(prog)s ~/logdir --format savedmodel --out ~/policy
@@ -49,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def export(folder: run_folder.RunFolder, out: pathlib.Path,
            names: Sequence[str], checkpoint_name: str | None = None,
-           sampled: bool = False):
+           sampled: bool = False) -> None:
   """Exports a policy and compares each file with the policy in training.
 
   Args:

@@ -1,5 +1,7 @@
 """Prints the named configs as a table."""
 
+from collections.abc import Sequence
+
 import gymnasium
 
 from agents import config as config_lib
@@ -31,7 +33,7 @@ def table() -> str:
         (row, text.removeprefix(f"{config.env.id}: ")))
   rows = [header, *(row for group in groups.values() for row, _ in group)]
   widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-  def line(row):
+  def line(row: Sequence[str]) -> str:
     return "  ".join(map(str.ljust, row, widths)).rstrip()
   lines = [line(header)]
   for title, group in groups.items():

@@ -34,7 +34,7 @@ def command(subcommand: str) -> str:
   return f"{name()} {subcommand}"
 
 
-def end_after_signal(exit_code: int):
+def end_after_signal(exit_code: int) -> None:
   """Ends the process at once if a signal has ended the command.
 
   After a signal, the process must end within ten seconds. The teardown of
@@ -57,18 +57,19 @@ def make_parser(subcommand: str, text: str) -> argparse.ArgumentParser:
   Args:
     subcommand: Name of the subcommand, such as "train".
     text: Docstring of the subcommand's module: a description, an empty line,
-      and examples. The parser replaces %(prog)s in the examples by the start of
-      the command line.
+      and examples, which begin with "example". The parser replaces %(prog)s in
+      the examples by the start of the command line.
   """
-  description, _, examples = text.partition("\n\n")
+  description, start, examples = text.partition("\n\nexample")
   return argparse.ArgumentParser(
-      prog=command(subcommand), description=textwrap.fill(description, 80),
-      epilog=examples, allow_abbrev=False,
+      prog=command(subcommand),
+      description=textwrap.fill(" ".join(description.split()), 80),
+      epilog=(start + examples).strip(), allow_abbrev=False,
       formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def option(parser: argparse._ActionsContainer, usage: str, text: str,
-           **settings: Any):
+           **settings: Any) -> None:
   """Adds an option or a positional argument to a parser.
 
   Args:
@@ -86,7 +87,7 @@ def option(parser: argparse._ActionsContainer, usage: str, text: str,
   parser.add_argument(name, help=text, **settings)
 
 
-def add_run(parser: argparse._ActionsContainer, spelling: str, text: str):
+def add_run(parser: argparse._ActionsContainer, spelling: str, text: str) -> None:
   """Adds the argument RUN_DIR; `run` returns its value.
 
   Args:
@@ -115,7 +116,7 @@ def run(args: argparse.Namespace) -> str | None:
   return args.run or args.named_run
 
 
-def check_counts(args: argparse.Namespace, *names: str):
+def check_counts(args: argparse.Namespace, *names: str) -> None:
   """Checks that options are at least 1 if the user has given them.
 
   Args:
@@ -146,7 +147,7 @@ def settings(args: argparse.Namespace, *names: str) -> dict[str, Any]:
       if getattr(args, name) is not None and getattr(args, name) is not False}
 
 
-def import_from_current_folder():
+def import_from_current_folder() -> None:
   """Makes modules in the current folder, such as environments, importable."""
   sys.path.append(os.getcwd())
 

@@ -1,6 +1,7 @@
-"""Repeat the failed episodes of a crash folder in this process, with the same
-seeds and actions. The command raises the environment's own error, so that a
-debugger stops where the environment failed.
+"""Repeat the failed episodes of a crash folder in this process.
+
+The command uses the same seeds and actions as the run. It raises the
+environment's own error, so that a debugger stops where the environment failed.
 
 examples:
   %(prog)s ~/logdir/20260101T120000-ant/crashes/000000012288-1
@@ -69,7 +70,7 @@ def main(argv: list[str] | None = None) -> int:
   return 0
 
 
-def repeat(crash: crash_folder.Crash):
+def repeat(crash: crash_folder.Crash) -> None:
   """Repeats all steps of the failed episodes.
 
   Args:
@@ -86,7 +87,7 @@ def repeat(crash: crash_folder.Crash):
         "not depend only on seeds and actions.")
 
 
-def render(crash: crash_folder.Crash, path: pathlib.Path):
+def render(crash: crash_folder.Crash, path: pathlib.Path) -> None:
   """Renders a video of the failed episodes without the last step of each.
 
   Args:

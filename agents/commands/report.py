@@ -1,6 +1,7 @@
-"""Write a report on runs: learning curves over steps and over hours, intervals
-over seeds, published results, speed, and settings. The report is one
-self-contained HTML file; a CSV file contains all scores.
+"""Write a report on runs as one self-contained HTML file.
+
+The report contains learning curves over steps and over hours, intervals over
+seeds, published results, speed, and settings. A CSV file contains all scores.
 
 examples:
   %(prog)s ~/logdir
@@ -41,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
   return 0
 
 
-def report(paths: Iterable[pathlib.Path], out: pathlib.Path):
+def report(paths: Iterable[pathlib.Path], out: pathlib.Path) -> None:
   """Writes a report on runs.
 
   Args:

@@ -76,7 +76,7 @@ def play(folder: run_folder.RunFolder, checkpoints: Sequence[pathlib.Path],
 
 
 def load(algorithm: trainer.Algorithm, step: int,
-         arrays: dict[str, np.ndarray]):
+         arrays: dict[str, np.ndarray]) -> None:
   """Loads the variables of a checkpoint into an algorithm.
 
   Args:

@@ -1,16 +1,17 @@
-"""Search for the settings with which a config learns best. The results of
-earlier runs suggest the settings of new runs, and runs with low scores stop
-early. Repeat the command to resume a sweep. Run it on other machines with the
-same --storage to share the sweep.
+r"""Search for the settings with which a config learns best.
 
-example of a search space, in YAML:
+The results of earlier runs suggest the settings of new runs, and runs with low
+scores stop early. Repeat the command to resume a sweep. Run it on other
+machines with the same --storage to share the sweep.
+
+Example of a search space, in YAML:
   algorithm.learning_rate: {low: 1e-5, high: 1e-3, log: true}
   algorithm.update_epochs: {low: 3, high: 20}
   network.policy_layers: [[64, 64], [128, 128]]
 
 examples:
   %(prog)s --config cheetah --space space.yaml --trials 50 --steps 3e5
-  %(prog)s --config cheetah --space space.yaml --trials 50 --steps 3e5 \\
+  %(prog)s --config cheetah --space space.yaml --trials 50 --steps 3e5 \
       --storage postgresql://host/sweeps
 """
 
@@ -132,7 +133,7 @@ def _arguments(name: str, preset: str | None, changes: dict[str, Any],
   return arguments
 
 
-def _print_trial(trial: Any):
+def _print_trial(trial: Any) -> None:
   """Prints the result and the settings of a trial."""
   result = trial.user_attrs.get("why") or f"return {trial.value:,.6g}"
   print(f"Trial {trial.number}: {result}; {_params(trial)}", flush=True)
@@ -145,7 +146,7 @@ def _params(trial: Any) -> str:
       for key, value in trial.params.items())
 
 
-def _print_summary(study: Any):
+def _print_summary(study: Any) -> None:
   """Prints the best trials, and the command to train with the best settings."""
   best = study.best
   print(f"{len(study.ended)} trials have ended; {len(best)} of them are "

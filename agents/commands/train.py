@@ -137,7 +137,7 @@ def _resumed(args: argparse.Namespace, run: str
   return settings, folder
 
 
-def _print_error(error: Exception, in_process: bool):
+def _print_error(error: Exception, in_process: bool) -> None:
   """Prints an error, with a traceback if the error is unexpected."""
   if isinstance(error.__cause__, base.EnvironmentFailure):
     error = error.__cause__

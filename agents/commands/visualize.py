@@ -1,5 +1,4 @@
-"""Render the policy of a run as MP4 videos, with one frame per environment
-step.
+"""Render the policy of a run as MP4 videos, one frame per environment step.
 
 examples:
   %(prog)s ~/logdir --num_episodes 1
@@ -97,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
   return parser
 
 
-def _check_arguments(args: argparse.Namespace):
+def _check_arguments(args: argparse.Namespace) -> None:
   """Raises ConfigError if arguments are too small or contradict each other."""
   parsing.check_counts(args, "num_episodes", "num_agents", "size")
   for option in ("num_episodes", "num_agents", "policy", "checkpoint", "grid"):
@@ -111,7 +110,7 @@ def _check_arguments(args: argparse.Namespace):
 
 
 def render_policy(folder: run_folder.RunFolder, outdir: pathlib.Path,
-                  rollouts: Rollouts, size: int | None = None):
+                  rollouts: Rollouts, size: int | None = None) -> None:
   """Renders episodes of a learned policy, and lists them in episodes.json.
 
   Args:
@@ -131,7 +130,7 @@ def render_policy(folder: run_folder.RunFolder, outdir: pathlib.Path,
 
 
 def render_training_episode(folder: run_folder.RunFolder, outdir: pathlib.Path,
-                            number: int, size: int | None = None):
+                            number: int, size: int | None = None) -> None:
   """Renders an episode of training, and lists it in episodes.json.
 
   Args:
@@ -201,7 +200,7 @@ def _listed_episodes(outdir: pathlib.Path) -> list[tuple[str, Any]]:
 
 def _record(folder: run_folder.RunFolder, videos: Sequence[video.Video],
             size: int | None, outdir: pathlib.Path,
-            listed: Sequence[tuple[str, Any]]):
+            listed: Sequence[tuple[str, Any]]) -> None:
   """Renders videos, prints their episodes, and updates episodes.json."""
   files = {os.path.basename(each.path) for each in videos}
   kept = [episode for file, episode in listed if file not in files]

@@ -1,0 +1,1 @@
+"""Training of one run on several machines."""

@@ -179,7 +179,7 @@ def start_watchdog(cluster: Cluster, timeout: float = _CONNECT_SECONDS
     thread.join()
 
 
-def _check_own_address(cluster: Cluster):
+def _check_own_address(cluster: Cluster) -> None:
   """Checks that this machine can listen on its address.
 
   Raises ConfigError if another program uses the port. Prints a note if the host
@@ -204,7 +204,7 @@ def _check_own_address(cluster: Cluster):
             "of this machine.", file=sys.stderr, flush=True)
 
 
-def _watch(cluster: Cluster, timeout: float, connected: threading.Event):
+def _watch(cluster: Cluster, timeout: float, connected: threading.Event) -> None:
   """Prints missing machines; ends the process after `timeout` seconds."""
   deadline = time.monotonic() + timeout
   while not connected.wait(_NOTICE_SECONDS):

@@ -49,7 +49,7 @@ def train(cluster: cluster_lib.Cluster, options: training_run.Options,
         f"{cluster.describe_lost(message)} {message.splitlines()[0]}") from None
 
 
-def _check(config: config_lib.Config, num_machines: int):
+def _check(config: config_lib.Config, num_machines: int) -> None:
   """Raises ConfigError if several machines cannot train with these settings."""
   if config.num_envs % num_machines:
     divisors = ", ".join(str(n) for n in range(2, config.num_envs + 1)
@@ -97,7 +97,7 @@ def _connect(cluster: cluster_lib.Cluster, options: training_run.Options,
 
 
 def _compare(cluster: cluster_lib.Cluster,
-             setups: list[dict[str, dict[str, Any]]]):
+             setups: list[dict[str, dict[str, Any]]]) -> None:
   """Raises ConfigError if settings, packages or code of the machines differ."""
   for task, setup in enumerate(setups):
     if bool(setup["config"]) != bool(setups[0]["config"]):
@@ -187,7 +187,7 @@ def _participate(cluster: cluster_lib.Cluster, options: training_run.Options,
 
 
 def _save(folder: run_folder.RunFolder, arrays: dict[str, Any],
-          metadata: dict[str, Any]):
+          metadata: dict[str, Any]) -> None:
   """Saves the state from before the latest epoch."""
   step = metadata["step"]
   try:

@@ -33,7 +33,7 @@ class Communicator:
     world_size: Number of machines.
   """
 
-  def __init__(self, rank: int, world_size: int):
+  def __init__(self, rank: int, world_size: int) -> None:
     self.rank = rank
     self.world_size = world_size
     self._gather_vector = tf.function(
@@ -85,7 +85,7 @@ class Communicator:
     longest = header + tf.reduce_max(tf.reduce_sum(sizes, 1))
     raw = tf.cond(longest <= room, lambda: first,
                   lambda: self._gather_bytes(message, _round_up(longest)))
-    def read(rank):
+    def read(rank: int) -> Any:
       _, *parts, _ = tf.split(
           raw[rank], tf.concat([[header], sizes[rank], [-1]], 0),
           num=len(tensors) + 2)

@@ -37,7 +37,7 @@ class Coordinator(trainer_lib.DistributedTrainer):
 
   metadata: Callable[[], dict[str, Any]]
 
-  def __init__(self, *args):
+  def __init__(self, *args: Any) -> None:
     super().__init__(*args)
     # Index of the slow machine in each of the latest epochs; -1 if no machine
     # was slow.
@@ -45,7 +45,7 @@ class Coordinator(trainer_lib.DistributedTrainer):
         maxlen=_SLOW_EPOCHS)
     self._has_warned = False
 
-  def start(self):
+  def start(self) -> None:
     """See `Trainer.start`."""
     self._command("start")
     super().start()
@@ -65,26 +65,26 @@ class Coordinator(trainer_lib.DistributedTrainer):
     self._command("evaluate", num_episodes)
     return super().evaluate(num_episodes, stop)
 
-  def change_random_numbers(self, number: int):
+  def change_random_numbers(self, number: int) -> None:
     """See `Trainer.change_random_numbers`."""
     self._command("change_random_numbers", number)
     super().change_random_numbers(number)
 
-  def load(self, arrays: dict[str, np.ndarray]):
+  def load(self, arrays: dict[str, np.ndarray]) -> None:
     """See `Trainer.load`."""
     self._command("load", arrays)
     super().load(arrays)
 
-  def end(self, finished: bool):
+  def end(self, finished: bool) -> None:
     """See `Trainer.end`."""
     with contextlib.suppress(errors.MachineLost):
       self._command("end", finished)
 
-  def _command(self, method: str, *arguments):
+  def _command(self, method: str, *arguments: Any) -> None:
     """Sends a command to all other machines."""
     self.exchange((method, *arguments))
 
-  def _warn_of_slow_machine(self):
+  def _warn_of_slow_machine(self) -> None:
     """Warns once if the same machine was slow in all of the latest epochs."""
     seconds = self.collecting_seconds
     slowest, ratio = int(np.argmax(seconds)), max(seconds) / min(seconds)
@@ -109,7 +109,7 @@ class Participant(trainer_lib.DistributedTrainer):
   epoch, `checkpoint` is None.
   """
 
-  def __init__(self, *args):
+  def __init__(self, *args: Any) -> None:
     super().__init__(*args)
     self.step = 0
     self._recorder = recent_episodes.RecentEpisodes()
@@ -134,12 +134,12 @@ class Participant(trainer_lib.DistributedTrainer):
       else:  # "start", "evaluate", "load" or "change_random_numbers".
         getattr(self, method)(*arguments)
 
-  def load(self, arrays: dict[str, np.ndarray]):
+  def load(self, arrays: dict[str, np.ndarray]) -> None:
     """See `Trainer.load`."""
     self._recorder.load(arrays)
     super().load(arrays)
 
-  def _train(self, progress: float, metadata: dict[str, Any]):
+  def _train(self, progress: float, metadata: dict[str, Any]) -> None:
     """Trains for an epoch if no machine received a request to stop."""
     if self.stopped:
       return

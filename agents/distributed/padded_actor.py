@@ -22,7 +22,7 @@ class PaddedActor:
     num_envs: Number of environments on all machines, B.
   """
 
-  def __init__(self, actor: simulate.Actor, rows: slice, num_envs: int):
+  def __init__(self, actor: simulate.Actor, rows: slice, num_envs: int) -> None:
     self._actor = actor
     self._rows = rows
     self._num_envs = num_envs

@@ -65,7 +65,7 @@ def merge_finished(statuses: list[RolloutStatus],
           for _, row in np.argwhere(ended)]
 
 
-def check_equal(values: Sequence[Any]):
+def check_equal(values: Sequence[Any]) -> None:
   """Compares values that must be equal on all machines.
 
   Args:

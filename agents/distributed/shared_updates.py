@@ -33,7 +33,8 @@ class SharedUpdatesPPO(ppo.BatchPPO):
     kwargs: See `BatchPPO`.
   """
 
-  def __init__(self, *args, communicator: collectives.Communicator, **kwargs):
+  def __init__(self, *args: Any, communicator: collectives.Communicator,
+               **kwargs: Any) -> None:
     super().__init__(*args, **kwargs)
     self._communicator = communicator
 
@@ -54,7 +55,8 @@ class SharedUpdatesPPO(ppo.BatchPPO):
     """See `BatchPPO.epoch`."""
     advantage, value, split = self._shuffle_split(
         batch, samples, step_counter, epoch, state)
-    def update(index, sums):
+    def update(index: tf.Tensor, sums: dict[str, tf.Tensor]
+               ) -> dict[str, tf.Tensor]:
       vector, losses = self._local_gradients(batch, split, index)
       return self._apply_total(
           self._communicator.all_reduce(vector), losses, sums)
@@ -120,7 +122,7 @@ def share(minibatch: Any, rank: int, world_size: int) -> Any:
   units = (segments.first.shape[0] if isinstance(segments, types.Segments)
            else num_rows)
   indices = tf.range(-(-units // world_size)) * world_size + rank
-  def take(tensor):
+  def take(tensor: tf.Tensor) -> tf.Tensor:
     rows, *sizes = tensor.shape[axis:]
     split = tf.reshape(tensor, [*chunks, units, rows // units, *sizes])
     taken = tf.gather(split, tf.minimum(indices, units - 1), axis=axis)

@@ -38,7 +38,7 @@ class DistributedTrainer(trainer.Trainer):
   """
 
   def __init__(self, communicator: collectives.Communicator,
-               num_eval_envs: int, *args):
+               num_eval_envs: int, *args: Any) -> None:
     super().__init__(*args)
     # Time that each machine waited for its environments in the latest epoch.
     self.collecting_seconds: list[float] = []
@@ -106,7 +106,7 @@ class DistributedTrainer(trainer.Trainer):
         [(episode.score, episode.length) for episode in finished])))
     return [score for score, _ in results], [length for _, length in results]
 
-  def close(self):
+  def close(self) -> None:
     """See `Trainer.close`."""
     self.train_env.batch_env.close()
     if self._evaluator:
@@ -134,7 +134,7 @@ class DistributedTrainer(trainer.Trainer):
 
   def _play(self, num_episodes: int) -> list[episode_data.Episode] | None:
     """Plays this machine's share of episodes; None if a machine stops."""
-    def stop():
+    def stop() -> bool:
       self.exchange(True)  # This machine has not finished its episodes.
       return self.stopped
     finished: list[episode_data.Episode] | None = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,7 +83,7 @@ class BatchEnv:
   def __init__(self, constructors: Sequence[base.Constructor],
                workers: pool.WorkerPool | None = None, seed: int = 0,
                failure_budget: failure_budget_lib.FailureBudget | None = None,
-               block_class: Callable[..., Any] | None = None, first: int = 0):
+               block_class: Callable[..., Any] | None = None, first: int = 0) -> None:
     if not constructors:
       raise ValueError("A batch needs at least one environment.")
     mujoco_warnings.capture()
@@ -337,8 +337,8 @@ class BatchEnv:
       observ = step.observ
     return Rollout(*map(np.stack, zip(*steps, strict=True)))
 
-  def call(self, name: str, /, *args, indices: Sequence[int] | None = None,
-           **kwargs) -> list[Any]:
+  def call(self, name: str, /, *args: Any,
+           indices: Sequence[int] | None = None, **kwargs: Any) -> list[Any]:
     """Calls a method of all or of selected environments.
 
     Args:
@@ -372,7 +372,7 @@ class BatchEnv:
     return self._access("get", indices, name)
 
   def set(self, name: str, values: Sequence[Any],
-          indices: Sequence[int] | None = None):
+          indices: Sequence[int] | None = None) -> None:
     """Sets an attribute of all or of selected environments.
 
     An environment loses the value if it is built again, after its own failure
@@ -397,7 +397,7 @@ class BatchEnv:
         name, [by_index.get(index) for index in range(len(self))],
         [index in by_index for index in range(len(self))])
 
-  def close(self):
+  def close(self) -> None:
     """Closes every environment. Repeated calls have no effect."""
     if not self.is_closed:
       self.is_closed = True
@@ -407,10 +407,10 @@ class BatchEnv:
   def __enter__(self) -> BatchEnv:
     return self
 
-  def __exit__(self, *_):
+  def __exit__(self, *_: object) -> None:
     self.close()
 
-  def _open(self):
+  def _open(self) -> None:
     """Allocates the buffer and builds all environments."""
     both_spaces = self.observation_space, self.action_space
     layout = buffer_layout.batch_layout(len(self), *both_spaces)
@@ -432,11 +432,11 @@ class BatchEnv:
             self._block_class, self._constructors, self.first, both_spaces,
             descriptor, self._source, *options)
 
-  def _record_resets(self, infos: dict[int, dict[str, Any]]):
+  def _record_resets(self, infos: dict[int, dict[str, Any]]) -> None:
     """Does nothing; `InfoBatchEnv` stores infos of resets outside of steps."""
 
   @contextlib.contextmanager
-  def _recording_fatal(self):
+  def _recording_fatal(self) -> Iterator[None]:
     try:
       yield
     except Exception as error:
@@ -450,7 +450,7 @@ class BatchEnv:
     self._consistent = True
     return observ
 
-  def _check_active(self, active: np.ndarray):
+  def _check_active(self, active: np.ndarray) -> None:
     size = len(self)
     if np.shape(active) != (size,):
       raise ValueError(f"`active` must have shape {(size,)}. "
@@ -470,7 +470,7 @@ class BatchEnv:
                        f"{len(self) - 1}. Received: {list(indices)}.")
     return indices
 
-  def _access(self, method: str, indices: Sequence[int] | None, *args
+  def _access(self, method: str, indices: Sequence[int] | None, *args: Any
               ) -> list[Any]:
     """Returns the results of selected environments, in order of `indices`."""
     indices = self._checked_indices(indices)
@@ -480,6 +480,6 @@ class BatchEnv:
         *args, selected), strict=True))
     return [results[index] for index in indices]
 
-  def _check_open(self):
+  def _check_open(self) -> None:
     if self.is_closed:
       raise RuntimeError("The environments are closed.")

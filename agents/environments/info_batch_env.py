@@ -24,7 +24,7 @@ class InfoBatchEnv(batch_env.BatchEnv):
     kwargs: See `BatchEnv`.
   """
 
-  def __init__(self, *args, **kwargs):
+  def __init__(self, *args: Any, **kwargs: Any) -> None:
     kwargs["block_class"] = info_block.InfoBlock
     super().__init__(*args, **kwargs)
     self.infos: list[dict[str, Any]] = [{} for _ in range(len(self))]
@@ -49,7 +49,7 @@ class InfoBatchEnv(batch_env.BatchEnv):
     self._record_resets({index: {} for index in range(len(self))})
     return restored
 
-  def _record_resets(self, infos: dict[int, dict[str, Any]]):
+  def _record_resets(self, infos: dict[int, dict[str, Any]]) -> None:
     self.infos = [{} if index in infos else info
                   for index, info in enumerate(self.infos)]
     self.reset_infos = [infos.get(index, info)

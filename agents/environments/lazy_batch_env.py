@@ -13,10 +13,10 @@ class LazyBatchEnv(batch_env.BatchEnv):
     kwargs: See `BatchEnv`.
   """
 
-  def _open(self):
+  def _open(self) -> None:
     """Does nothing, because the constructor calls this method too early."""
 
-  def _check_open(self):
+  def _check_open(self) -> None:
     super()._check_open()
     if self._block is None:
       super()._open()

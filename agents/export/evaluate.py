@@ -1,6 +1,6 @@
 """Plays evaluation episodes with the original or the exported policy."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -10,7 +10,7 @@ import tensorflow as tf
 from agents import errors, spaces
 from agents.environments.data import episode_data
 from agents.environments.making import action_scaling, make
-from agents.export import numpy_player
+from agents.export import numpy_player, signature
 from agents.export import policy as policy_lib
 from agents.ops import random
 
@@ -35,7 +35,7 @@ def training_function(policy: policy_lib.ExportablePolicy
   observ_dtype, observ_shape = spaces.dtype(policy.observation_space)
   action_dtype, _ = spaces.dtype(policy.action_space, is_action=True)
   to_env = action_scaling.action_converter(policy.action_space)
-  def run(inputs):
+  def run(inputs: policy_lib.Arrays) -> policy_lib.Arrays:
     parts = [inputs[name] for name in policy.names("observation")]
     observ = np.zeros((len(parts[0]), *observ_shape), observ_dtype)
     for column, part in zip(spaces.columns(observ), parts, strict=True):
@@ -49,6 +49,58 @@ def training_function(policy: policy_lib.ExportablePolicy
         f"next_{name}": tensor.numpy()
         for name, tensor in policy_lib.state_tensors(state).items()}}
   return run
+
+
+def initial_state(policy: policy_lib.ExportablePolicy, batch: int = 1
+                  ) -> policy_lib.Arrays:
+  """Returns the inputs with the state at the start of episodes.
+
+  Args:
+    policy: Policy that defines the signature.
+    batch: Number of episodes, N.
+
+  Returns:
+    Zeros of shape [N, ...] by name; empty if the policy has no state.
+  """
+  return {name: np.zeros([batch, *policy.inputs[name].shape],
+                         policy.inputs[name].dtype)
+          for name in policy.names("state")}
+
+
+def observation_inputs(policy: policy_lib.ExportablePolicy, observation: Any
+                       ) -> policy_lib.Arrays:
+  """Returns the inputs with the parts of one observation.
+
+  Args:
+    policy: Policy that defines the signature.
+    observation: Observation as the environment returns it.
+
+  Returns:
+    Arrays of shape [1, ...] by name.
+
+  Raises:
+    ValueError: If a part is missing or has another shape than its space.
+  """
+  parts = spaces.values(policy.observation_space, observation)
+  return {name: np.asarray(part, policy.inputs[name].dtype)[None]
+          for name, part in zip(
+              policy.names("observation"), parts, strict=True)}
+
+
+def environment_action(policy: policy_lib.ExportablePolicy,
+                       outputs: policy_lib.Arrays) -> Any:
+  """Returns one action in the format of the environment's action space.
+
+  Args:
+    policy: Policy that defines the signature.
+    outputs: Outputs of the policy by name, of shape [1, ...].
+  """
+  leaves = spaces.leaves(policy.action_space, is_action=True)
+  return signature.nested(policy.action_space, iter([
+      int(outputs[name][0])
+      if isinstance(leaf.space, gymnasium.spaces.Discrete)
+      else outputs[name][0].astype(leaf.space.dtype)
+      for name, leaf in zip(policy.names("action"), leaves, strict=True)]))
 
 
 def evaluate(policy: policy_lib.ExportablePolicy,
@@ -76,22 +128,17 @@ def evaluate(policy: policy_lib.ExportablePolicy,
     seed = episode_data.episode_seed(stream, index, 0)
     rng = np.random.default_rng(seed)
     observ, _ = env.reset(seed=seed)
-    state = {name: np.zeros([1, *field.shape], field.dtype)
-             for name, field in policy.inputs.items() if field.role == "state"}
+    state = initial_state(policy)
     total, ended = 0.0, False
     while not ended:
-      parts = spaces.values(policy.observation_space, observ)
-      inputs = {name: np.asarray(part, policy.inputs[name].dtype)[None]
-                for name, part in zip(
-                    policy.names("observation"), parts, strict=True)} | state
+      inputs = observation_inputs(policy, observ) | state
       if "noise" in policy.inputs:
         inputs["noise"] = numpy_player.draw_noise(
             rng, policy.inputs["noise"].drawn, 1).astype(np.float32)
       outputs = function(inputs)
       record(inputs | outputs)
       state = {name: outputs[f"next_{name}"] for name in state}
-      action = _assemble(policy.action_space, iter(
-          [outputs[name][0] for name in policy.names("action")]))
+      action = environment_action(policy, outputs)
       try:
         observ, reward, terminated, truncated, _ = env.step(action)
       except Exception as error:
@@ -103,14 +150,3 @@ def evaluate(policy: policy_lib.ExportablePolicy,
     returns.append(total)
   env.close()
   return returns
-
-
-def _assemble(space: gymnasium.Space, parts: Iterator[np.ndarray]) -> Any:
-  """Returns an action of a space, from the actions of its simple spaces."""
-  if isinstance(space, gymnasium.spaces.Dict):
-    return {key: _assemble(part, parts) for key, part in space.items()}
-  if isinstance(space, gymnasium.spaces.Tuple):
-    return tuple(_assemble(part, parts) for part in space.spaces)
-  part = next(parts)
-  return (int(part) if isinstance(space, gymnasium.spaces.Discrete)
-          else part.astype(space.dtype))

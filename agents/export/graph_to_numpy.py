@@ -29,14 +29,14 @@ def translate(function: Any, inputs: Iterable[str], outputs: Iterable[str]
   """
   calls: list[list[Any]] = []
   constants: dict[str, Any] = {}
-  def encode(argument):
+  def encode(argument: Any) -> Any:
     """Returns an argument as JSON data; adds an array to the constants."""
     if isinstance(argument, (np.ndarray, np.generic)):
       name = f"constant_{len(constants)}"
       constants[name] = np.asarray(argument)
       return {"value": name}
     return "..." if argument is Ellipsis else argument
-  def call(name, *arguments):
+  def call(name: str, *arguments: Any) -> Any:
     """Evaluates a call of constants, or records any other call."""
     if not any(isinstance(argument, dict) for argument in arguments):
       return numpy_player.CALLS[name](*arguments)

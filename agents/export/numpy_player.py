@@ -9,6 +9,7 @@ The file contains NumPy calls in the order of their execution, and constants.
 """
 
 import json
+from typing import Any
 
 import numpy as np
 
@@ -30,25 +31,29 @@ CALLS = {
     "view": lambda x, dtype: np.ascontiguousarray(x).view(dtype)}
 
 
-def draw_noise(rng, distributions, batch):
+def draw_noise(rng: np.random.Generator, distributions: Any, batch: int) -> np.ndarray:
   """Returns noise [batch, ...] for pairs of a distribution's name and size."""
   return np.concatenate([getattr(rng, name)(size=(batch, size))
                          for name, size in distributions], -1)
 
 
-def compute(program, values):
-  """Executes all calls of a program; returns the outputs by name.
-
-  Args:
-    program: Calls, and for each output the name of its value.
-    values: Inputs and constants by name. The results of calls are added.
-  """
-  def resolve(x):
+def compute(program: dict, values: dict) -> dict[str, np.ndarray]:
+  """Returns outputs by name; adds the results of all calls to `values`."""
+  def resolve(x: Any) -> Any:
     return (values[x["value"]] if isinstance(x, dict) else ... if x == "..."
             else tuple(x) if isinstance(x, list) else x)
   for result, name, arguments in program["calls"]:
     values[result] = CALLS[name](*map(resolve, arguments))
   return {name: values[value] for name, value in program["outputs"].items()}
+
+
+def nest(structure: Any, values: dict) -> Any:
+  """Replaces names by values in nested dicts and lists, which become tuples."""
+  if isinstance(structure, str):
+    return values[structure]
+  if isinstance(structure, dict):
+    return {key: nest(part, values) for key, part in structure.items()}
+  return tuple(nest(part, values) for part in structure)
 
 
 class Policy:
@@ -59,24 +64,19 @@ class Policy:
     seed: Seed of the noise with which a sampled policy selects actions.
   """
 
-  def __init__(self, path, seed=None):
+  def __init__(self, path: Any, seed: Any = None) -> None:
     with np.load(path, allow_pickle=False) as file:
       self._constants = dict(file)
     self.about = json.loads(str(self._constants.pop("about")))
     self._rng = np.random.default_rng(seed)
 
-  def begin(self, batch=1):
+  def begin(self, batch: int = 1) -> dict[str, np.ndarray]:
     """Returns the state at the start of `batch` episodes."""
     return {name: np.zeros([batch, *x["shape"]], x["dtype"])
             for name, x in self.about["inputs"].items() if x["role"] == "state"}
 
-  def __call__(self, observation, state):
-    """Returns the action, as a dict of parts if nested, and the next state.
-
-    Args:
-      observation: Observation of the environment, nested or not.
-      state: State that `begin` or the previous step returned.
-    """
+  def __call__(self, observation: Any, state: dict) -> tuple[Any, dict]:
+    """Returns an action for `env.step`, and the state for the next step."""
     inputs = dict(state)
     for name, x in self.about["inputs"].items():
       if x["role"] == "observation":
@@ -85,11 +85,11 @@ class Policy:
           part = part[key if isinstance(part, dict) else int(key)]
         inputs[name] = np.asarray(part)[None]
     outputs = self.run(inputs)
-    state = {name: outputs.pop(f"next_{name}") for name in state}
-    actions = {name: value[0] for name, value in outputs.items()}
-    return actions.get("action", actions), state
+    action = nest(self.about["action"], {
+        name: value[0] for name, value in outputs.items()})
+    return action, {name: outputs[f"next_{name}"] for name in state}
 
-  def run(self, inputs):
+  def run(self, inputs: dict) -> dict[str, np.ndarray]:
     """Returns outputs [N, ...] by name for inputs [N, ...] by name."""
     batch, values = len(next(iter(inputs.values()))), dict(self._constants)
     for name, x in self.about["inputs"].items():

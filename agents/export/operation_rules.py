@@ -20,8 +20,10 @@ import tensorflow as tf
 
 from agents import config as config_lib
 
+_Call = Callable[..., Any]
 
-def translate(call: Callable[..., Any], operation: tf.Operation,
+
+def translate(call: _Call, operation: tf.Operation,
               inputs: Sequence[Any]) -> list[Any]:
   """Translates one operation.
 
@@ -52,7 +54,7 @@ def _unsupported(operation: tf.Operation, name: str) -> config_lib.ConfigError:
       "--format savedmodel.")
 
 
-def _reduce(call, operation, x, axis):
+def _reduce(call: _Call, operation: tf.Operation, x: Any, axis: Any) -> Any:
   name = operation.type.lower()
   # Before `keepdims`, NumPy functions take `out`; three also take `dtype`.
   defaults = [None] * (2 if name in ("mean", "prod", "sum") else 1)
@@ -60,13 +62,14 @@ def _reduce(call, operation, x, axis):
               operation.get_attr("keep_dims"))
 
 
-def _divide_no_nan(call, _, x, y):
+def _divide_no_nan(call: _Call, _: tf.Operation, x: Any, y: Any) -> Any:
   zero = call("equal", y, 0)
   quotient = call("divide", x, call("where", zero, call("ones_like", y), y))
   return call("where", zero, call("zeros_like", x), quotient)
 
 
-def _split(call, operation, x, axis):
+def _split(call: _Call, operation: tf.Operation, x: Any, axis: Any
+           ) -> list[Any]:
   """Returns one slice of `x` along an axis per output of the operation."""
   axis = int(axis) % operation.outputs[0].shape.rank
   ends = np.cumsum([part.shape[axis] for part in operation.outputs]).tolist()
@@ -74,20 +77,22 @@ def _split(call, operation, x, axis):
           for begin, end in zip([0, *ends], ends)]
 
 
-def _softmax(call, _, x):
+def _softmax(call: _Call, _: tf.Operation, x: Any) -> Any:
   exp = call("exp", call("subtract", x, call("max", x, -1, None, True)))
   return call("divide", exp, call("sum", exp, -1, None, None, True))
 
 
-def _gather(call, operation, x, indices, axis):
+def _gather(call: _Call, operation: tf.Operation, x: Any, indices: Any,
+            axis: Any) -> Any:
   if operation.get_attr("batch_dims"):
     raise _unsupported(operation, "GatherV2 with batch_dims")
   return call("take", x, indices, int(axis))
 
 
-def _strided_slice(call, operation, x, begin, end, strides):
-  def index(axis):
-    def masked(name):
+def _strided_slice(call: _Call, operation: tf.Operation, x: Any, begin: Any,
+                   end: Any, strides: Any) -> Any:
+  def index(axis: int) -> Any:
+    def masked(name: str) -> int:
       return operation.get_attr(f"{name}_mask") & 1 << axis
     if masked("ellipsis"):
       return Ellipsis
@@ -100,7 +105,7 @@ def _strided_slice(call, operation, x, begin, end, strides):
   return call("getitem", x, *map(index, range(len(begin))))
 
 
-def _max_pool(call, operation, x):
+def _max_pool(call: _Call, operation: tf.Operation, x: Any) -> Any:
   """Returns the maximum over shifted slices of [N, H, W, C] images.
 
   There is one slice per position in the pooling window.
@@ -121,14 +126,15 @@ def _max_pool(call, operation, x):
       for offsets in itertools.product(*map(range, kernel))])
 
 
-def _one_hot(call, operation, x, depth, on, off):
+def _one_hot(call: _Call, operation: tf.Operation, x: Any, depth: Any,
+             on: Any, off: Any) -> Any:
   if operation.get_attr("axis") != -1:
     raise _unsupported(operation, "OneHot along an axis other than the last")
   hot = call("equal", call("expand_dims", x, -1), np.arange(depth))
   return call("where", hot, on, off)
 
 
-def _bitcast(call, operation, x):
+def _bitcast(call: _Call, operation: tf.Operation, x: Any) -> Any:
   source, target = operation.inputs[0], operation.outputs[0]
   rank = source.shape.rank - target.shape.rank
   if rank < 0:  # TensorFlow adds an axis if the target type is smaller.

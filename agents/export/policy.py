@@ -28,6 +28,10 @@ from agents.training.run_folder import checkpoint, run_folder
 Arrays = dict[str, np.ndarray]
 # Maps inputs [N, ...] by name to outputs [N, ...] by name.
 PolicyFunction = Callable[[Arrays], Arrays]
+# Meaning of each tensor of the state in the README, see `_state_names`.
+_MEANINGS = {"frames": "latest observations of the episode",
+             "frames_begun": "whether the episode had begun",
+             "memory": "memory of the recurrent network"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +72,7 @@ class ExportablePolicy:
     """Returns a `tf.function` that maps named inputs to a dict of outputs."""
     frozen = self.frozen
     @tf.function(autograph=False, input_signature=self.specs)
-    def act(*inputs):
+    def act(*inputs: tf.Tensor) -> dict[str, tf.Tensor]:
       return dict(zip(self.outputs, frozen(*inputs), strict=True))
     return act
 
@@ -125,6 +129,10 @@ def _state_names(state: Any) -> list[str]:
   return [*names, "memory"][:num_tensors]
 
 
+def _meaning(name: str) -> str:
+  return _MEANINGS.get(name, "state of the policy")
+
+
 def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
          ) -> ExportablePolicy:
   """Loads the policy of a checkpoint.
@@ -152,7 +160,8 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
   states = {
       name: signature.SignatureField(
           "state", tensor.dtype.name, tuple(tensor.shape[1:]),
-          f"zeros at the start of an episode, then the previous `next_{name}`")
+          f"{_meaning(name)} before this step: zeros at the start of an "
+          f"episode, then `next_{name}` of the previous step")
       for name, tensor in state_tensors(algorithm.initial_state(1)).items()}
   inputs = signature.space_fields("observation", observation_space) | states
   if sampled:
@@ -165,7 +174,9 @@ def load(folder: run_folder.RunFolder, path: pathlib.Path, sampled: bool
           "mean.")
     inputs["noise"] = signature.noise_field(distributions)
   outputs = signature.space_fields("action", action_space) | {
-      f"next_{name}": field._replace(about=f"next `{name}`")
+      f"next_{name}": field._replace(
+          about=f"{_meaning(name)} after this step: pass it as `{name}` at the "
+          "next step")
       for name, field in states.items()}
   return ExportablePolicy(config, step, algorithm, observation_space,
                           action_space, inputs, outputs)

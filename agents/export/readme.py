@@ -5,7 +5,7 @@ import string
 from typing import Any
 
 from agents import config as config_lib
-from agents.export import formats, signature
+from agents.export import environment_code, formats, policy_code, signature
 from agents.export import policy as policy_lib
 from agents.training.run_folder import provenance
 
@@ -22,22 +22,26 @@ def text(policy: policy_lib.ExportablePolicy, names: list[str]) -> str:
   """
   env = policy.config.env
   versions = provenance.versions(env.id)
-  states = ", ".join(policy.names("state"))
+  states = ", ".join(f"`{name}`" for name in policy.names("state"))
   settings = ", ".join(f"`env.{name}={value}`" for name, value in (
       environment_settings(env).items()))
+  code = environment_code.write(env)
+  sections = [_fill(
+      name, imports="\n".join(code.imports), policy=policy_code.write(policy),
+      episode=_fill("episode", environment="\n".join(code.statements)))
+              for name in names]
+  if states:
+    sections.append(_fill("state", names=states))
+  if settings:
+    sections.append(_fill("settings", settings=settings))
   return _fill(
       "README", environment=env.id, step=f"{policy.step:,}",
       actions="sampled with noise" if "noise" in policy.inputs
       else "the mean action",
       inputs=_rows(policy.inputs), outputs=_rows(policy.outputs),
-      state=_fill("state", names=states) if states else "",
-      settings=_fill("settings", settings=settings) if settings else "",
-      zeros=", ".join(
-          f'"{name}": np.zeros({[1, *field.shape]}, "{field.dtype}")'
-          for name, field in policy.inputs.items()),
-      examples="\n".join(map(_fill, names)),
+      sections="\n\n".join(sections),
       versions=", ".join(f"{name} {versions[name]}" for name in (
-          "tensorflow", "keras", "numpy") if name in versions))
+          "tensorflow", "keras", "numpy") if name in versions)) + "\n"
 
 
 def environment_settings(env: config_lib.Env) -> dict[str, Any]:
@@ -59,7 +63,7 @@ def _fill(name: str, **values: str) -> str:
   """Returns the text of a template after replacing placeholders by values."""
   folder = "formats" if name in formats.NAMES else "templates"
   path = pathlib.Path(__file__).parent / folder / f"{name}.md"
-  return string.Template(path.read_text()).substitute(values)
+  return string.Template(path.read_text().rstrip("\n")).substitute(values)
 
 
 def _rows(fields: dict[str, signature.SignatureField]) -> str:

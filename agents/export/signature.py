@@ -1,7 +1,7 @@
 """Signature of an exported policy: names and types of inputs and outputs."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -78,6 +78,23 @@ def space_fields(role: str, space: gymnasium.Space
       name = f"{stem}_{suffix}"
     fields[name] = _field(role, leaf)
   return fields
+
+
+def nested(space: gymnasium.Space, parts: Iterator[Any]) -> Any:
+  """Arranges parts in the dicts and tuples of a space.
+
+  Args:
+    space: Space of the environment.
+    parts: One part per simple space, in the order of `space_fields`.
+
+  Returns:
+    Dict or tuple of parts for a Dict or Tuple, otherwise the next part.
+  """
+  if isinstance(space, gym.Dict):
+    return {key: nested(part, parts) for key, part in space.items()}
+  if isinstance(space, gym.Tuple):
+    return tuple(nested(part, parts) for part in space.spaces)
+  return next(parts)
 
 
 def _field(role: str, leaf: spaces.Leaf) -> SignatureField:

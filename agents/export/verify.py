@@ -29,12 +29,12 @@ class CallRecorder:
     calls: The recorded calls, in order.
   """
 
-  def __init__(self):
+  def __init__(self) -> None:
     self.calls: list[policy_lib.Arrays] = []
     self._interval = 1
     self._count = 0
 
-  def add(self, call: policy_lib.Arrays):
+  def add(self, call: policy_lib.Arrays) -> None:
     """Records a call, or skips it to keep equal distances.
 
     Args:

@@ -18,7 +18,7 @@ from agents.training.run_folder import run_folder
 
 
 def write(folder: run_folder.RunFolder, checkpoint: pathlib.Path,
-          names: Sequence[str], sampled: bool, out: pathlib.Path):
+          names: Sequence[str], sampled: bool, out: pathlib.Path) -> None:
   """Exports a policy and compares each file with the policy in training.
 
   Args:
@@ -86,7 +86,7 @@ def _write(policy: policy_lib.ExportablePolicy, file_format: base.ExportFormat,
     with quiet_imports.quiet_imports():
       file_format.write(policy, path)
       function = file_format.load(path)
-    comparison = verify.compare(policy, function, calls)
+      comparison = verify.compare(policy, function, calls)
   except (config_lib.ConfigError, errors.RunError):
     raise
   except Exception as error:

@@ -38,7 +38,7 @@ class ActionDistribution:
   """
 
   def __init__(self, shape: Sequence[int], initial_outputs: np.ndarray,
-               initial_free: np.ndarray, *noise_kinds: tuple[str, int]):
+               initial_free: np.ndarray, *noise_kinds: tuple[str, int]) -> None:
     self.shape = tuple(shape)
     self.initial_outputs = initial_outputs.astype(np.float32)
     self.initial_free = initial_free.astype(np.float32)

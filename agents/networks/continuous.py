@@ -38,7 +38,7 @@ class Gaussian(action_distribution.ActionDistribution):
       the state.
   """
 
-  def __init__(self, space: gymnasium.spaces.Box, config: config_lib.Network):
+  def __init__(self, space: gymnasium.spaces.Box, config: config_lib.Network) -> None:
     # The environment maps [-1, 1] to finite bounds, and clips other actions.
     bounded = np.isfinite(space.low) & np.isfinite(space.high)
     self._low = np.where(bounded, -1, space.low)
@@ -99,7 +99,7 @@ class SquashedGaussian(Gaussian):
     config: Initial std, and whether the std depends on the state.
   """
 
-  def __init__(self, space: gymnasium.spaces.Box, config: config_lib.Network):
+  def __init__(self, space: gymnasium.spaces.Box, config: config_lib.Network) -> None:
     super().__init__(space, config)
     # With a second tanh, the mode could not leave [-0.77, 0.77].
     self._mean_activation = "linear"
@@ -146,7 +146,7 @@ class Beta(action_distribution.ActionDistribution):
       network outputs of zero.
   """
 
-  def __init__(self, space: gymnasium.spaces.Box, config: config_lib.Network):
+  def __init__(self, space: gymnasium.spaces.Box, config: config_lib.Network) -> None:
     concentration = (config.init_std ** -2 - 1) / 2
     excess = max(concentration - 1, math.log(2))
     self._num_parameters = 2 * math.prod(space.shape)
@@ -196,7 +196,8 @@ def _gamma(concentration: tf.Tensor, normal: tf.Tensor,
 
   Args:
     concentration: Tensor of shape [...], at least 1.
-    normal, exponential: Noise of shape [..., _TRIES].
+    normal: Samples of the standard normal distribution, [..., _TRIES].
+    exponential: Samples of the exponential distribution, [..., _TRIES].
   """
   scale = concentration[..., None] - 1 / 3
   root = 1 + normal / tf.sqrt(9 * scale)

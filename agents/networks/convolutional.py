@@ -1,6 +1,7 @@
 """Convolutional networks that map images to features."""
 
 import math
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -55,7 +56,7 @@ class Nature(keras.Model):
 
   units = 512
 
-  def __init__(self, config: config_lib.Network, seed: int, name: str):
+  def __init__(self, config: config_lib.Network, seed: int, name: str) -> None:
     super().__init__(name=name)
     self._stack = [
         _layer(_Conv, f"conv_{index}", config, seed + index, *sizes)
@@ -90,7 +91,7 @@ class Impala(keras.Model):
 
   units = 256
 
-  def __init__(self, config: config_lib.Network, seed: int, name: str):
+  def __init__(self, config: config_lib.Network, seed: int, name: str) -> None:
     super().__init__(name=name)
     self._stages = [
         [_layer(_Conv, f"conv_{stage}_{index}", config,
@@ -124,7 +125,8 @@ def make(kind: str, config: config_lib.Network, seed: int, name: str
 
 
 def _layer(kind: type[keras.layers.Layer], name: str,
-           config: config_lib.Network, seed: int, *args) -> keras.layers.Layer:
+           config: config_lib.Network, seed: int, *args: Any
+           ) -> keras.layers.Layer:
   initializer = feed_forward.hidden_initializer(config.initializer, seed)
   return kind(*args, name=name, kernel_initializer=initializer)
 

@@ -28,7 +28,7 @@ class Categorical(action_distribution.ActionDistribution):
     sizes: Number of options of each choice, in the shape of an action.
   """
 
-  def __init__(self, sizes: np.ndarray):
+  def __init__(self, sizes: np.ndarray) -> None:
     self._possible = np.arange(sizes.max()) < sizes.reshape([-1, 1])
     size = self._possible.size
     super().__init__(sizes.shape, np.zeros(size), np.zeros(0), ("gumbel", size))
@@ -67,7 +67,7 @@ class Bernoulli(action_distribution.ActionDistribution):
     space: Space of actions.
   """
 
-  def __init__(self, space: gymnasium.spaces.MultiBinary):
+  def __init__(self, space: gymnasium.spaces.MultiBinary) -> None:
     size = math.prod(space.shape)
     super().__init__(
         space.shape, np.zeros(size), np.zeros(0), ("uniform", size))

@@ -26,7 +26,7 @@ class Product(action_distribution.ActionDistribution):
     config: Kind and initial parameters of the distributions over Box spaces.
   """
 
-  def __init__(self, space: gymnasium.Space, config: config_lib.Network):
+  def __init__(self, space: gymnasium.Space, config: config_lib.Network) -> None:
     self._leaves = spaces.leaves(space, is_action=True)
     self._factors = [make(leaf.space, config) for leaf in self._leaves]
     super().__init__(

@@ -24,7 +24,7 @@ class FeedForward(keras.Model):
 
   def __init__(self, layers: tuple[int, ...], config: config_lib.Network,
                output_initializer: keras.initializers.Initializer,
-               output_bias: np.ndarray, seed: int, name: str):
+               output_bias: np.ndarray, seed: int, name: str) -> None:
     super().__init__(name=name)
     if config.hidden == "dense":
       self._layers_in_order = [
@@ -58,7 +58,7 @@ class Policy(FeedForward):
   """
 
   def __init__(self, distribution: action_distribution.ActionDistribution,
-               config: config_lib.Network, seed: int):
+               config: config_lib.Network, seed: int) -> None:
     # Initial outputs are small, so the first actions are near the middle of
     # their range.
     factor, output_seed = (

@@ -21,7 +21,7 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
   """
 
   def __init__(self, space: gymnasium.Space, normalize: bool, clip: float,
-               stack: int):
+               stack: int) -> None:
     super().__init__(space, normalize, clip)
     self._leaves = spaces.leaves(space)
     if stack:
@@ -64,7 +64,7 @@ class FrameEncoder(observation_encoder.ObservationEncoder):
     """See `ObservationEncoder.clipped`; uses only the latest frames."""
     return super().clipped(_latest(observ))
 
-  def update(self, observ: tf.Tensor | types.FrameIndices, valid: tf.Tensor):
+  def update(self, observ: tf.Tensor | types.FrameIndices, valid: tf.Tensor) -> None:
     """See `ObservationEncoder.update`; uses only the latest frames."""
     super().update(_latest(observ), valid)
 

@@ -20,7 +20,7 @@ class RunningMoments:
     variables: All attributes above, for checkpoints.
   """
 
-  def __init__(self, shape: tuple[int, ...], name: str):
+  def __init__(self, shape: tuple[int, ...], name: str) -> None:
     self.variables = [
         tf.Variable(tf.zeros(size, tf.float64), False, name=f"{name}/{suffix}")
         for suffix, size in (
@@ -34,7 +34,7 @@ class RunningMoments:
     variance = self.squares / tf.where(updated, self.count, 1.0)
     return tf.where(updated, tf.sqrt(variance), 1.0)
 
-  def update(self, samples: tf.Tensor, valid: tf.Tensor):
+  def update(self, samples: tf.Tensor, valid: tf.Tensor) -> None:
     """Adds samples.
 
     Args:

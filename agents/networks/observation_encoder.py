@@ -33,7 +33,7 @@ class ObservationEncoder:
 
   stack = 0
 
-  def __init__(self, space: gymnasium.Space, normalize: bool, clip: float):
+  def __init__(self, space: gymnasium.Space, normalize: bool, clip: float) -> None:
     leaves = spaces.leaves(space)
     self._clip = clip
     self._unpack = (
@@ -87,7 +87,7 @@ class ObservationEncoder:
     at_bound = tf.abs(numbers) >= self._clip
     return tf.reduce_mean(tf.cast(at_bound, tf.float32), -1)
 
-  def update(self, observ: tf.Tensor, valid: tf.Tensor):
+  def update(self, observ: tf.Tensor, valid: tf.Tensor) -> None:
     """Adds observations to the moments, unless `moments` is None.
 
     Args:

@@ -14,7 +14,7 @@ class Torso:
     convolutions: One network for each image; maps [N, H, W, C] to [N, U].
   """
 
-  def __init__(self, convolutions: Sequence[keras.Model] = ()):
+  def __init__(self, convolutions: Sequence[keras.Model] = ()) -> None:
     self._convolutions = convolutions
     self._layers = list(convolutions)
 
@@ -51,7 +51,7 @@ class RecurrentTorso(Torso):
   """
 
   def __init__(self, convolutions: Sequence[keras.Model],
-               cell: keras.layers.Layer):
+               cell: keras.layers.Layer) -> None:
     super().__init__(convolutions)
     self._cell = cell
     self._layers.append(cell)

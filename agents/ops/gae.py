@@ -41,7 +41,8 @@ def generalized_advantage(
 
   num_steps = reward.shape[0]
   advantages = tf.TensorArray(reward.dtype, num_steps)
-  def body(step, advantage, advantages):
+  def body(step: tf.Tensor, advantage: tf.Tensor, advantages: tf.TensorArray
+           ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray]:
     advantage = delta[step] + decay[step] * advantage
     return step - 1, advantage, advantages.write(step, advantage)
   _, _, advantages = tf.while_loop(

@@ -33,7 +33,7 @@ def estimate(scores: np.ndarray) -> Estimate:
   Returns:
     Estimate of shape [...]. With a single run, intervals have length zero.
   """
-  def interquartile_mean(values, axis):
+  def interquartile_mean(values: np.ndarray, axis: int) -> np.ndarray:
     return stats.trim_mean(values, 0.25, axis=axis)
   mean = interquartile_mean(scores, 0)
   if len(scores) < 2:

@@ -148,7 +148,7 @@ def _warnings(groups: Sequence[results.RunGroup]) -> str:
 
 
 def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-  def line(cells, tag):
+  def line(cells: Iterable[str], tag: str) -> str:
     return f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>"
   lines = [line(header, "th"), *(line(row, "td") for row in rows)]
   return '<div class="wide"><table>\n' + "\n".join(lines) + "\n</table></div>"

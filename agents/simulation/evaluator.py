@@ -24,7 +24,7 @@ class Evaluator:
   """
 
   def __init__(self, env: in_graph_batch_env.InGraphBatchEnv,
-               actor: simulate.Actor, explore: bool):
+               actor: simulate.Actor, explore: bool) -> None:
     self.env = env
     self._actor = actor
     self._explore = explore
@@ -50,7 +50,7 @@ class Evaluator:
       carry, episodes_left = self.advance(carry, episodes_left)
     return self.env.batch_env.take_finished()
 
-  def close(self):
+  def close(self) -> None:
     """Closes the environments. Repeated calls have no effect."""
     self.env.batch_env.close()
 
@@ -86,7 +86,8 @@ class Evaluator:
       return self._chunk(carry, episodes_left)
 
   @tf.function(autograph=False)
-  def _chunk(self, carry: types.Carry, episodes_left: tf.Tensor):
+  def _chunk(self, carry: types.Carry, episodes_left: tf.Tensor
+             ) -> tuple[types.Carry, tf.Tensor]:
     with tf.device("CPU:0"):  # Environments run on the CPU.
       simulation, episodes_left = simulate.simulate_episodes(
           self.env, self._actor, carry, _CHUNK, self._explore, episodes_left)

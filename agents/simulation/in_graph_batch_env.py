@@ -5,6 +5,7 @@ This is the only file that wraps Python code in `tf.py_function`.
 
 import contextlib
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ class InGraphBatchEnv:
     packed_spec: Type and shape of the packed results of a step, [num_bytes].
   """
 
-  def __init__(self, batch_env: batch_env_lib.BatchEnv):
+  def __init__(self, batch_env: batch_env_lib.BatchEnv) -> None:
     self.batch_env = batch_env
     self._error: BaseException | None = None
     action = batch_env.action_layout.fields[0]
@@ -114,7 +115,7 @@ class InGraphBatchEnv:
     return tf.reshape(final, [-1, *sizes])
 
   @contextlib.contextmanager
-  def original_errors(self):
+  def original_errors(self) -> Iterator[None]:
     """Returns a context that raises an environment's errors unchanged."""
     try:
       yield

@@ -100,7 +100,7 @@ def simulate_episodes(
     Simulation of up to `max_steps` steps, and the number of episodes that each
     environment has not played yet, [B] int32.
   """
-  def noise(step):
+  def noise(step: tf.Tensor) -> tf.Tensor | None:
     step_counter = carry.step_counter + tf.cast(step, tf.int64)
     return actor.noise(step_counter, len(env)) if explore else None
   return _loop(env, actor, carry, max_steps, noise, episodes_left)
@@ -144,7 +144,7 @@ def reset_state(state: Any, result: in_graph_batch_env.StepResult) -> Any:
     Structure like `state`.
   """
   continues = result.valid & ~result.ended
-  def keep(tensor):
+  def keep(tensor: tf.Tensor) -> tf.Tensor:
     mask = tf.reshape(continues, [-1] + [1] * (tensor.shape.rank - 1))
     return tf.where(mask, tensor, tf.zeros_like(tensor))
   return tf.nest.map_structure(keep, state)
@@ -156,7 +156,9 @@ def _loop(env: in_graph_batch_env.InGraphBatchEnv, actor: Actor,
           episodes_left: tf.Tensor | None = None) -> tuple[Simulation, Any]:
   """Steps `max_steps` times, or until no environment has episodes left."""
   has_quota = episodes_left is not None
-  def body(step, observ, state, actions, results, seconds, left):
+  def body(step: tf.Tensor, observ: tf.Tensor, state: Any,
+           actions: tf.TensorArray, results: tf.TensorArray,
+           seconds: tf.Tensor, left: Any) -> tuple[Any, ...]:
     step_noise = noise(step)
     # Draws the noise before the policy runs. In parallel, both would take more
     # time, because TensorFlow would wake another thread.

@@ -25,7 +25,7 @@ class _Range:
   log: bool = False  # Whether to sample uniformly on a logarithmic scale.
   step: float | None = None  # Distance between neighboring values.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     if not (math.isfinite(self.low) and math.isfinite(self.high)
             and self.low < self.high):
       raise config_lib.ConfigError(
@@ -58,7 +58,7 @@ class SearchSpace:
     ConfigError: If the text is invalid.
   """
 
-  def __init__(self, text: str, source: str):
+  def __init__(self, text: str, source: str) -> None:
     self._source = source
     try:
       self.data = config_parsing.parse(text)
@@ -81,7 +81,7 @@ class SearchSpace:
     return {key: dimension.suggest(trial)
             for key, dimension in self._dimensions.items()}
 
-  def check(self, build: Callable[[dict[str, Any]], Any]):
+  def check(self, build: Callable[[dict[str, Any]], Any]) -> None:
     """Checks that each choice and bound is part of at least one valid config.
 
     Args:

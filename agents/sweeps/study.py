@@ -39,7 +39,7 @@ class Study:
   """
 
   def __init__(self, storage: str, name: str, about: dict[str, Any],
-               num_evaluations: int):
+               num_evaluations: int) -> None:
     for attempt in range(1, _MAX_ATTEMPTS + 1):
       try:
         self._storage = _open_storage(storage)
@@ -78,7 +78,7 @@ class Study:
 
   def run(self, run_trial: Callable[[optuna.Trial], float], num_trials: int,
           num_parallel: int, stop: Callable[[], bool],
-          report: Callable[[optuna.trial.FrozenTrial], None]):
+          report: Callable[[optuna.trial.FrozenTrial], None]) -> None:
     """Runs trials until the study has `num_trials` ended trials.
 
     Trials of other processes and of earlier calls count, too.
@@ -96,7 +96,7 @@ class Study:
     failures: list[Exception] = []  # Errors of consecutive failed trials.
     errors: list[Exception] = []  # Optuna's threads may drop exceptions.
 
-    def run_and_record_errors(trial):
+    def run_and_record_errors(trial: optuna.Trial) -> float:
       try:
         return run_trial(trial)
       except (trial_runner.TrialInterrupted, optuna.TrialPruned):
@@ -106,7 +106,7 @@ class Study:
         (failures if failed else errors).append(error)
         raise
 
-    def after_trial(study, trial):
+    def after_trial(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
       if trial.state != _TrialState.FAIL:
         failures.clear()
       if trial.state == _TrialState.FAIL and "why" not in trial.user_attrs:
@@ -133,7 +133,7 @@ class Study:
       if len(failures) >= _MAX_FAILURES:
         raise failures[-1]
 
-  def _enqueue_stale_trials(self):
+  def _enqueue_stale_trials(self) -> None:
     """Enqueues the trials of processes that have died.
 
     Optuna finds only trials with a heartbeat, so this process records one
@@ -154,7 +154,7 @@ class Study:
     return self._study.get_trials(deepcopy=False, states=(state,))
 
 
-def _resume_later(study: optuna.Study, trial: optuna.trial.FrozenTrial):
+def _resume_later(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
   """Enqueues a new trial that continues the run of an interrupted trial."""
   study.enqueue_trial(
       trial.params, {"number": trial_runner.first_number(trial)})

@@ -15,7 +15,7 @@ import sys
 _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2).
 
 
-def main():
+def main() -> None:
   """Sets up this process, and then executes the program in this process."""
   core, *command = sys.argv[1:]
   if core != "all" and hasattr(os, "sched_setaffinity"):

@@ -49,7 +49,7 @@ class TrialRunner:
   num_parallel: int
   stop: Callable[[], bool]  # Returns whether the sweep is interrupted.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     cores = (sorted(os.sched_getaffinity(0))
              if hasattr(os, "sched_getaffinity") else range(pool.num_cores()))
     # Free cores. Trials in other threads take and return cores; `pop` and
@@ -94,7 +94,7 @@ class TrialRunner:
       raise TrialFailed(f"Trial {trial.number}: no evaluation episode ended.")
     return monitor.score
 
-  def _train(self, monitor: _Monitor, core: str, arguments: list[str]):
+  def _train(self, monitor: _Monitor, core: str, arguments: list[str]) -> None:
     """Trains until a process succeeds; restarts killed processes."""
     trial, output = monitor.trial, monitor.folder / "output.txt"
     for _ in range(1 + _MAX_RESTARTS):
@@ -154,7 +154,7 @@ class _Monitor:
   # Indices of the reported evaluations.
   reported: set[int] = dataclasses.field(default_factory=set)
 
-  def report(self):
+  def report(self) -> None:
     """Reports new evaluations; raises TrialPruned if the trial is pruned."""
     step = 0
     # Raises ConfigError until training has created the run folder.

@@ -1,29 +1,16 @@
-"""Rough model of training time.
+"""Rough model of the time of updates, which selects their device."""
 
-The model is fitted to speeds in docs/experiments/performance.md.
-"""
-
-import contextlib
 import math
 
 import gymnasium
 
 from agents import config as config_lib
 from agents import spaces
-from agents.environments.making import make
-from agents.environments.workers import pool
-from agents.training import epoch_result
-from agents.training import trainer as trainer_lib
 
 # Floating-point operations per second, in small matrix products on two cores.
 _FLOPS = 150e9
-_SECONDS_PER_GRADIENT_STEP = 50e-6  # Overhead for any minibatch size.
-# Inference, and the call of Python from the graph.
-_SECONDS_PER_BATCHED_STEP = 640e-6
 # Multiplications per pixel of an image, and number of output features.
 _CONVOLUTIONS = {"nature": (1300, 512), "impala": (8500, 256)}
-# Stepping time in workers relative to the stepping time in a plain loop.
-_STEPPING_OVERHEAD = 1.2
 
 
 def is_gpu_faster(config: config_lib.Config, space: gymnasium.Space, rows: int
@@ -49,38 +36,6 @@ def is_gpu_faster(config: config_lib.Config, space: gymnasium.Space, rows: int
   gpu = 5e-6 * (
       150 * epochs * _num_minibatches(config, rows) + 3 * rows * estimates)
   return cpu > 2 * gpu
-
-
-def training_minutes(config: config_lib.Config, trainer: trainer_lib.Trainer,
-                     epoch: epoch_result.Epoch, steps: int) -> float:
-  """Estimates the minutes of training, including evaluations.
-
-  Args:
-    config: Configuration of the run.
-    trainer: Trainer of the run.
-    epoch: Result of the first epoch, from which the stepping time is taken.
-    steps: Remaining training steps.
-
-  Returns:
-    Estimated minutes.
-  """
-  env, rows = trainer.train_env.batch_env, trainer.rollout_spec.rows
-  step_seconds = (
-      _STEPPING_OVERHEAD * epoch.busy_seconds * env.parallel / epoch.steps)
-  workers = min(env.parallel, pool.num_cores())  # Workers that run in parallel.
-  learn_seconds = config.algorithm.update_epochs * (
-      6 * _multiplications(config, env.observation_space) / _FLOPS
-      + _SECONDS_PER_GRADIENT_STEP * _num_minibatches(config, rows) / rows)
-  seconds = steps * (step_seconds / workers + learn_seconds
-                     + _SECONDS_PER_BATCHED_STEP / config.num_envs)
-  # Without a time limit, the length of evaluation episodes is unknown.
-  with contextlib.suppress(config_lib.ConfigError):
-    eval_steps = (steps / config.every("eval_every")
-                  * make.max_length(config.env))
-    seconds += eval_steps * (
-        math.ceil(config.eval_episodes / workers) * step_seconds
-        + _SECONDS_PER_BATCHED_STEP)
-  return max(0.0, seconds) / 60
 
 
 def _multiplications(config: config_lib.Config, space: gymnasium.Space) -> int:

@@ -9,7 +9,7 @@ from agents import errors
 from agents.training import epoch_result, trainer
 
 
-def check(epoch: epoch_result.Epoch, step: int, algorithm: trainer.Algorithm):
+def check(epoch: epoch_result.Epoch, step: int, algorithm: trainer.Algorithm) -> None:
   """Checks the metrics of an epoch and the weights after it.
 
   Args:

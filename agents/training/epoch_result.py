@@ -1,6 +1,7 @@
 """Result of one training epoch, and statistics of its episodes."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,7 +45,7 @@ class Statistics:
   lengths: list[int] = dataclasses.field(default_factory=list)
   reward_parts: list[dict[str, float]] = dataclasses.field(default_factory=list)
 
-  def add(self, epoch: Epoch):
+  def add(self, epoch: Epoch) -> None:
     """Adds the episodes of an epoch.
 
     Args:
@@ -63,7 +64,7 @@ class Statistics:
       Number of episodes, and statistics. Without any episode, the statistics
       are None.
     """
-    def apply(function, values):
+    def apply(function: Callable[[list], Any], values: list) -> float | None:
       return float(function(values)) if values else None
     return {
         "episodes": len(self.scores),

@@ -3,9 +3,8 @@
 import contextlib
 import dataclasses
 import functools
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium
@@ -14,7 +13,8 @@ import tensorflow as tf
 
 from agents import config as config_lib
 from agents import config_parsing, errors, spaces
-from agents.training import cost_model, divergence, epoch_result
+from agents.training import divergence, epoch_result, remaining_time
+from agents.training import schedule as schedule_lib
 from agents.training import trainer as trainer_lib
 from agents.training.faults import crash_folder
 from agents.training.monitoring import (
@@ -33,32 +33,7 @@ SaveOnTimeout = Callable[
     [Callable[[], None]], contextlib.AbstractContextManager]
 
 _MAX_FALLBACKS = 3  # Maximum number of fallbacks to the same checkpoint.
-
-
-@dataclasses.dataclass
-class Schedule:
-  """Decides when periodic actions, such as reports, are due.
-
-  An action is due at the first step at or after each multiple of its interval,
-  and at the end of the budget.
-  """
-
-  budget: int  # Environment steps of the run.
-  # Environment steps between two actions, by name; None disables the action.
-  intervals: dict[str, int | None]
-  # Step of the previous action, by name; -1 makes the action due at step 0.
-  last: dict[str, int]
-
-  def is_due(self, name: str, step: int) -> bool:
-    """Returns whether an action is due.
-
-    Args:
-      name: Name of the action.
-      step: Environment steps so far.
-    """
-    interval, last = self.intervals[name], self.last[name]
-    return interval is not None and step > last and (
-        step >= self.budget or step // interval > last // interval)
+_FORECAST_EPOCH = 3  # The first forecast follows this epoch.
 
 
 class Loop:
@@ -83,7 +58,7 @@ class Loop:
   def __init__(self, trainer: trainer_lib.Trainer,
                folder: run_folder.RunFolder, stop: Callable[[], bool],
                video_variables: dict[str, str] | None = None,
-               save_on_timeout: SaveOnTimeout = contextlib.nullcontext):
+               save_on_timeout: SaveOnTimeout = contextlib.nullcontext) -> None:
     self.step = 0
     self._trainer = trainer
     self._folder = folder
@@ -92,7 +67,7 @@ class Loop:
     self._stop = stop
     self._save_on_timeout = save_on_timeout
     last = {"report_every": 0, "eval_every": 0, "checkpoint_every": -1}
-    self._schedule = Schedule(self._config.steps, {
+    self._schedule = schedule_lib.Schedule(self._config.steps, {
         **{name: self._config.every(name) for name in last},
         "video_every": self._config.video_every}, {**last, "video_every": 0})
     self._statistics = epoch_result.Statistics()
@@ -107,7 +82,8 @@ class Loop:
         for leaf in spaces.leaves(env.action_space, is_action=True)))
     self._best_score: float | None = None  # Best mean return of an evaluation.
     self._num_fallbacks = 0  # Fallbacks since the latest checkpoint.
-    self._is_compiled = False  # The first epoch also compiles the graph.
+    self._remaining_time = remaining_time.RemainingTime(
+        self._config, self._schedule)
 
   @property
   def complete(self) -> bool:
@@ -115,7 +91,7 @@ class Loop:
     return checkpoint.complete(
         self.step, self._schedule.last, self._config.steps)
 
-  def start(self):
+  def start(self) -> None:
     """Begins a new run.
 
     Raises:
@@ -127,7 +103,7 @@ class Loop:
     self._metrics = metrics_writer.MetricsWriter(self._folder.path)
     self._metrics.describe(self._config)
 
-  def resume(self):
+  def resume(self) -> None:
     """Continues from the newest checkpoint that is not damaged.
 
     Raises:
@@ -138,7 +114,7 @@ class Loop:
     with self._record_fatal_failures():
       self._load()
 
-  def run(self):
+  def run(self) -> None:
     """Trains until the budget is used up or `stop` returns true.
 
     Raises:
@@ -174,7 +150,7 @@ class Loop:
         restarts=self._restarts, config=self._settings,
         best_score=self._best_score))
 
-  def _train(self):
+  def _train(self) -> None:
     """Repeats epochs until the budget is used up or `stop` returns true."""
     epoch = None
     while True:
@@ -190,6 +166,8 @@ class Loop:
       if self._stop() or self.step >= self._config.steps:
         return
       self._progress.bar.set_description("train")
+      if not (self._remaining_time.epochs or self._config.eager):
+        progress.say("Compiling the graph; the first update follows.")
       start = time.monotonic()
       with self._save_on_timeout(
           functools.partial(self._save, self._trainer.capture())):
@@ -205,22 +183,24 @@ class Loop:
       else:
         self._add(epoch, time.monotonic() - start)
 
-  def _add(self, epoch: epoch_result.Epoch, seconds: float):
+  def _add(self, epoch: epoch_result.Epoch, seconds: float) -> None:
     """Counts the steps, episodes and seconds of an epoch."""
     self._record_failures()
     self.step += epoch.steps
     self._progress.bar.update(self.step - self._progress.bar.n)
     self._statistics.add(epoch)
     self._recent_episodes.add(epoch.episodes, self.step)
-    if self._is_compiled:
-      self._time_usage.add(epoch.steps, epoch.seconds, epoch.busy_seconds)
-    else:
+    self._remaining_time.add_epoch(epoch, seconds)
+    if self._remaining_time.epochs == 1:  # It also compiles the graph.
       self._time_usage.seconds["compiling"] += seconds
-      self._is_compiled = True
-      self._progress.forecast(cost_model.training_minutes(
-          self._config, self._trainer, epoch, self._config.steps - self.step))
+    else:
+      self._time_usage.add(epoch.steps, epoch.seconds, epoch.busy_seconds)
+    remaining = self._remaining_time.seconds(self.step)
+    if remaining and self._remaining_time.epochs == _FORECAST_EPOCH:
+      progress.say(f"forecast  about {progress.duration(remaining)} from now, "
+                   "including evaluations")
 
-  def _report(self, epoch: epoch_result.Epoch):
+  def _report(self, epoch: epoch_result.Epoch) -> None:
     """Writes a row about training since the previous report."""
     time_shares = self._time_usage.row()
     self._time_usage = time_usage.TimeUsage()
@@ -236,18 +216,19 @@ class Loop:
     self._statistics = epoch_result.Statistics()
     self._schedule.last["report_every"] = self.step
 
-  def _evaluate(self, epoch: epoch_result.Epoch | None):
+  def _evaluate(self, epoch: epoch_result.Epoch | None) -> None:
     """Evaluates the policy, and writes a row if `stop` did not abort."""
     self._progress.bar.set_description("eval")
     start = time.monotonic()
     result = self._trainer.evaluate(self._config.eval_episodes, self._stop)
     self._record_failures()
     if result:
+      self._schedule.last["eval_every"] = self.step
+      self._remaining_time.add_evaluation(time.monotonic() - start)
       row = metrics_row.evaluation_row(
           self.step, self._seconds, epoch_result.Statistics(*result))
       self._write(row)
       self._save_best(row.fields["return_mean"])
-      self._schedule.last["eval_every"] = self.step
       if self._config.histograms and epoch:
         histograms = self._trainer.histograms(epoch.samples)
         with self._metrics.training_events(self.step):
@@ -255,10 +236,11 @@ class Loop:
             tf.summary.histogram(f"histograms/{name}", values)
     self._time_usage.seconds["evaluation"] += time.monotonic() - start
 
-  def _write(self, row: metrics_row.MetricsRow):
+  def _write(self, row: metrics_row.MetricsRow) -> None:
     """Writes a row to `metrics.jsonl`, TensorBoard and the terminal."""
     self._metrics.write(row)
-    self._progress.report(row.fields)
+    self._progress.report(
+        row.fields, self._remaining_time.seconds(self.step))
 
   def _advance_videos(self) -> bool:
     """Writes a finished video and starts one that is due.
@@ -276,12 +258,11 @@ class Loop:
       self._schedule.last["video_every"] = self.step
     return bool(finished)
 
-  def _finish_videos(self):
+  def _finish_videos(self) -> None:
     """Finishes the video in progress, and renders a video that is due."""
     has_written = not self._stop() and self._advance_videos()
     if self._video_recorder.busy:
-      print("Rendering the last video of training; Ctrl-C skips it.",
-            file=sys.stderr, flush=True)
+      progress.note("Rendering the last video of training; Ctrl-C skips it.")
     while self._video_recorder.busy and not self._stop():
       self._video_recorder.remove_throttle()
       time.sleep(0.1)
@@ -291,7 +272,8 @@ class Loop:
       # this checkpoint, resuming would remove the videos from TensorBoard.
       self._save()
 
-  def _save(self, state: Callable[[], dict[str, np.ndarray]] | None = None):
+  def _save(self, state: Callable[[], dict[str, np.ndarray]] | None = None
+            ) -> None:
     """Writes a checkpoint.
 
     Args:
@@ -304,7 +286,7 @@ class Loop:
         self._folder.checkpoints, self.step,
         {**arrays, **self._recent_episodes.arrays()}, self.metadata())
 
-  def _save_best(self, score: float):
+  def _save_best(self, score: float) -> None:
     """Writes the policy if its evaluation is the best one so far."""
     if self._best_score is None or score > self._best_score:
       self._best_score = score
@@ -312,7 +294,7 @@ class Loop:
           name: array for name, array in self._trainer.state().items()
           if name.startswith("variable/")})
 
-  def _load(self):
+  def _load(self) -> None:
     """Loads the newest checkpoint that is not damaged."""
     arrays, data = checkpoint.load(
         checkpoint.newest_readable(self._folder.checkpoints))
@@ -328,9 +310,12 @@ class Loop:
       self._restarts = metadata.restarts
       self._best_score = metadata.best_score
       self._recent_episodes.load(arrays)
+      # Extensions change the budget as intended.
+      budget = {name: self._settings[name] for name in (
+          "steps", "extended_from")}
       changed = provenance.differences(
-          config_lib.without_removed(metadata.config or self._settings),
-          self._settings)
+          config_lib.without_removed(metadata.config or self._settings)
+          | budget, self._settings)
     except KeyError as error:
       raise config_lib.ConfigError(
           f"The checkpoint lacks {error}; another version of this program "
@@ -342,12 +327,12 @@ class Loop:
       raise config_lib.ConfigError(
           f"config.yaml and checkpoint do not fit: {error}") from error
     if changed:
-      print("Settings that differ from those of the checkpoint: "
-            f"{', '.join(changed)}.", file=sys.stderr)
+      progress.note("Settings that differ from those of the checkpoint: "
+                    f"{', '.join(changed)}.")
     self._metrics = metrics_writer.MetricsWriter(
         self._folder.path, metadata.files)
 
-  def _fall_back(self, error: errors.TrainingDiverged):
+  def _fall_back(self, error: errors.TrainingDiverged) -> None:
     """Loads the newest checkpoint, and changes the random numbers.
 
     Raises:
@@ -378,7 +363,7 @@ class Loop:
         f"{self.step:,}, with other random numbers.")
 
   @contextlib.contextmanager
-  def _record_fatal_failures(self, save: bool = False):
+  def _record_fatal_failures(self, save: bool = False) -> Iterator[None]:
     """Context that records failures of environments, and raises them again.
 
     Args:
@@ -404,7 +389,7 @@ class Loop:
       if not (save and self._stop()):
         raise
 
-  def _record_failures(self):
+  def _record_failures(self) -> None:
     """Records and prints which environments and workers were replaced."""
     for line in crash_folder.save_survived(
         self._folder, self._failures, self.step):

@@ -33,7 +33,7 @@ class Algorithm(simulate.Actor, Protocol):
   def variables(self) -> dict[str, Any]:
     """Returns all variables that a checkpoint stores, by name."""
 
-  def assign(self, values: dict[str, np.ndarray]):
+  def assign(self, values: dict[str, np.ndarray]) -> None:
     """Sets all variables.
 
     Args:
@@ -72,7 +72,7 @@ class Trainer:
   def __init__(self, algorithm: Algorithm,
                train_env: in_graph_batch_env.InGraphBatchEnv,
                evaluator: evaluator_lib.Evaluator | Any,
-               rollout_spec: rollout_to_batch.RolloutSpec):
+               rollout_spec: rollout_to_batch.RolloutSpec) -> None:
     self.algorithm = algorithm
     self.train_env = train_env
     self.rollout_spec = rollout_spec
@@ -82,7 +82,9 @@ class Trainer:
     self._episodes: episode_data.EpisodeState | None = None
 
   @tf.function(autograph=False)
-  def train_epoch(self, carry: types.Carry, progress: tf.Tensor):
+  def train_epoch(self, carry: types.Carry, progress: tf.Tensor) -> tuple[
+      types.Carry, dict[str, tf.Tensor], epoch_result.Samples,
+      dict[str, tf.Tensor]]:
     """Collects one batch and learns from it, in one graph.
 
     Args:
@@ -137,7 +139,7 @@ class Trainer:
         *arguments, explore=True, episodes_left=tf.constant(spec.quota))
     return simulation
 
-  def start(self):
+  def start(self) -> None:
     """Begins all training episodes."""
     self.train_env.batch_env.reset()
     self._begin()
@@ -223,7 +225,7 @@ class Trainer:
       values["actions"] = action.numpy()[valid.numpy()]
     return {name: array.ravel() for name, array in values.items() if array.size}
 
-  def change_random_numbers(self, number: int):
+  def change_random_numbers(self, number: int) -> None:
     """Uses other random numbers in all further epochs.
 
     Args:
@@ -248,7 +250,7 @@ class Trainer:
     assert self._carry is not None and self._episodes is not None
     carry, episodes = self._carry, self._episodes
     names, values = self.algorithm.variables().keys(), self._copy_variables()
-    def arrays():
+    def arrays() -> dict[str, np.ndarray]:
       state = {f"variable/{name}": value.numpy()
                for name, value in zip(names, values, strict=True)}
       state["clock"] = carry.step_counter.numpy()
@@ -259,7 +261,7 @@ class Trainer:
       return state
     return arrays
 
-  def load(self, arrays: dict[str, np.ndarray]):
+  def load(self, arrays: dict[str, np.ndarray]) -> None:
     """Restores the state of a trainer.
 
     Args:
@@ -282,19 +284,19 @@ class Trainer:
     load_variables(self.algorithm, arrays)
     self._begin(arrays["clock"], state)
 
-  def end(self, finished: bool):
+  def end(self, finished: bool) -> None:
     """Called once when training ends; subclasses may override this method.
 
     Args:
       finished: Whether the budget is used up and the final policy is evaluated.
     """
 
-  def close(self):
+  def close(self) -> None:
     """Closes all environments. Repeated calls have no effect."""
     self.train_env.batch_env.close()
     self._evaluator.close()
 
-  def _begin(self, step_counter: Any = 0, state: Any = None):
+  def _begin(self, step_counter: Any = 0, state: Any = None) -> None:
     """Sets the carry to the latest observations of the running episodes."""
     self._episodes = episodes = self._episode_state()
     if state is None:
@@ -323,7 +325,7 @@ class Trainer:
               for variable in self.algorithm.variables().values()]
 
 
-def load_variables(algorithm: Algorithm, arrays: dict[str, np.ndarray]):
+def load_variables(algorithm: Algorithm, arrays: dict[str, np.ndarray]) -> None:
   """Sets the variables of an algorithm.
 
   Args:
@@ -334,7 +336,7 @@ def load_variables(algorithm: Algorithm, arrays: dict[str, np.ndarray]):
     ValueError: If names or shapes differ.
   """
   saved, variables = _select(arrays, "variable/"), algorithm.variables()
-  def shapes(arrays):
+  def shapes(arrays: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(array.shape) for name, array in arrays.items()}
   if differing := shapes(saved).items() ^ shapes(variables).items():
     raise ValueError(

@@ -26,7 +26,7 @@ _GIF_MAX_FRAMES = 40
 _GIF_FRAME_DURATION = 100  # Milliseconds.
 
 
-def main(job_fd: int):
+def main(job_fd: int) -> None:
   """Renders a video, and writes a pickled result to standard output.
 
   The result is a tuple of a `video.Gif` and the message of
@@ -55,7 +55,7 @@ def main(job_fd: int):
       video, make.MakeEnv(env, render_mode="rgb_array"), _TILE_HEIGHT)
   step = -(-video.num_frames // _MAX_FRAMES)
   thumbnails: list[Image.Image] = []
-  def frames():
+  def frames() -> Iterator[np.ndarray]:
     for frame in _throttle(video_renderer.frames(step - 1, step), unthrottled):
       image = Image.fromarray(frame)
       image.thumbnail((_GIF_SIZE, _GIF_SIZE))
@@ -93,7 +93,7 @@ def _make_gif(images: Sequence[Image.Image]) -> video_lib.Gif:
   return video_lib.Gif(first.width, first.height, file.getvalue())
 
 
-def _watch_input(unthrottled: threading.Event):
+def _watch_input(unthrottled: threading.Event) -> None:
   """Removes the throttle on input; kills the process group when input ends."""
   while os.read(0, 1 << 16):
     unthrottled.set()

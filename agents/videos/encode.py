@@ -11,7 +11,7 @@ import numpy as np
 from agents.videos import video as video_lib
 
 
-def encode(video: video_lib.Video, frames: Iterable[np.ndarray], fps: float):
+def encode(video: video_lib.Video, frames: Iterable[np.ndarray], fps: float) -> None:
   """Writes a complete video file, or no file if rendering fails.
 
   Memory use does not grow with the number of frames.

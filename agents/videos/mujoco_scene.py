@@ -1,6 +1,7 @@
 """Adapts MuJoCo's renderer to the frame size, and extends its ground planes."""
 
 import sys
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -11,7 +12,7 @@ _MIN_SIZE_WITH_SHADOWS = 240  # Pixels.
 _MIN_GROUND_SIZE = 10  # Half width in meters; smaller planes can be tables.
 
 
-def configure(env: gymnasium.Env, size: int | None):
+def configure(env: gymnasium.Env, size: int | None) -> None:
   """Sets frame size and rendering quality of a MuJoCo environment.
 
   The function does not change other environments. On a CPU, the shadow map
@@ -39,7 +40,7 @@ def configure(env: gymnasium.Env, size: int | None):
   extend_grounds(renderer.model)
 
 
-def extend_grounds(model):
+def extend_grounds(model: Any) -> None:
   """Makes ground planes infinite, as they already are for collisions.
 
   A well-trained HalfCheetah runs farther than the 40 meters of ground that

@@ -82,7 +82,7 @@ def _render_worker(job: render_worker.RenderJob, gl_variables: dict[str, str]
       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr) as worker:
     stdin, stdout = worker.stdin, worker.stdout
     assert stdin and stdout
-    def receive():
+    def receive() -> Any:
       try:
         return pickle.load(stdout)
       except (EOFError, pickle.UnpicklingError):

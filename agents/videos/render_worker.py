@@ -31,7 +31,7 @@ class RenderJob(NamedTuple):
   worker_index: int = 0  # Also the index of this worker's first frame.
 
 
-def main():
+def main() -> None:
   """Renders the job that standard input contains.
 
   For each video, standard output receives pickles: the frames as uint8 arrays

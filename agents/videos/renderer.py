@@ -24,7 +24,7 @@ class VideoRenderer:
 
   def __init__(self, video: video_lib.Video,
                constructor: Callable[[], gymnasium.Env],
-               tile_height: int | None):
+               tile_height: int | None) -> None:
     self._video = video
     self._tiles = [TileRenderer(constructor, tile, tile_height)
                    for tile in video.tiles]
@@ -82,7 +82,7 @@ class TileRenderer:
   """
 
   def __init__(self, constructor: Callable[[], gymnasium.Env],
-               tile: video_lib.Tile, height: int | None):
+               tile: video_lib.Tile, height: int | None) -> None:
     self.env = constructor()
     self._caption = tile.caption
     self._height = height
@@ -94,7 +94,7 @@ class TileRenderer:
     self.score = np.float32(0)  # Summed in float32, as in training.
     self.num_steps = 0
 
-  def advance(self, num_steps: int):
+  def advance(self, num_steps: int) -> None:
     """Replays until `num_steps` steps are done, or until the episode ends.
 
     Args:
@@ -141,7 +141,7 @@ class TileRenderer:
     return self._frame
 
 
-def _write(image: Image.Image, text: str):
+def _write(image: Image.Image, text: str) -> None:
   """Writes text into the upper left corner, on a dark background."""
   size = max(8, min(image.size) // _CHARACTERS_PER_LINE)
   font = ImageFont.load_default(size)

@@ -14,7 +14,7 @@ MAX_TILE_HEIGHT = 480  # Pixels.
 
 
 def record(videos: Sequence[video_lib.Video], env: config_lib.Env,
-           size: int | None = None):
+           size: int | None = None) -> None:
   """Renders videos with all cores, writes them, and prints their episodes.
 
   Args:

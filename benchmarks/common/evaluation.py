@@ -73,6 +73,7 @@ def evaluate_in_child(folder: run_folder.RunFolder, policies: Sequence[str],
 
 
 def main(argv: list[str] | None = None):
+  """Evaluates the policies of a run and prints their scores."""
   parser = command_line.make_parser(__doc__)
   parser.add_argument("run_folder")
   parser.add_argument("--policies", default="mean_action,sampled",

@@ -28,6 +28,7 @@ class Faulty(gymnasium.Wrapper):
     self._path = path
 
   def step(self, action):
+    """Steps the environment; fails if a fault was requested."""
     observ, *rest = self.env.step(action)
     fault = self._take() if os.access(self._path, os.F_OK) else None
     if fault == "hang":

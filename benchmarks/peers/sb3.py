@@ -156,6 +156,7 @@ def points(episodes: pd.DataFrame, interval: int) -> list[dict[str, float]]:
 
 
 def main(argv: list[str] | None = None):
+  """Trains Stable-Baselines3 and prints its learning curve."""
   parser = command_line.make_parser(__doc__, config="hopper")
   parser.add_argument("--steps", metavar="N",
                       help="environment steps; None: the config's")

@@ -1,7 +1,8 @@
 """Presets: named algorithms for any task, with one function `apply` per module.
 
 A preset replaces the algorithm and the networks of a config, and keeps the task
-and the budget."""
+and the budget.
+"""
 
 import importlib
 import pkgutil

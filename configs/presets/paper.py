@@ -1,7 +1,8 @@
 """BatchPPO of 2017, with the settings of its source code.
 
 docs/algorithm.md lists the source of each setting, and the differences that
-remain."""
+remain.
+"""
 
 from typing import Any
 

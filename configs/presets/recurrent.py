@@ -4,7 +4,8 @@ A minibatch consists of sixteen segments of the usual 32 steps, because a pass
 through few segments takes as long as a pass through many. A segment starts from
 the recurrent state of the rollout, and gradients end at the start of the
 segment. Therefore configs with shorter segments change to 32 steps of fewer
-environments."""
+environments.
+"""
 
 from agents import config as config_lib
 

@@ -57,8 +57,9 @@ class Gaussian:
       parameters: Means and log standard deviations, each [M, A].
       old: Parameters of the policy before the update, each [M, A].
       action: Array of shape [M, A].
-      grad_log_prob, grad_entropy, grad_kl: Gradients of the loss with respect
-        to log probability, entropy and KL divergence, [M].
+      grad_log_prob: Gradient of the loss by log probability, [M].
+      grad_entropy: Gradient of the loss by entropy, [M].
+      grad_kl: Gradient of the loss by KL divergence, [M].
 
     Returns:
       Gradient with respect to the network's outputs, [M, A], and gradients with

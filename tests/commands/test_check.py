@@ -1,7 +1,9 @@
-"""Runs `python -m agents check` in separate processes."""
+"""`python -m agents check` prints each problem with its fix."""
 
 import pytest
 
+from agents import config as config_lib
+from agents.commands import check, environment_checker
 from tests import command
 
 
@@ -31,8 +33,39 @@ def test_problem_is_printed_with_its_fix():
   title = "PROBLEM the same seed repeats an episode"
   assert title in lines
   assert "self.np_random" in lines[lines.index(title) + 2]
-  assert lines[-1].endswith("problem(s) to fix before training.")
-  assert "trains" not in "".join(lines[:-1])
+  assert ("skipped trains, saves, loads and continues: needs the checks above"
+          in lines)
+  assert done.stdout.count("PROBLEM") == 1
+  assert lines[-1].startswith("1 problem to fix before training.")
+
+
+def _check_with_results(monkeypatch, *results):
+  """Returns the exit code of a check whose results are given."""
+  monkeypatch.setattr(environment_checker, "examine", lambda _: results)
+  return check.check(config_lib.Config().override({"env.id": "CartPole-v1"}))
+
+
+def test_output_fits_into_100_columns(monkeypatch, capsys):
+  problem = environment_checker.Problem("word " * 50, "text " * 50)
+  assert _check_with_results(
+      monkeypatch, environment_checker.CheckResult("a", [problem] * 2),
+      environment_checker.CheckResult("b", [], skipped=True)) == 1
+  lines = capsys.readouterr().out.splitlines()
+  assert max(map(len, lines)) <= 100
+  assert lines[0] == "PROBLEM a" and lines[1].startswith(" " * 10 + "word word")
+  assert lines[-3] == "skipped b: needs the checks above"
+  assert lines[-1].startswith("2 problems to fix before training.")
+
+
+def test_error_after_many_steps_is_a_problem(monkeypatch, capsys):
+  def fail(_):
+    raise RuntimeError("hot motor")
+  monkeypatch.setattr(environment_checker, "steps_per_second", fail)
+  monkeypatch.setattr(check, "_train_and_resume", lambda _: [])
+  assert _check_with_results(monkeypatch) == 1
+  output = capsys.readouterr().out
+  assert "RuntimeError: hot motor (test_check.py, line " in output
+  assert "Ready" not in output
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import functools
 import os
 import random
+import threading
 
 import gymnasium
 import numpy as np
@@ -38,6 +39,33 @@ class Unrepeatable(toy.Uneven):
     return observ, reward + random.random(), *rest
 
 
+class GlobalRandom(toy.Uneven):
+  """Draws from the global generator, which no reset seeds."""
+
+  def step(self, action):
+    observ, reward, *rest = super().step(action)
+    return observ, reward + np.random.normal(), *rest
+
+
+class GlobalSeed(toy.Uneven):
+  """Seeds the global generator, which all environments of a process share."""
+
+  def reset(self, *, seed=None, options=None):
+    np.random.seed(seed)
+    return super().reset(seed=seed)
+
+  def step(self, action):
+    observ, reward, *rest = super().step(action)
+    return observ, reward + np.random.normal(), *rest
+
+
+class IgnoresSeed(toy.Uneven):
+  """Does not pass the seed to the base class."""
+
+  def reset(self, *, seed=None, options=None):
+    return super().reset()
+
+
 class KeepsState(toy.Uneven):
   """Does not restore all state in reset()."""
 
@@ -54,8 +82,115 @@ class DependsOnProcess(toy.Uneven):
     return observ, float(os.getpid()), *rest
 
 
+class FailsInWorkers(toy.Uneven):
+  """Can step only in the process with the given id."""
+
+  def __init__(self, pid):
+    super().__init__()
+    self._pid = pid
+
+  def step(self, action):
+    if os.getpid() != self._pid:
+      raise RuntimeError("no robot in this process")
+    return super().step(action)
+
+
+class FailsLate(toy.Uneven):
+  """Fails in step 21, which the first ten steps do not reach."""
+
+  def step(self, action):
+    if self.taken == 20:
+      raise RuntimeError("hot motor")
+    return super().step(action)
+
+
+class FailsInSecondReset(toy.Target):
+  """Has such long episodes that only the check of seeds resets it twice."""
+
+  def __init__(self):
+    super().__init__(length=1000)
+    self._used = False
+
+  def reset(self, *, seed=None, options=None):
+    if self._used:
+      raise RuntimeError("hot motor")
+    self._used = True
+    return super().reset(seed=seed)
+
+
+class FailsInFirstReset(toy.Uneven):
+  def reset(self, *, seed=None, options=None):
+    raise RuntimeError("cold motor")
+
+
+class Exclusive(toy.Uneven):
+  """Cannot be built while another environment of this class is open."""
+
+  _is_open = False
+
+  def __init__(self):
+    if Exclusive._is_open:
+      raise OSError("device is busy")
+    super().__init__()
+    Exclusive._is_open = True
+
+  def close(self):
+    Exclusive._is_open = False
+
+
+class Locked(toy.Uneven):
+  """Receives a lock, which can't be pickled."""
+
+  def __init__(self, lock):
+    super().__init__()
+
+
+class Unseeded(toy.Counter):
+  """Needs no random numbers, and does not call the base class's reset."""
+
+  def reset(self, *, seed=None, options=None):
+    self._seed, self._step = seed or 0, 0
+    return self._observ(), {}
+
+
+class _Convert(toy.Uneven):
+  """Returns the results of `convert` as observations."""
+
+  def reset(self, *, seed=None, options=None):
+    observ, info = super().reset(seed=seed)
+    return self.convert(observ), info
+
+  def step(self, action):
+    observ, *rest = super().step(action)
+    return self.convert(observ), *rest
+
+
+class AlwaysMisshapen(_Convert):
+  def convert(self, observ):
+    return observ[None]
+
+
+class Float64(_Convert):
+  def convert(self, observ):
+    return observ.astype(np.float64)
+
+
+class List(_Convert):
+  def convert(self, observ):
+    return observ.tolist()
+
+
+class Float64Step(toy.Uneven):
+  def step(self, action):
+    observ, *rest = super().step(action)
+    return observ.astype(np.float64), *rest
+
+
 class _Override(toy.Uneven):
-  """Replaces results of the third step by the attributes that are not None."""
+  """Replaces results by the attributes that are not None.
+
+  This happens in the second step of each episode: in step 3 for the first time.
+  """
 
   observ: object = None
   reward: object = None
@@ -63,7 +198,7 @@ class _Override(toy.Uneven):
 
   def step(self, action):
     observ, reward, terminated, *rest = super().step(action)
-    if self.taken == 3:
+    if self._step == 2:
       observ = observ if self.observ is None else self.observ
       reward = reward if self.reward is None else self.reward
       terminated = terminated if self.terminated is None else self.terminated
@@ -102,12 +237,46 @@ class ArrayReward(toy.Uneven):
     return observ, np.array([reward, 0.0]), *rest
 
 
+class NotANumberAtAll(NotANumber):
+  """Reaches an invalid state, from which it computes the reward."""
+
+  reward = np.nan
+
+
 class TextReward(_Override):
   reward = "much"
 
 
 class IntegerTerminated(_Override):
   terminated = 0
+
+
+class IntegerFlags(toy.Uneven):
+  """Returns integers instead of bools."""
+
+  def step(self, action):
+    *rest, terminated, truncated, info = super().step(action)
+    return *rest, int(terminated), int(truncated), info
+
+
+class NumPyFlags(toy.Uneven):
+  """Returns bools of NumPy, which Gymnasium's checker rejects."""
+
+  def step(self, action):
+    *rest, terminated, truncated, info = super().step(action)
+    return *rest, np.bool_(terminated), np.bool_(truncated), info
+
+
+class FourResults(toy.Uneven):
+  """Has the interface of Gym before Gymnasium."""
+
+  def step(self, action):
+    observ, reward, terminated, truncated, info = super().step(action)
+    return observ, reward, terminated or truncated, info
+
+
+class TwoFaults(Infinite, GlobalRandom):
+  """Returns an infinite reward, and draws from the global generator."""
 
 
 class Huge(_Override):
@@ -133,18 +302,26 @@ class FailingConstructor(toy.Uneven):
 
 
 @functools.cache
-def _examine(name):
+def _examine(name, **kwargs):
   is_id = "-v" in name or ":" in name
   env_id = name if is_id else f"tests.commands.test_environment_checker:{name}"
-  return list(environment_checker.examine(make.MakeEnv(config_lib.Env(env_id))))
+  return list(environment_checker.examine(
+      make.MakeEnv(config_lib.Env(env_id, kwargs))))
 
 
 def _harmful(results):
-  """Returns the descriptions of harmful problems, by title of the check."""
-  return {result.title: [problem.description for problem in result.problems
-                         if not problem.harmless]
-          for result in results
-          if not all(problem.harmless for problem in result.problems)}
+  """Returns title of the check and problem, for each harmful problem."""
+  return [(result.title, problem) for result in results
+          for problem in result.problems if not problem.harmless]
+
+
+def _notes(results):
+  return [problem.description for result in results
+          for problem in result.problems if problem.harmless]
+
+
+def _skipped(results):
+  return {result.title for result in results if result.skipped}
 
 
 @pytest.mark.parametrize("space", ["nested", *(
@@ -163,10 +340,9 @@ def test_environments_of_any_space_pass(space):
             "CartPole-v1", "FrozenLake-v1", "Hopper-v5"))])
 def test_sound_environments_pass(name):
   results = _examine(name)
-  assert not _harmful(results)
+  assert not _harmful(results) and not _skipped(results)
   assert len(results) == 9
-  notes = [problem.description for result in results
-           for problem in result.problems]
+  notes = _notes(results)
   assert len(notes) == (name in ("Sound", "Derived"))
   assert all("no time limit" in note for note in notes)
 
@@ -176,54 +352,90 @@ _OBSERVATIONS = "observations lie in the observation space"
 _REWARDS = "rewards are finite, terminated and truncated are bools"
 _SEEDS = "the same seed repeats an episode"
 _SPACES = "can be built, has supported spaces, and steps"
+_PICKLING = "constructor can be pickled"
+_GYMNASIUM = "passes Gymnasium's checker"
 
 
-@pytest.mark.fast_variants(5)
+@pytest.mark.fast_variants(25)
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
-@pytest.mark.parametrize("name, title, text", [
-    ("Unrepeatable", _SEEDS, "different values in step 1"),
-    ("KeepsState", _SEEDS, "the same environment returned different values"),
-    ("DependsOnProcess", _WORKERS, "steps in one process return different"),
-    ("NotANumber", _OBSERVATIONS, "not finite"),
-    ("Outside", _OBSERVATIONS, "3.0, is out of bounds"),
-    ("Misshapen", _OBSERVATIONS, "(1, 1), its space (1,)"),
-    ("Huge", _OBSERVATIONS, "fit into float32"),
-    ("Infinite", _REWARDS, "The reward of step 3 is inf"),
-    ("TextReward", _REWARDS, "is 'much'"),
-    ("IntegerTerminated", _REWARDS, "terminated of step 3 is 0"),
-    ("TextObservation", _SPACES, "space Text"),
-    ("FailingConstructor", _SPACES, "OSError: no display"),
+@pytest.mark.parametrize("name, title, text, fix", [
+    ("GlobalRandom", _SEEDS, "different values in step 1", "self.np_random"),
+    ("Unrepeatable", _SEEDS, "different values in step 1", "self.np_random"),
+    ("IgnoresSeed", _SEEDS, "values in reset 1", "super().reset(seed=seed)"),
+    ("KeepsState", _SEEDS, "the same environment returned different values",
+     "restore all state in reset()"),
+    ("FailsInSecondReset", _SEEDS, "RuntimeError: hot motor", "Correct"),
+    ("NotANumber", _OBSERVATIONS, "not finite", "return observations"),
+    ("NotANumberAtAll", _OBSERVATIONS, "In step 3: An observation is not fin",
+     "return observations"),
+    ("Outside", _OBSERVATIONS, "3.0, is out of bounds", "correct the space"),
+    ("Misshapen", _OBSERVATIONS, "(1, 1), its space (1,)", "correct the space"),
+    ("AlwaysMisshapen", _OBSERVATIONS, "In reset 1: An observation has shape",
+     "correct the space"),
+    ("Huge", _OBSERVATIONS, "fit into float32", "return observations"),
+    ("Infinite", _REWARDS, "The reward of step 3 is inf", "finite number"),
+    ("NaNReward", _REWARDS, "The reward of step 1 is nan", "finite number"),
+    ("ArrayReward", _REWARDS, "The reward of step 1 is ", "one finite number"),
+    ("TextReward", _REWARDS, "is 'much'", "finite number"),
+    ("IntegerTerminated", _REWARDS, "terminated of step 3 is 0", "True or"),
+    ("IntegerFlags", _REWARDS, "truncated of step 1 is 0", "True or False"),
+    ("TextObservation", _SPACES, "space Text", "Fix this first"),
+    ("FailingConstructor", _SPACES, "OSError: no display", "Fix this first"),
+    ("FailsInFirstReset", _SPACES, "cold motor", "Fix this first"),
+    ("FourResults", _SPACES, "values to unpack", "step() must return 5"),
+    ("FailsLate", _SPACES, "hot motor", "Fix this first"),
+    ("Exclusive", _SPACES, "device is busy", "Fix this first"),
+    ("Locked", _PICKLING, "cannot pickle", "not in env.kwargs"),
+    ("DependsOnProcess", _WORKERS, "steps in one process return different",
+     "not depend on the process"),
+    ("GlobalSeed", _WORKERS, "steps in one process return different",
+     "avoid global random numbers"),
+    ("FailsInWorkers", _WORKERS, "no robot in this process", "Correct"),
+    ("Unseeded", _GYMNASIUM, "does not call `super().reset(seed=seed)`",
+     "Gymnasium requires this"),
+    ("NumPyFlags", _GYMNASIUM, "truncates after 1 step", "bool(truncated)"),
+    ("Float64", _GYMNASIUM, "not within the observation space",
+     "of the type of their space, Box(-1.0, 1.0, (1,), float32)"),
 ])
-def test_faults_are_reported_with_a_fix(name, title, text):
-  results = _examine(name)
-  harmful = _harmful(results)
-  assert any(text in description for description in harmful[title]), harmful
-  for result in results:
-    for problem in result.problems:
-      assert problem.fix
+def test_fault_is_one_problem_with_its_fix(name, title, text, fix):
+  kwargs = {"Locked": {"lock": threading.Lock()},
+            "FailsInWorkers": {"pid": os.getpid()}}
+  results = _examine(name, **kwargs.get(name, {}))
+  (found, problem), = _harmful(results)
+  assert found == title
+  assert text in problem.description and fix in problem.fix, problem
+  assert all("no time limit" in note for note in _notes(results))
 
 
 @pytest.mark.parametrize("name, titles", [
-    ("Unrepeatable", {_SEEDS, _WORKERS}), ("DependsOnProcess", {_WORKERS})])
-def test_a_fault_fails_no_other_check(name, titles):
-  harmful = _harmful(_examine(name))
-  # Gymnasium's checker may report the same fault.
-  harmful.pop("passes Gymnasium's checker", None)
-  assert set(harmful) == titles
+    ("Sound", set()), ("GlobalRandom", {_WORKERS, _GYMNASIUM}),
+    ("AlwaysMisshapen", {_REWARDS, _WORKERS, _GYMNASIUM}),
+    ("DependsOnProcess", {_GYMNASIUM})])
+def test_checks_that_an_earlier_fault_may_fail_are_skipped(name, titles):
+  assert _skipped(_examine(name)) == titles
 
 
-@pytest.mark.parametrize("name", ["NaNReward", "ArrayReward"])
-def test_fault_of_all_rewards_is_reported_once(name):
-  problem, = _harmful(_examine(name))[_REWARDS]
-  assert problem.startswith("The reward of step 1 is ")
-  assert _SEEDS not in _harmful(_examine(name))
+def test_independent_faults_are_reported_together():
+  assert [title for title, _ in _harmful(_examine("TwoFaults"))] == [
+      _REWARDS, _SEEDS]
 
 
-def test_reused_observation_arrays_are_noted():
-  results = {result.title: result.problems for result in _examine(
-      "tests.environments.faulty_envs:Reusing")}
-  problem, = results["returned observations do not change later"]
-  assert problem.harmless and "has changed since" in problem.description
+@pytest.mark.slow
+@pytest.mark.parametrize("name, text", [
+    ("tests.environments.faulty_envs:Reusing", "has changed since"),
+    ("List", "was expecting a numpy array, actual type: <class 'list'>"),
+    ("Float64Step", "dtype to be float32, actual type: float64")])
+def test_harmless_fault_is_one_note(name, text):
+  results = _examine(name)
+  assert not _harmful(results)
+  note, = [note for note in _notes(results) if "no time limit" not in note]
+  assert text in note
+
+
+def test_errors_name_the_line_of_the_environment():
+  (_, problem), = _harmful(_examine("FailsLate"))
+  assert "(test_environment_checker.py, line " in problem.description
+  assert problem.description.endswith(", in step)")
 
 
 def test_environment_that_can_not_be_built_gets_no_other_check():

@@ -19,30 +19,54 @@ from tests import command
 STEPS = command.SMALL_STEPS
 
 
+def _divided(output):
+  """Returns the lines about settings, reports, and the summary of a run."""
+  lines = output.splitlines()
+  end = next(index for index, line in enumerate(lines)
+             if line.startswith("Finished"))
+  return lines[:6], lines[6:end], lines[end:]
+
+
 @pytest.mark.slow
 def test_output_has_only_the_documented_lines(finished):
   folder, output, _ = finished
-  lines = output.splitlines()
-  assert [line.split()[0] for line in lines[:6]] == [
-      "task", "batch", "networks", "updates", "folder", "budget"]
-  assert lines[0] == (
+  settings, reports, summary = _divided(output)
+  assert [line.split()[0] for line in settings] == [
+      "task", "batch", "networks", "updates", "budget", "folder"]
+  assert settings[0] == (
       "task      Pendulum-v1: observations 3 float32, actions 1 float32")
-  assert lines[4].endswith(str(folder))
+  assert settings[4:] == [
+      f"budget    {STEPS:,} steps", f"folder    {folder}"]
+  assert reports.pop(0) == "Compiling the graph; the first update follows."
+  forecast, = (line for line in reports if line.startswith("forecast"))
   assert re.fullmatch(
-      rf"budget    {STEPS:,} steps; about \d+\.\d minutes from now", lines[5])
-  assert all(line.startswith(("train", "eval")) for line in lines[6:-6])
-  assert all(len(line) <= 120 for line in lines[5:-3])
-  finished, speed, time_spent, *hints = lines[-6:]
+      r"forecast  about 0:\d\d:\d\d from now, including evaluations", forecast)
+  reports.remove(forecast)
+  assert all(re.fullmatch(
+      r"(train|eval )   step [\d,]+/2,000   return (-[\d.]+|no episode ended)"
+      r"(   [\d,]+ steps/s)?(   0:\d\d:\d\d left)?", line) for line in reports)
+  # The second epoch is the first one without compilation.
+  assert [line.endswith(" left") for line in reports] == [
+      "step 200/" not in line for line in reports]
+  *text, _, _, _ = summary
   evaluated = command.rows(folder)[-1]["return_mean"]
-  assert finished.startswith(
-      f"Finished {STEPS:,} steps. Return {evaluated:,.1f} at the end, ")
-  assert re.match(r"Speed: [\d,]+ steps/s", speed)
-  assert re.search(r"Time: .*compiling \d+%", time_spent)
-  assert hints == [
+  assert re.fullmatch(
+      rf"Finished {STEPS:,} steps\. Return {evaluated:,.1f} at the end, .*\. "
+      r"Speed: [\d,]+ steps/s.*\. Time: .*compiling \d+%.*\. To spend less "
+      r"time on evaluations, raise eval_every \(100\) or lower eval_episodes "
+      r"\(3\)\.", " ".join(text))
+  assert summary[-3:] == [
       f"To extend: python {command.ROOT}/train.py --resume {folder} --steps "
       f"{2 * STEPS}",
       f"To watch: python {command.ROOT}/visualize.py {folder}",
       f"To compare: tensorboard --logdir {folder.parent}"]
+
+
+@pytest.mark.slow
+def test_no_line_of_the_output_is_wider_than_100_columns(finished):
+  folder, output, _ = finished
+  assert all(len(line) <= 100 for line in output.splitlines()
+             if str(folder.parent) not in line)
 
 
 @pytest.mark.slow
@@ -157,11 +181,12 @@ def test_folder_name_and_config_contain_the_preset(finished_paper):
   # The command line overrides the preset.
   assert (config["num_envs"], algorithm["update_every"],
           algorithm["update_epochs"]) == (4, 6, 2)
-  lines = output.splitlines()
-  assert lines[3] == ("updates   batches of 6 whole episodes, 2 epochs of "
+  settings, reports, summary = _divided(output)
+  assert settings[3] == ("updates   batches of 6 whole episodes, 2 epochs of "
                       "minibatches of 1,000")
-  assert lines[-6].startswith("Finished 600 steps")
-  assert all(line.startswith(("train", "eval")) for line in lines[6:-6])
+  assert summary[0] == "Finished 600 steps."
+  assert all(line.startswith(("train", "eval", "forecast"))
+             for line in reports)
   assert not list(cwd.iterdir())
 
 
@@ -188,10 +213,12 @@ def test_resume_with_larger_budget_extends_the_run(finished, tmp_path):
   done = command.run(
       "train.py", "--resume", copy, "--steps", "2600", cwd=tmp_path)
   assert done.returncode == 0, done.stdout
+  assert "Settings that differ" not in done.stdout
+  assert "2,600 steps, 2,000 of them completed before" in done.stdout
   rejected = command.run(
       "train.py", "--resume", copy, "--steps", "1000", cwd=tmp_path)
   assert rejected.returncode == 2
-  assert "which can only grow" in rejected.stdout
+  assert "which can only grow" in rejected.stdout.replace("\n", " ")
   after = command.rows(copy)
   assert after[:len(before)] == before
   assert after[-1]["phase"] == "eval" and after[-1]["step"] == 2600
@@ -290,7 +317,7 @@ def test_killed_worker_is_reported_with_its_signal(tmp_path):
     (["--config", "cheetah", "--set", "num_envs=many"],
      "`num_envs` must be of type int"),
     (["--config", "cheetah", "--set", "algorithm.discount=1.2"],
-     "`discount` must lie in (0, 1]. Received: 1.2."),
+     "`algorithm.discount` must lie in (0, 1]. Received: 1.2."),
     (["--config", "cheetah", "--set", "algorithm.minibatch_size=100"],
      "must divide num_envs * segment_length"),
     (["--config", "cheetah", "--steps", "few"], "`steps` must be of type int"),

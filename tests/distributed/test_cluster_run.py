@@ -204,8 +204,7 @@ def test_run_survives_losses_of_both_machines_at_random_moments(
 
 
 def _newest(logdir):
-  """Returns the step of the newest checkpoint in a logdir, or 0 if none exists.
-  """
+  """Returns the step of the newest checkpoint in a logdir; 0 if none exists."""
   return max(map(checkpoint.step_of, logdir.glob("*/checkpoints/c*.npz")),
              default=0)
 

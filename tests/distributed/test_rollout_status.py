@@ -22,8 +22,7 @@ def _status(rows, length, finished=()):
 
 
 def _actions(first, last):
-  """Returns actions of shape [T, 3] with the values 100 * time + environment.
-  """
+  """Returns actions [T, 3] with the values 100 * time + environment."""
   return 100.0 * np.arange(first, last)[:, None] + np.arange(3)
 
 

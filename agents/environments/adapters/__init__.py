@@ -1,0 +1,1 @@
+"""Interfaces of Gymnasium and Stable-Baselines3 to a batch of environments."""

@@ -5,6 +5,7 @@ because that package imports PyTorch.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import gymnasium
 
@@ -21,11 +22,13 @@ class SB3InfoWrapper(gymnasium.Wrapper):
     env: Environment to wrap.
   """
 
-  def reset(self, **arguments):
+  def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
+    """Begins an episode; puts the info into a list."""
     observ, info = self.env.reset(**arguments)
     return observ, {"info": [info]}
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    """Steps the environment; puts the info into a list."""
     *result, info = self.env.step(action)
     return *result, {"info": [info]}
 

@@ -28,7 +28,7 @@ class SB3VecEnv(base_vec_env.VecEnv):
   """
 
   def __init__(self, constructors: Sequence[base.Constructor],
-               workers: pool.WorkerPool | int | None = None):
+               workers: pool.WorkerPool | int | None = None) -> None:
     self._envs = vector_env.VectorEnv(
         [sb3_info_wrapper.wrap(constructor) for constructor in constructors],
         workers, vector.AutoresetMode.SAME_STEP)
@@ -36,6 +36,14 @@ class SB3VecEnv(base_vec_env.VecEnv):
                      self._envs.single_action_space)
 
   def reset(self) -> base_vec_env.VecEnvObs:
+    """Begins an episode in every environment.
+
+    Returns:
+      First observation of each environment.
+
+    Raises:
+      ValueError: If the environments have different options.
+    """
     options = self._options[0]
     if any(other != options for other in self._options):
       raise ValueError("All environments must have the same options: call "
@@ -46,10 +54,21 @@ class SB3VecEnv(base_vec_env.VecEnv):
     self._reset_options()
     return observ
 
-  def step_async(self, actions: np.ndarray):
+  def step_async(self, actions: np.ndarray) -> None:
+    """Begins a step of all environments in the worker processes.
+
+    Args:
+      actions: Action of each environment.
+    """
     self._envs.step_async(actions)
 
   def step_wait(self) -> base_vec_env.VecEnvStepReturn:
+    """Ends the step; environments whose episode ended begin the next one.
+
+    Returns:
+      Observations, rewards, ends and infos. The info of an ended episode
+      contains its last observation as "terminal_observation".
+    """
     observ, reward, terminated, truncated, infos = self._envs.step_wait()
     done = terminated | truncated
     step_infos = [info for info, in infos["info"]]
@@ -62,20 +81,45 @@ class SB3VecEnv(base_vec_env.VecEnv):
       info["TimeLimit.truncated"] = bool(truncated[index] & ~terminated[index])
     return observ, reward.astype(np.float32), done, step_infos
 
-  def close(self):
+  def close(self) -> None:
+    """Closes all environments, and ends processes that this object started."""
     self._envs.close()
 
   def get_attr(self, attr_name: str,
                indices: base_vec_env.VecEnvIndices = None) -> list[Any]:
+    """Returns an attribute of selected environments or of their wrappers.
+
+    Args:
+      attr_name: Name of the attribute.
+      indices: Selected environments; all by default.
+    """
     return self.env_method(attr_name, indices=indices)
 
   def set_attr(self, attr_name: str, value: Any,
-               indices: base_vec_env.VecEnvIndices = None):
+               indices: base_vec_env.VecEnvIndices = None) -> None:
+    """Sets an attribute where a wrapper or the environment already has it.
+
+    Args:
+      attr_name: Name of the attribute.
+      value: New value, the same for all selected environments.
+      indices: Selected environments; all by default.
+    """
     self.env_method("set_wrapper_attr", attr_name, value, indices=indices)
 
-  def env_method(self, method_name: str, *method_args,
-                 indices: base_vec_env.VecEnvIndices = None, **method_kwargs
-                 ) -> list[Any]:
+  def env_method(self, method_name: str, *method_args: Any,
+                 indices: base_vec_env.VecEnvIndices = None,
+                 **method_kwargs: Any) -> list[Any]:
+    """Calls a method of selected environments.
+
+    Args:
+      method_name: Name of a method of the environments or of their wrappers.
+      method_args: Positional arguments of the method.
+      indices: Selected environments; all by default.
+      method_kwargs: Keyword arguments of the method.
+
+    Returns:
+      Result of each selected environment, in the order of `indices`.
+    """
     order = list(self._get_indices(indices))
     selected = [index in order for index in range(self.num_envs)]
     results = dict(zip(sorted(set(order)), self._envs.block.call(
@@ -84,7 +128,14 @@ class SB3VecEnv(base_vec_env.VecEnv):
 
   def env_is_wrapped(self, wrapper_class: type[gymnasium.Wrapper],
                      indices: base_vec_env.VecEnvIndices = None) -> list[bool]:
+    """Returns whether each selected environment has a wrapper.
+
+    Args:
+      wrapper_class: Class of the wrapper.
+      indices: Selected environments; all by default.
+    """
     return self.env_method("_is_wrapped", wrapper_class, indices=indices)
 
   def get_images(self) -> Sequence[np.ndarray | None]:
+    """Returns the rendered frame of each environment."""
     return self._envs.render()

@@ -49,7 +49,7 @@ class VectorEnv(vector.VectorEnv):
   def __init__(
       self, constructors: Sequence[base.Constructor],
       workers: pool.WorkerPool | int | None = None,
-      autoreset_mode: vector.AutoresetMode = vector.AutoresetMode.NEXT_STEP):
+      autoreset_mode: vector.AutoresetMode = vector.AutoresetMode.NEXT_STEP) -> None:
     if not constructors:
       raise ValueError("A vector needs at least one environment.")
     self.num_envs = len(constructors)
@@ -137,7 +137,7 @@ class VectorEnv(vector.VectorEnv):
     self.step_async(actions)
     return self.step_wait()
 
-  def step_async(self, actions: Any):
+  def step_async(self, actions: Any) -> None:
     """Begins a step in the workers and returns at once.
 
     Args:
@@ -164,7 +164,7 @@ class VectorEnv(vector.VectorEnv):
     """Returns the rendered frame of each environment."""
     return self.call("render")
 
-  def call(self, name: str, /, *args, **kwargs) -> tuple[Any, ...]:
+  def call(self, name: str, /, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
     """Calls a method, or reads an attribute, of every environment.
 
     Args:
@@ -185,7 +185,7 @@ class VectorEnv(vector.VectorEnv):
     """
     return self.call(name)
 
-  def set_attr(self, name: str, values: Any):
+  def set_attr(self, name: str, values: Any) -> None:
     """Sets an attribute of every environment.
 
     Args:
@@ -212,7 +212,7 @@ class VectorEnv(vector.VectorEnv):
     """Seeds of the environments' random number generators."""
     return self.get_attr("np_random_seed")
 
-  def close_extras(self, **_):
+  def close_extras(self, **_: Any) -> None:
     """Closes all environments, and ends processes that this object started."""
     self._finalizer()
 
@@ -228,7 +228,7 @@ class VectorEnv(vector.VectorEnv):
           "The environments are closed.")
     return self._block
 
-  def _check_length(self, name: str, values: Sequence[Any]):
+  def _check_length(self, name: str, values: Sequence[Any]) -> None:
     if len(values) != self.num_envs:
       raise ValueError(
           f"`{name}` must contain {self.num_envs} elements, one per "

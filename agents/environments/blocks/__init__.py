@@ -1,0 +1,1 @@
+"""Blocks of environments: each steps all or some environments of a batch."""

@@ -72,7 +72,7 @@ class AutoresetBlock(base.BlockBase):
 
   def __init__(self, constructors: Sequence[base.Constructor], first: int,
                spaces: tuple[gymnasium.Space, gymnasium.Space],
-               arrays: dict[str, np.ndarray], mode: vector.AutoresetMode):
+               arrays: dict[str, np.ndarray], mode: vector.AutoresetMode) -> None:
     self._arrays = arrays
     self._mode = mode
     self._observ_arrays = nested("observ", spaces[0], arrays)
@@ -115,7 +115,7 @@ class AutoresetBlock(base.BlockBase):
     columns = infos_lib.gather(infos)
     return {self._first: columns} if columns else {}
 
-  def step_async(self):
+  def step_async(self) -> None:
     """Does nothing, because `step_wait` does the whole step."""
 
   step_wait = step
@@ -163,7 +163,7 @@ class AutoresetBlock(base.BlockBase):
     arrays["truncated"][offset] = truncated
     return info
 
-  def _begin(self, offset: int, **kwargs) -> dict[str, Any]:
+  def _begin(self, offset: int, **kwargs: Any) -> dict[str, Any]:
     """Resets an environment; returns the info."""
     self._seeds[offset] = kwargs.get("seed")
     self._lengths[offset] = 0
@@ -175,7 +175,7 @@ class AutoresetBlock(base.BlockBase):
       self.heartbeat()
     return info
 
-  def _write_observs(self):
+  def _write_observs(self) -> None:
     space = self._spaces[0]
     try:
       utils.concatenate(space, self._observs, self._observ_arrays)

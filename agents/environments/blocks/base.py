@@ -2,7 +2,7 @@
 
 import contextlib
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import gymnasium
@@ -25,7 +25,7 @@ class EnvironmentFailure(errors.EnvironmentsError):
   """
 
   def __init__(self, message: str, environment: int | None = None,
-               seed: int | None = None):
+               seed: int | None = None) -> None:
     super().__init__(message)
     self.environment = environment
     self.seed = seed
@@ -67,7 +67,7 @@ class BlockBase:
   heartbeat: Callable[[], None] | None = None
 
   def __init__(self, constructors: Sequence[Constructor], first: int,
-               spaces: tuple[gymnasium.Space, gymnasium.Space]):
+               spaces: tuple[gymnasium.Space, gymnasium.Space]) -> None:
     self._constructors = constructors
     self._first = first
     self._spaces = spaces
@@ -114,7 +114,7 @@ class BlockBase:
     return self._access(selected, f"attribute '{name}'",
                         lambda _, env: env.get_wrapper_attr(name))
 
-  def set(self, name: str, values: Sequence[Any], selected: Sequence[bool]):
+  def set(self, name: str, values: Sequence[Any], selected: Sequence[bool]) -> None:
     """Sets an attribute of every selected environment.
 
     Args:
@@ -126,7 +126,7 @@ class BlockBase:
         selected, f"attribute '{name}'",
         lambda offset, env: env.set_wrapper_attr(name, values[offset]))
 
-  def close(self):
+  def close(self) -> None:
     """Closes every environment, even if one of them raises."""
     envs, self._envs = self._envs, []
     with contextlib.ExitStack() as stack:
@@ -143,7 +143,7 @@ class BlockBase:
         results.append(access(offset, self._envs[offset]))
     return results
 
-  def _build(self, offset: int):
+  def _build(self, offset: int) -> None:
     """Builds an environment, after closing an earlier one at this offset."""
     for failed in self._envs[offset:offset + 1]:
       with contextlib.suppress(Exception):
@@ -161,7 +161,7 @@ class BlockBase:
             "spaces.")
 
   @contextlib.contextmanager
-  def _explained(self, offset: int, where: str):
+  def _explained(self, offset: int, where: str) -> Iterator[None]:
     """Adds the environment to errors of the `with` body; see `_fail`."""
     try:
       yield

@@ -45,10 +45,10 @@ class Backend:
   run_seed: int
   tolerant: bool = False
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     self.to_env = action_scaling.action_converter(self.spaces[1])
 
-  def __init_subclass__(cls, **kwargs):
+  def __init_subclass__(cls, **kwargs: Any) -> None:
     super().__init_subclass__(**kwargs)
     if "repeats" in vars(cls):  # The former name of `deterministic`.
       cls.deterministic = vars(cls)["repeats"]
@@ -64,7 +64,7 @@ class Backend:
     """
     raise NotImplementedError
 
-  def step_async(self):
+  def step_async(self) -> None:
     """Begins a step if the backend can run it in the background."""
 
   def step_wait(self) -> dict[int, base.StepReport]:
@@ -83,10 +83,10 @@ class Backend:
     self.step_async()
     return self.step_wait()
 
-  def close(self):
+  def close(self) -> None:
     """Closes all environments. Repeated calls have no effect."""
 
-  def _unsupported(self, *_):
+  def _unsupported(self, *_: Any) -> Any:
     """Raises an error; subclasses may implement methods of `GymnasiumBlock`."""
     raise NotImplementedError(
         f"{type(self).__name__} steps all environments as one object, so it "

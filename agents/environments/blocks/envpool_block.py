@@ -38,7 +38,7 @@ class EnvPoolBlock(custom_backend.Backend):
 
   limits = True
 
-  def __init__(self, *args, threads: int = 1):
+  def __init__(self, *args: Any, threads: int = 1) -> None:
     super().__init__(*args)
     self._config = self.constructors[0].config
     _check_spaces(self._config, self.spaces)
@@ -95,7 +95,7 @@ class EnvPoolBlock(custom_backend.Backend):
     arrays["seconds"][:] = (time.perf_counter() - start) / len(actions)
     return reports
 
-  def close(self):
+  def close(self) -> None:
     """Closes all environments. Repeated calls have no effect."""
     self._pool = None
 
@@ -143,7 +143,7 @@ class EnvPoolBlock(custom_backend.Backend):
       self._begin_next(ended)
     return reports
 
-  def _begin_next(self, ended: np.ndarray):
+  def _begin_next(self, ended: np.ndarray) -> None:
     """Begins the next episode of each environment for which `ended` is true."""
     arrays = self.arrays
     arrays["final_observ"][ended] = arrays["observ"][ended]
@@ -192,7 +192,7 @@ def _kwargs(config: config_lib.Env) -> dict[str, Any]:
 
 
 def _check_spaces(config: config_lib.Env,
-                  spaces: tuple[gymnasium.Space, gymnasium.Space]):
+                  spaces: tuple[gymnasium.Space, gymnasium.Space]) -> None:
   """Raises ConfigError unless EnvPool has the task with the same spaces."""
   with _library() as library:
     if config.id not in library.list_all_envs():

@@ -42,7 +42,7 @@ class GymnasiumBlock(base.BlockBase):
   def __init__(
       self, constructors: Sequence[base.Constructor], first: int,
       spaces: tuple[gymnasium.Space, gymnasium.Space],
-      arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False):
+      arrays: dict[str, np.ndarray], run_seed: int, tolerant: bool = False) -> None:
     self._tolerant = tolerant
     self._arrays = arrays
     self._run_seed = run_seed
@@ -118,7 +118,7 @@ class GymnasiumBlock(base.BlockBase):
     return reports
 
   def replay(self, episode: Sequence[int], seeds: Sequence[int],
-             actions: Sequence[np.ndarray]):
+             actions: Sequence[np.ndarray]) -> None:
     """Rebuilds running episodes from their seeds and actions.
 
     Args:
@@ -138,8 +138,7 @@ class GymnasiumBlock(base.BlockBase):
             self.heartbeat()
 
   def _step_active(self, offsets: list[int], actions: Any) -> Outcomes:
-    """Steps the active environments; returns the outcomes of ended episodes.
-    """
+    """Steps active environments; returns the outcomes of ended episodes."""
     arrays = self._arrays
     outcomes: Outcomes = {}
     for offset in offsets:
@@ -158,7 +157,7 @@ class GymnasiumBlock(base.BlockBase):
         outcomes[offset] = self._describe_failure(error, offset)
     return outcomes
 
-  def _begin(self, offset: int, seed: int):
+  def _begin(self, offset: int, seed: int) -> None:
     """Resets an environment with a seed."""
     self._seeds[offset] = seed
     self._lengths[offset] = 0
@@ -175,7 +174,7 @@ class GymnasiumBlock(base.BlockBase):
     if self.heartbeat:
       self.heartbeat()
 
-  def _record_reset(self, offset: int, info: dict[str, Any]):
+  def _record_reset(self, offset: int, info: dict[str, Any]) -> None:
     """Does nothing; subclasses override this hook, called after each reset."""
 
   def _begin_next(self, offset: int) -> Iterator[str]:
@@ -195,7 +194,7 @@ class GymnasiumBlock(base.BlockBase):
         yield str(failure)
         self._build(offset)
 
-  def _check_finite(self, outcomes: Outcomes):
+  def _check_finite(self, outcomes: Outcomes) -> None:
     """Adds a failure for each environment that returned NaN or infinity."""
     finite = np.all([
         np.isfinite(column).all(tuple(range(1, column.ndim)))
@@ -214,7 +213,7 @@ class GymnasiumBlock(base.BlockBase):
       self._fail(error, offset, "step()")
     return str(self._failure(error, offset, "step()"))
 
-  def _count_step(self, offset: int, info: dict[str, Any]):
+  def _count_step(self, offset: int, info: dict[str, Any]) -> None:
     """Counts a step and adds the `reward_...` numbers of its info to sums."""
     self._lengths[offset] += 1
     episode_data.add_reward_parts(self._reward_parts[offset], info)

@@ -14,7 +14,8 @@ class InfoBlock(gymnasium_block.GymnasiumBlock):
     args: See `GymnasiumBlock`.
   """
 
-  def __init__(self, constructors: Sequence[base.Constructor], *args):
+  def __init__(self, constructors: Sequence[base.Constructor], *args: Any
+               ) -> None:
     # Infos of the latest step, by the environment's offset in the block.
     self._infos: dict[int, dict[str, Any]] = {}
     self._reset_infos: list[dict[str, Any]] = [{} for _ in constructors]
@@ -37,10 +38,10 @@ class InfoBlock(gymnasium_block.GymnasiumBlock):
       reports[self._first + offset] = report._replace(info=info)
     return reports
 
-  def _count_step(self, offset: int, info: dict[str, Any]):
+  def _count_step(self, offset: int, info: dict[str, Any]) -> None:
     super()._count_step(offset, info)
     # A copy, because an environment may reuse its dict in the next reset.
     self._infos[offset] = dict(info)
 
-  def _record_reset(self, offset: int, info: dict[str, Any]):
+  def _record_reset(self, offset: int, info: dict[str, Any]) -> None:
     self._reset_infos[offset] = dict(info)

@@ -50,7 +50,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     kwargs: See `GymnasiumBlock`.
   """
 
-  def __init__(self, *args, **kwargs):
+  def __init__(self, *args: Any, **kwargs: Any) -> None:
     self._task: mujoco_tasks.VectorizedMujocoTask | None = None
     super().__init__(*args, **kwargs)
     self._task = _vectorize(self._envs)
@@ -62,7 +62,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
     self._limit_wrappers = list(map(_limit_wrappers, self._envs))
 
   def replay(self, episode: Sequence[int], seeds: Sequence[int],
-             actions: Sequence[np.ndarray]):
+             actions: Sequence[np.ndarray]) -> None:
     """See `GymnasiumBlock.replay`."""
     super().replay(episode, seeds, actions)
     if self._task:
@@ -101,7 +101,7 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
             "reward_parts": task.reward_sums(offset)}
     return outcomes
 
-  def _record_reset(self, offset: int, info: dict[str, Any]):
+  def _record_reset(self, offset: int, info: dict[str, Any]) -> None:
     if self._task:
       self._task.begin_episode(offset, {})
       self._limits[offset] = min(
@@ -110,13 +110,13 @@ class MujocoBlock(gymnasium_block.GymnasiumBlock):
            for wrapper in self._limit_wrappers[offset]),
           default=(sys.maxsize, False))
 
-  def _build(self, offset: int):
+  def _build(self, offset: int) -> None:
     super()._build(offset)
     if self._task:
       self._limit_wrappers[offset] = _limit_wrappers(self._envs[offset])
       self._task.replace(offset, self._envs[offset].unwrapped)
 
-  def _access(self, *args) -> list[Any]:
+  def _access(self, *args: Any) -> list[Any]:
     if self._task:
       # The wrappers did not count the vectorized steps, but count later steps.
       for offset, limit_wrappers in enumerate(self._limit_wrappers):

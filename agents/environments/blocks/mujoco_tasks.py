@@ -41,7 +41,7 @@ class VectorizedMujocoTask:
   # with the index of its first observed row.
   _extra_fields: tuple[tuple[str, int], ...] = ()
 
-  def __init__(self, envs: Sequence[Any]):
+  def __init__(self, envs: Sequence[Any]) -> None:
     import mujoco  # Imported here because other tasks run without MuJoCo.
     self._mj_step = mujoco.mj_step
     self._mj_contact_forces = mujoco.mj_rnePostConstraint
@@ -53,7 +53,7 @@ class VectorizedMujocoTask:
     self._reward_sums: dict[str, np.ndarray] = collections.defaultdict(
         lambda: np.zeros(len(envs)))
 
-  def replace(self, index: int, env: Any):
+  def replace(self, index: int, env: Any) -> None:
     """Replaces an environment.
 
     Args:
@@ -66,7 +66,7 @@ class VectorizedMujocoTask:
     # Arrays of `MjData` by field, cached until an environment is replaced.
     self._fields: dict[str, list[np.ndarray]] = {}
 
-  def begin_episode(self, index: int, reward_sums: dict[str, float]):
+  def begin_episode(self, index: int, reward_sums: dict[str, float]) -> None:
     """Stores position and reward sums of an environment after reset or replay.
 
     Args:
@@ -77,7 +77,7 @@ class VectorizedMujocoTask:
     for name in [*self._reward_sums, *reward_sums]:
       self._reward_sums[name][index] = reward_sums.get(name, 0.0)
 
-  def simulate(self, index: int, action: np.ndarray):
+  def simulate(self, index: int, action: np.ndarray) -> None:
     """Simulates one step of one environment.
 
     Args:
@@ -189,18 +189,19 @@ class _Walker2d(VectorizedMujocoTask):
 
   _max_speed = 10
 
-  def _healthy(self, qpos, qvel):
+  def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
     return (_between(qpos[:, 1], self._envs[0]._healthy_z_range)
             & _between(qpos[:, 2], self._envs[0]._healthy_angle_range))
 
-  def _extra_info(self, qpos, velocity):
+  def _extra_info(self, qpos: np.ndarray, velocity: np.ndarray
+                  ) -> dict[str, Any]:
     return {"z_distance_from_origin": qpos[1] - self._envs[0].init_qpos[1]}
 
 
 class _Hopper(_Walker2d):
   """Like Walker2d; also terminates if another state leaves its range."""
 
-  def _healthy(self, qpos, qvel):
+  def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
     state = np.concatenate((qpos, qvel), 1)[:, 2:]
     return super()._healthy(qpos, qvel) & (
         _between(state, self._envs[0]._healthy_state_range).all(1))
@@ -211,23 +212,24 @@ class _Ant(VectorizedMujocoTask):
 
   _extra_fields: tuple[tuple[str, int], ...] = (("cfrc_ext", 1),)
 
-  def _positions(self, indices):
+  def _positions(self, indices: Sequence[int]) -> np.ndarray:
     main = self._envs[0].data.body(self._envs[0]._main_body).id
     return self._gather("xpos", indices)[:, main, :2]
 
-  def _healthy(self, qpos, qvel):
+  def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
     low, high = self._envs[0]._healthy_z_range
     z = qpos[:, 2]
     return (np.isfinite(qpos).all(1) & np.isfinite(qvel).all(1)
             & (low <= z) & (z <= high))
 
-  def _contact(self, indices):
+  def _contact(self, indices: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     env = self._envs[0]
     forces = np.clip(
         self._gather("cfrc_ext", indices), *env._contact_force_range)
     return forces, env._contact_cost_weight * _sum_of_squares(forces)
 
-  def _extra_info(self, qpos, velocity):
+  def _extra_info(self, qpos: np.ndarray, velocity: np.ndarray
+                  ) -> dict[str, Any]:
     return {"y_position": qpos[1], "y_velocity": velocity[1],
             "distance_from_origin": np.linalg.norm(qpos[:2], ord=2)}
 
@@ -239,16 +241,16 @@ class _Humanoid(_Ant):
   _extra_fields = (
       ("cinert", 1), ("cvel", 1), ("qfrc_actuator", 6), ("cfrc_ext", 1))
 
-  def _positions(self, indices):
+  def _positions(self, indices: Sequence[int]) -> np.ndarray:
     mass_center = sys.modules[type(self._envs[0]).__module__].mass_center
     return np.stack([
         mass_center(self._envs[index].model, self._envs[index].data)
         for index in indices])
 
-  def _healthy(self, qpos, qvel):
+  def _healthy(self, qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
     return _between(qpos[:, 2], self._envs[0]._healthy_z_range)
 
-  def _contact(self, indices):
+  def _contact(self, indices: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     env, forces = self._envs[0], self._gather("cfrc_ext", indices)
     return forces, np.clip(
         env._contact_cost_weight * _sum_of_squares(forces),

@@ -1,0 +1,1 @@
+"""Episodes, infos, failures and shared arrays of a batch of environments."""

@@ -30,7 +30,7 @@ class ActionLog:
   """
 
   def __init__(self, run_seed: int, size: int, first: int = 0,
-               failure_budget: failure_budget_lib.FailureBudget | None = None):
+               failure_budget: failure_budget_lib.FailureBudget | None = None) -> None:
     self._run_seed = run_seed
     self._size = size
     self.first = first
@@ -63,7 +63,7 @@ class ActionLog:
     return list(seeds)
 
   def record_step(self, arrays: dict[str, np.ndarray],
-                  reports: Mapping[int, base.StepReport], may_wait: bool):
+                  reports: Mapping[int, base.StepReport], may_wait: bool) -> None:
     """Records one step of all environments and its reports.
 
     Args:
@@ -161,7 +161,7 @@ class ActionLog:
         index, self.next_seed(index) if next_seed is None else next_seed)
     return seed
 
-  def break_off(self, index: int, seed: int):
+  def break_off(self, index: int, seed: int) -> None:
     """Records that an environment's next episode has begun with a given seed.
 
     Args:
@@ -194,8 +194,7 @@ class ActionLog:
 
   @property
   def state(self) -> episode_data.EpisodeState:
-    """The running episodes without observations; later steps change the arrays.
-    """
+    """Running episodes without observations; later steps change the arrays."""
     running = self._running
     oldest = running.first.min()
     return running._replace(first=running.first - oldest,
@@ -212,7 +211,7 @@ class ActionLog:
     """
     return self.state.copy()._replace(observ=observ)
 
-  def load(self, state: episode_data.EpisodeState):
+  def load(self, state: episode_data.EpisodeState) -> None:
     """Continues from a snapshot.
 
     Args:
@@ -222,14 +221,14 @@ class ActionLog:
     self._running, self._end = state.copy(), len(state.actions)
     self.begun = True
 
-  def _fail(self, text: str, offset: int, seed: int, action: np.ndarray):
+  def _fail(self, text: str, offset: int, seed: int, action: np.ndarray) -> None:
     failed = failure_budget_lib.FailedEpisode(
         self.first + offset, seed, action)
     if not self._failure_budget.record(
         failure_budget_lib.Failure(text, (failed,))):
       raise base.EnvironmentFailure(text)
 
-  def _add_rows(self, action: np.ndarray):
+  def _add_rows(self, action: np.ndarray) -> None:
     """Replaces the full array of actions by an array with spare rows."""
     state = self.state
     steps = len(state.actions)

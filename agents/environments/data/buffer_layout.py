@@ -38,7 +38,7 @@ class Layout:
     specs: Name, type and shape of each array.
   """
 
-  def __init__(self, specs: Sequence[ArraySpec]):
+  def __init__(self, specs: Sequence[ArraySpec]) -> None:
     self.fields: list[Field] = []
     self.num_bytes = 0
     for name, array_type, shape in specs:

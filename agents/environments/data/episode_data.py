@@ -43,7 +43,7 @@ def numbers(info: dict[str, Any]) -> dict[str, bool | int | float]:
           if isinstance(value, (number_type, numpy_type))}
 
 
-def add_reward_parts(parts: dict[str, Any], info: dict[str, Any]):
+def add_reward_parts(parts: dict[str, Any], info: dict[str, Any]) -> None:
   """Adds the `reward_...` numbers of an info to running sums.
 
   Args:

@@ -40,7 +40,7 @@ class FailureBudget:
   The attribute `fatal` contains the failure that ended the run, or None.
   """
 
-  def __init__(self, limit: int = 0):
+  def __init__(self, limit: int = 0) -> None:
     self.limit = limit
     self.fatal: Failure | None = None
     self._times: list[float] = []
@@ -65,7 +65,7 @@ class FailureBudget:
     self._recorded.append(failure)
     return True
 
-  def merge(self, failures: list[Failure]):
+  def merge(self, failures: list[Failure]) -> None:
     """Adds failures of another machine to the result of the next `drain`.
 
     The other machine has counted them, so they do not count here.

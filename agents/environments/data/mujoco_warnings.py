@@ -1,22 +1,28 @@
-"""Shows each MuJoCo warning once, instead of writing MUJOCO_LOG.TXT."""
+"""Shows each MuJoCo warning once, instead of writing MUJOCO_LOG.TXT.
 
-import importlib.abc
-import importlib.machinery
+Deprecated attributes in model files are not shown. They concern the authors of
+the models, and Gymnasium's HalfCheetah has such an attribute.
+"""
+
 import re
 import sys
+import textwrap
+import types
 from collections.abc import Callable
+
+from agents.environments.data import import_hook
 
 _seen: set[str] = set()
 
 
-def _print(text: str):
-  print(f"MuJoCo: {text}", file=sys.stderr, flush=True)
+def _print(text: str) -> None:
+  print(textwrap.fill(f"MuJoCo: {text}", 100), file=sys.stderr, flush=True)
 
 
 _show: Callable[[str], None] = _print
 
 
-def capture(show: Callable[[str], None] | None = None):
+def capture(show: Callable[[str], None] | None = None) -> None:
   """Installs `warn` in MuJoCo, at once or when MuJoCo is imported.
 
   Args:
@@ -27,36 +33,27 @@ def capture(show: Callable[[str], None] | None = None):
   _show = show or _show
   if "mujoco" in sys.modules:
     sys.modules["mujoco"].set_mju_user_warning(warn)
-  elif _import_hook not in sys.meta_path:
-    sys.meta_path.insert(0, _import_hook)
+  _hook.install()
 
 
-def warn(text: str):
+def warn(text: str) -> None:
   """Shows a warning once; numbers in the text make no difference.
+
+  Warnings about deprecated attributes are not shown.
 
   Args:
     text: Warning of MuJoCo.
   """
   pattern = re.sub(r"[\d.]+", "#", text.strip())
-  if pattern not in _seen:
+  if pattern not in _seen and "deprecated" not in text:
     _seen.add(pattern)
     _show(text.strip())
 
 
-class _ImportHook(importlib.abc.MetaPathFinder):
-  """Sets the warning handler before the first model can cause a warning."""
-
-  def find_spec(self, fullname, path, target=None):
-    if fullname != "mujoco":
-      return None
-    spec = importlib.machinery.PathFinder.find_spec(fullname, path)
-    if spec and spec.loader:
-      load = spec.loader.exec_module
-      def exec_module(module):
-        load(module)
-        module.set_mju_user_warning(warn)
-      spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-    return spec
+def _load(module: types.ModuleType, execute: import_hook.Execute) -> None:
+  execute(module)
+  # The first model can already cause a warning.
+  module.set_mju_user_warning(warn)
 
 
-_import_hook = _ImportHook()
+_hook = import_hook.ImportHook("mujoco", _load)

@@ -25,8 +25,7 @@ class ReplaySource:
   received: np.ndarray | bytes | None = None
 
   def running(self) -> tuple[list[int], list[int], list[np.ndarray]]:
-    """Returns index, seed and actions, [steps, ...], of each running episode.
-    """
+    """Returns index, seed and actions [steps, ...] of each running episode."""
     state = self.log.state
     # A log without steps does not contain the shape of actions.
     empty = self.arrays["action"][:0]
@@ -58,7 +57,7 @@ class ReplaySource:
           self.log.first + offset, seeds[offset], action))
     return failed
 
-  def check(self, rows: slice):
+  def check(self, rows: slice) -> None:
     """Compares the observations after a replay with the received ones.
 
     Args:
@@ -84,7 +83,7 @@ class ReplaySource:
 
   def record_fatal(self, error: Exception,
                    failure_budget: failure_budget_lib.FailureBudget,
-                   stepping: bool = False):
+                   stepping: bool = False) -> None:
     """Stores the episode of the environment that caused a fatal error.
 
     Args:

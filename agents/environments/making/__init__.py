@@ -1,0 +1,1 @@
+"""Construction of environments from the `env` section of a config."""

@@ -21,7 +21,7 @@ def packed() -> dict[str, bytes]:
   return specs
 
 
-def add(specs: dict[str, bytes]):
+def add(specs: dict[str, bytes]) -> None:
   """Adds registrations whose ids are missing in this process.
 
   Registrations that can't be unpickled are left out.

@@ -14,7 +14,11 @@ import gymnasium
 
 from agents import class_loader, spaces
 from agents import config as config_lib
-from agents.environments.data import episode_data, mujoco_warnings
+from agents.environments.data import (
+  episode_data,
+  mujoco_warnings,
+  tensorflow_log,
+)
 from agents.environments.making import third_party, wrappers
 
 # Time limit of tasks that declare none, in steps. Without a limit, one endless
@@ -44,12 +48,14 @@ class MakeEnv:
     return self.config.id
 
   def __call__(self) -> gymnasium.Env:
+    """Returns a new environment with all wrappers of the config."""
     config, kwargs = self.config, dict(self.config.kwargs)
     if self.render_mode:
       kwargs["render_mode"] = self.render_mode
     if "render_mode" in kwargs:  # Pygame needs a driver even without a window.
       os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     mujoco_warnings.capture()
+    tensorflow_log.hide_at_import()
     third_party.register(config.id)
     env = _find_constructor(config)(**kwargs)
     if not isinstance(env, gymnasium.Env):
@@ -130,8 +136,11 @@ def check(config: config_lib.Env, needs_rendering: bool = False) -> list[str]:
   except Exception as error:
     if not _is_config_mistake(error):
       raise
-    advice = (f" Or {third_party.advice('pixels')}."
-              if "opencv" in str(error) else "")
+    advice = ""
+    if isinstance(error, ModuleNotFoundError):
+      advice = f". {class_loader.PLACES}"
+    elif "opencv" in str(error):
+      advice = f" Or {third_party.advice('pixels')}."
     raise config_lib.ConfigError(
         f"env.id={config.id}, env.kwargs={config.kwargs}: "
         f"{type(error).__name__}: {error}{advice}") from error

@@ -39,7 +39,7 @@ def find(env_id: str) -> Family | None:
       ), None)
 
 
-def register(env_id: str):
+def register(env_id: str) -> None:
   """Imports the modules that register the id of an environment, if any.
 
   Args:

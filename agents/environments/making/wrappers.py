@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, SupportsFloat
 
 import gymnasium
 import numpy as np
@@ -25,8 +25,9 @@ class DefaultTimeLimit(gymnasium.wrappers.TimeLimit):
   """Truncates episodes of tasks that register no time limit."""
 
   @property
-  def spec(self):  # type: ignore[override]
-    return self.env.spec  # Excludes this limit, which the task does not define.
+  def spec(self) -> Any:  # type: ignore[override]
+    """Spec of the task, without this time limit."""
+    return self.env.spec
 
 
 class ActionRepeat(gymnasium.Wrapper):
@@ -37,11 +38,12 @@ class ActionRepeat(gymnasium.Wrapper):
     num_repeats: Steps of `env` for each action; fewer if the episode ends.
   """
 
-  def __init__(self, env: gymnasium.Env, num_repeats: int):
+  def __init__(self, env: gymnasium.Env, num_repeats: int) -> None:
     super().__init__(env)
     self._num_repeats = num_repeats
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    """Repeats the action until the episode ends; returns the sum of rewards."""
     total = 0.0
     reward_parts: dict[str, Any] = {}
     for _ in range(self._num_repeats):
@@ -63,12 +65,13 @@ class RandomStart(gymnasium.Wrapper):
     max_steps: Largest number of random actions.
   """
 
-  def __init__(self, env: gymnasium.Env, max_steps: int):
+  def __init__(self, env: gymnasium.Env, max_steps: int) -> None:
     super().__init__(env)
     self._max_steps = max_steps
 
   def reset(self, *, seed: int | None = None, options: dict | None = None
             ) -> tuple[Any, dict]:
+    """Begins an episode with random actions; repeats the reset if it ends."""
     observ, info = self.env.reset(seed=seed, options=options)
     # With `seed` alone, this generator would draw the same numbers as the
     # environment's own generator.
@@ -93,16 +96,19 @@ class StaggeredTimeLimit(DefaultTimeLimit):
     length: Number of steps after which the episode is truncated.
   """
 
-  def __init__(self, env: gymnasium.Env, seed: int, length: int):
+  def __init__(self, env: gymnasium.Env, seed: int, length: int) -> None:
     super().__init__(env, length)
     self._limits: dict[int | None, int] = {seed: length}
 
   def reset(self, *, seed: int | None = None, options: dict | None = None
             ) -> tuple[Any, dict]:
+    """Begins an episode, with a time limit if the seed is the given one."""
     self._max_episode_steps = self._limits.get(seed, sys.maxsize)
     return super().reset(seed=seed, options=options)
 
-  def step(self, action):
+  def step(self, action: Any) -> tuple[
+      Any, SupportsFloat, bool, bool, dict[str, Any]]:
+    """Truncates the selected episode at its time limit."""
     if self._max_episode_steps == sys.maxsize:
       return self.env.step(action)
     observ, reward, terminated, truncated, info = self.env.step(action)
@@ -125,7 +131,7 @@ class FrameDelta(gymnasium.ObservationWrapper):
     TypeError: If the observation space is not a Box of floats.
   """
 
-  def __init__(self, env: gymnasium.Env):
+  def __init__(self, env: gymnasium.Env) -> None:
     super().__init__(env)
     space = env.observation_space
     if not (isinstance(space, gymnasium.spaces.Box)
@@ -137,6 +143,7 @@ class FrameDelta(gymnasium.ObservationWrapper):
 
   def reset(self, *, seed: int | None = None, options: dict | None = None
             ) -> tuple[Any, dict]:
+    """Begins an episode and forgets the previous observation."""
     self._previous: Any = None
     return super().reset(seed=seed, options=options)
 

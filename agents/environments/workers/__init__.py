@@ -1,0 +1,1 @@
+"""Worker processes that step blocks of environments."""

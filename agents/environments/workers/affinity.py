@@ -27,7 +27,7 @@ def core_for(number: int, num_workers: int) -> int | None:
   return cores[number] if num_workers == len(cores) else None
 
 
-def configure(pid: int, core: int | None):
+def configure(pid: int, core: int | None) -> None:
   """Gives a worker process batch scheduling and pins it to a core.
 
   This needs no privileges and does nothing on systems without these policies,

@@ -29,7 +29,7 @@ class WorkerConnection:
 
   def __init__(self, number: int, variables: dict[str, str],
                interrupt_fd: int | None, timeout: float,
-               core: int | None = None):
+               core: int | None = None) -> None:
     self.number = number
     self._variables = variables
     self._interrupt_fd = interrupt_fd
@@ -38,7 +38,7 @@ class WorkerConnection:
     self.since = 0.0
     self._start()
 
-  def _start(self):
+  def _start(self) -> None:
     self.socket, remote_end = socket.socketpair()
     self.socket.setblocking(False)
     self.poll = select.poll()
@@ -50,7 +50,7 @@ class WorkerConnection:
       self.process = process.WorkerProcess(
           self.number, remote_end.fileno(), self._variables, self._core)
 
-  def replace_process(self):
+  def replace_process(self) -> None:
     """Ends the process, whatever its state, and starts a new one.
 
     Raises:
@@ -66,7 +66,7 @@ class WorkerConnection:
           f"Worker {self.number} (process {self.process.pid}) cannot be "
           f"replaced: {error}", self.number) from None
 
-  def send(self, data: bytes, descriptor: int | None = None):
+  def send(self, data: bytes, descriptor: int | None = None) -> None:
     """Sends a message. The next `receive` reports a failure.
 
     Args:
@@ -111,7 +111,7 @@ class WorkerConnection:
       pass
     raise self.process.death()
 
-  def check_alive(self):
+  def check_alive(self) -> None:
     """Checks that an answer has arrived or can still arrive.
 
     Raises:
@@ -123,7 +123,7 @@ class WorkerConnection:
     if self.process.kill_reason or self.process.poll() is not None:
       raise self.process.death()
 
-  def _retry(self, event: int, transfer: Callable[..., Any], *args) -> Any:
+  def _retry(self, event: int, transfer: Callable[..., Any], *args: Any) -> Any:
     """Sends or receives as soon as the process is ready for it."""
     start = time.monotonic()
     while True:

@@ -75,7 +75,7 @@ class WorkerPool:
   def __init__(self, num_workers: int, interrupt_fd: int | None = None,
                variables: dict[str, str] | None = None,
                failure_budget: failure_budget_lib.FailureBudget | None = None,
-               timeout: float = 0.0):
+               timeout: float = 0.0) -> None:
     if num_workers < 1:
       raise ValueError(
           f"`num_workers` must be at least 1. Received: {num_workers}.")
@@ -111,7 +111,8 @@ class WorkerPool:
   def open(self, block_class: type[base.BlockBase],
            constructors: Sequence[base.Constructor], first: int,
            spaces: tuple[gymnasium.Space, gymnasium.Space], descriptor: int,
-           source: replay_source.ReplaySource | None, *options) -> RemoteBlock:
+           source: replay_source.ReplaySource | None, *options: Any
+           ) -> RemoteBlock:
     """Builds environments on all workers, with an even share on each.
 
     Args:
@@ -208,7 +209,7 @@ class WorkerPool:
     self._requests.remove(request)
     return [answer.unwrap() for answer in request.answers]
 
-  def close_block(self, block: RemoteBlock):
+  def close_block(self, block: RemoteBlock) -> None:
     """Closes environments; ends the workers if they do not answer.
 
     Args:
@@ -221,7 +222,7 @@ class WorkerPool:
     if self.refusal:
       self.close()
 
-  def close(self, patience: float = process.SECONDS_TO_CLOSE):
+  def close(self, patience: float = process.SECONDS_TO_CLOSE) -> None:
     """Asks every process to end, waits, and kills the remaining processes.
 
     Repeated calls have no effect.
@@ -245,10 +246,10 @@ class WorkerPool:
   def __enter__(self) -> WorkerPool:
     return self
 
-  def __exit__(self, *_):
+  def __exit__(self, *_: object) -> None:
     self.close()
 
-  def _collect(self, request: replacement.Request, deadline: float | None):
+  def _collect(self, request: replacement.Request, deadline: float | None) -> None:
     """Receives the missing answers to a request."""
     while request.waiting:
       try:
@@ -307,7 +308,7 @@ class WorkerPool:
     """Returns the limit in seconds for an answer; 0 disables it."""
     return self._timeout and max(min_seconds, self._timeout)
 
-  def _check_usable(self):
+  def _check_usable(self) -> None:
     if self.refusal:
       raise RuntimeError(self.refusal)
 
@@ -327,7 +328,7 @@ class RemoteBlock:
 
   def __init__(self, pool: WorkerPool, number: int,
                shares: dict[connection.WorkerConnection, slice], memory: int,
-               requests: dict[connection.WorkerConnection, bytes]):
+               requests: dict[connection.WorkerConnection, bytes]) -> None:
     self._pool = pool
     self.number = number
     self.shares = shares
@@ -346,7 +347,7 @@ class RemoteBlock:
     self._steps.append(self._pool.ask(self, self.wake))
     return self.step_wait()
 
-  def step_async(self):
+  def step_async(self) -> None:
     """Wakes the workers without waiting for their steps."""
     self._steps.append(self._pool.ask(self, self.wake))
 
@@ -362,7 +363,7 @@ class RemoteBlock:
         reports.update(result)
     return reports
 
-  def request(self, name: str, *args) -> list[Any]:
+  def request(self, name: str, *args: Any) -> list[Any]:
     """Calls a method of all shares.
 
     Args:
@@ -383,12 +384,12 @@ class RemoteBlock:
   get = functools.partialmethod(request, "get")
   set = functools.partialmethod(request, "set")
 
-  def close(self):
+  def close(self) -> None:
     """Closes the environments; ends the workers if they do not answer."""
     os.close(self._memory)
     self._pool.close_block(self)
 
-  def ask(self, name: str, *args) -> replacement.Request:
+  def ask(self, name: str, *args: Any) -> replacement.Request:
     """Sends a request without waiting for its answers.
 
     Args:
@@ -406,8 +407,8 @@ class RemoteBlock:
     return self._pool.ask(self, {
         worker: self.message(worker, name, *args) for worker in self.shares})
 
-  def message(self, worker: connection.WorkerConnection, name: str, *args
-              ) -> tuple[bytes]:
+  def message(self, worker: connection.WorkerConnection, name: str,
+              *args: Any) -> tuple[bytes]:
     """Encodes a request to one worker.
 
     Args:

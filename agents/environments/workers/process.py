@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import Any
 
 from agents import errors
 from agents.environments.workers import affinity
@@ -27,7 +28,7 @@ class WorkerDied(errors.EnvironmentsError):
     number: Index of the worker in its pool.
   """
 
-  def __init__(self, message: str, number: int):
+  def __init__(self, message: str, number: int) -> None:
     super().__init__(message)
     self.number = number
 
@@ -45,7 +46,7 @@ class WorkerProcess:
   """
 
   def __init__(self, number: int, connection_fd: int,
-               variables: dict[str, str], core: int | None):
+               variables: dict[str, str], core: int | None) -> None:
     self._number = number
     self.kill_reason = ""  # Set by `kill_unresponsive`.
     self._stacks = tempfile.TemporaryFile()  # Stack traces of the process.
@@ -94,12 +95,12 @@ class WorkerProcess:
         f"gave no answer for {seconds:g} seconds (env_timeout) and was killed.")
     return self.death()
 
-  def release(self):
+  def release(self) -> None:
     """Closes the lifeline, so that the guard kills all remaining processes."""
     self._lifeline.close()
     self._stacks.close()
 
-  def kill(self):
+  def kill(self) -> None:
     """Kills the process and all processes that its environments started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
       os.killpg(self.pid, signal.SIGKILL)
@@ -131,7 +132,7 @@ class WorkerProcess:
 
 
 def launch(module: str, arguments: tuple[int, ...], variables: dict[str, str],
-           **options) -> subprocess.Popen:
+           **options: Any) -> subprocess.Popen:
   """Starts a fresh interpreter that calls `main` of a module.
 
   Args:

@@ -74,7 +74,7 @@ def receive(receive_bytes: Callable[[int], bytes]) -> Any:
   Raises:
     EOFError: If the other process has closed the connection.
   """
-  def read(size):
+  def read(size: int) -> bytearray:
     data = bytearray()
     while len(data) < size:
       part = receive_bytes(min(size - len(data), 1 << 20))

@@ -36,7 +36,7 @@ def replace_worker(
     blocks: Mapping[pool.RemoteBlock, replay_source.ReplaySource | None],
     requests: Iterable[Request],
     failure_budget: failure_budget_lib.FailureBudget,
-    receive: Callable[[connection.WorkerConnection, float], Any]):
+    receive: Callable[[connection.WorkerConnection, float], Any]) -> None:
   """Starts a new process, rebuilds its environments and repeats requests.
 
   Args:

@@ -27,7 +27,7 @@ _SECONDS_TO_CLOSE = 3.0
 _SECONDS_BETWEEN_HEARTBEATS = 0.1
 
 
-def main(connection_fd: int, lifeline_fd: int, stacks_fd: int):
+def main(connection_fd: int, lifeline_fd: int, stacks_fd: int) -> None:
   """Serves the trainer until it closes the connection.
 
   Args:
@@ -45,12 +45,12 @@ def main(connection_fd: int, lifeline_fd: int, stacks_fd: int):
   _serve(socket.socket(fileno=connection_fd))
 
 
-def _serve(connection: socket.socket):
+def _serve(connection: socket.socket) -> None:
   """Answers every byte of the trainer; see `protocol`."""
   warnings: list[str] = []
   mujoco_warnings.capture(warnings.append)
   last_beat = 0.0
-  def beat():
+  def beat() -> None:
     nonlocal last_beat
     if (now := time.monotonic()) > last_beat + _SECONDS_BETWEEN_HEARTBEATS:
       connection.send(protocol.ALIVE)
@@ -147,16 +147,16 @@ def _failure(error: BaseException) -> base.EnvironmentFailure | None:
   return base.EnvironmentFailure("".join(traceback.format_exception(error)))
 
 
-def _ignore_until_fork(signum: int):
+def _ignore_until_fork(signum: int) -> None:
   """Ignores a signal here, but not in processes that environments start.
 
   The trainer decides when workers end, because a terminal or a cluster sends
   signals to all processes of a run. Child processes would inherit SIG_IGN.
   """
   signal.signal(signum, lambda *_: None)
-  def unblock():
+  def unblock() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signum})
-  def restore():
+  def restore() -> None:
     signal.signal(signum, signal.SIG_DFL)
     unblock()
   # Blocks the signal during a fork, because it could be lost otherwise.
@@ -165,7 +165,7 @@ def _ignore_until_fork(signum: int):
       after_in_parent=unblock, after_in_child=restore)
 
 
-def _start_guard(lifeline_fd: int):
+def _start_guard(lifeline_fd: int) -> None:
   """Starts a small process that kills this one soon after the trainer's end.
 
   A thread could not do this, because native code that hangs may hold the

@@ -17,10 +17,10 @@ class ExportFormat:
   file: str  # Name of the main file or folder within the exported folder.
   modules: tuple[str, ...] = ()  # Required modules besides TensorFlow.
 
-  def __init__(self, name: str):
+  def __init__(self, name: str) -> None:
     self.name = name
 
-  def check(self, policy: policy_lib.ExportablePolicy):
+  def check(self, policy: policy_lib.ExportablePolicy) -> None:
     """Checks that a policy can be exported in this format.
 
     Args:
@@ -36,7 +36,8 @@ class ExportFormat:
             f"--format {self.name} needs {module}: "
             f"pip install 'batched-ppo[{self.name}]'.")
 
-  def write(self, policy: policy_lib.ExportablePolicy, path: pathlib.Path):
+  def write(self, policy: policy_lib.ExportablePolicy, path: pathlib.Path
+            ) -> None:
     """Writes a policy.
 
     Args:

@@ -16,13 +16,15 @@ class Format(base.ExportFormat):
   file = "policy.tflite"
   modules = ("ai_edge_litert",)
 
-  def write(self, policy: policy_lib.ExportablePolicy, path: pathlib.Path):
+  def write(self, policy: policy_lib.ExportablePolicy, path: pathlib.Path) -> None:
+    """Converts a temporary SavedModel to TFLite."""
     with tempfile.TemporaryDirectory() as folder:
       savedmodel.Format(self.name).write(policy, pathlib.Path(folder))
       converter = tf.lite.TFLiteConverter.from_saved_model(folder)
       path.write_bytes(converter.convert())
 
   def load(self, path: pathlib.Path) -> policy_lib.PolicyFunction:
+    """Returns a function that LiteRT runs in one thread."""
     from ai_edge_litert import interpreter
     runner = interpreter.Interpreter(
         str(path), num_threads=1).get_signature_runner()

@@ -1,0 +1,1 @@
+"""Crash folders of failed environments, and signals that end a run."""

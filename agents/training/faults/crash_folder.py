@@ -48,7 +48,7 @@ def save_survived(run: run_folder.RunFolder,
 
 def save_fatal(run: run_folder.RunFolder,
                failures: failure_budget.FailureBudget, step: int,
-               error: Exception):
+               error: Exception) -> None:
   """Saves the failure that caused an error, and prints the crash folder.
 
   Args:

@@ -37,7 +37,7 @@ class Interrupts:
   for environments.
   """
 
-  def __init__(self):
+  def __init__(self) -> None:
     self.signum: int | None = None
     self.farewell = "Nothing was saved."
     self.give_up_fd, self._give_up = os.pipe()
@@ -63,7 +63,7 @@ class Interrupts:
     self._thread.start()
     return self
 
-  def __exit__(self, *_):
+  def __exit__(self, *_: object) -> None:
     signal.set_wakeup_fd(self._old_fd)
     for signum, handler in self._handlers.items():
       signal.signal(signum, handler)
@@ -100,7 +100,7 @@ class Interrupts:
       with self._saving:
         self._save = None
 
-  def _watch(self):
+  def _watch(self) -> None:
     """Receives signals, and acts at each deadline after the first signal."""
     deadlines: list[tuple[float, Callable[[], Any]]] = []
     while True:
@@ -123,7 +123,7 @@ class Interrupts:
       elif signum == signal.SIGINT:
         self._end("Ended at once.")
 
-  def _save_and_end(self):
+  def _save_and_end(self) -> None:
     """Saves the state from before the epoch, if one is in progress."""
     with self._saving:
       if self._save is not None:
@@ -132,21 +132,21 @@ class Interrupts:
         self._end("The epoch took too long and was given up." if ended else
                   "It took too long to save.")
 
-  def _try_to_save(self):
+  def _try_to_save(self) -> None:
     assert self._save
     try:
       self._save()
     except Exception as error:
       _print(f"The epoch was given up and could not be saved: {error}")
 
-  def _end(self, reason: str):
+  def _end(self, reason: str) -> None:
     _print(f"{reason} {self.farewell}")
     os._exit(self.exit_code)
 
 
-def _print(text: str):
+def _print(text: str) -> None:
   """Prints in a thread, and waits briefly, because a full pipe blocks."""
-  def write():
+  def write() -> None:
     with contextlib.suppress(OSError):
       print(text, file=sys.stderr, flush=True)
   _wait_for(write, _SECONDS_TO_PRINT)

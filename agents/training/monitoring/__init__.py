@@ -1,0 +1,1 @@
+"""Console output, metrics, videos and warnings of a run."""

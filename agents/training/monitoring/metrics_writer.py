@@ -42,7 +42,7 @@ class MetricsWriter:
   """
 
   def __init__(self, folder: pathlib.Path,
-               lengths: dict[str, int] | None = None):
+               lengths: dict[str, int] | None = None) -> None:
     self._folder = folder
     with self._write_errors():
       for path in self._paths():
@@ -56,7 +56,7 @@ class MetricsWriter:
           phase: tf.summary.create_file_writer(str(folder / phase))
           for phase in ("train", "eval")}
 
-  def write(self, row: metrics_row.MetricsRow):
+  def write(self, row: metrics_row.MetricsRow) -> None:
     """Writes a row to `metrics.jsonl` and to TensorBoard.
 
     Args:
@@ -85,7 +85,7 @@ class MetricsWriter:
     with self._write_errors(), self._writers["train"].as_default(step=step):
       yield
 
-  def write_video(self, tag: str, gif: video.Gif, step: int):
+  def write_video(self, tag: str, gif: video.Gif, step: int) -> None:
     """Writes an animation, which TensorBoard shows among its images.
 
     Args:
@@ -99,7 +99,7 @@ class MetricsWriter:
     with self.training_events(step):
       tf.summary.write(tag, data, metadata=metadata)
 
-  def describe(self, config: config_lib.Config):
+  def describe(self, config: config_lib.Config) -> None:
     """Writes descriptions, chart layout and settings of a new run.
 
     Args:
@@ -124,7 +124,7 @@ class MetricsWriter:
                                  "steps per second")])
       hparams_api.hparams(settings)
 
-  def sync(self):
+  def sync(self) -> None:
     """Writes `metrics.jsonl` to the disk, so that it survives a power cut."""
     with self._write_errors():
       os.fsync(self._rows.fileno())
@@ -141,7 +141,7 @@ class MetricsWriter:
     return {str(path.relative_to(self._folder)): path.stat().st_size
             for path in self._paths()}
 
-  def close(self):
+  def close(self) -> None:
     """Closes all files.
 
     Errors are ignored, because a resumed run needs only the part of the files
@@ -153,8 +153,7 @@ class MetricsWriter:
 
   @contextlib.contextmanager
   def _write_errors(self) -> Iterator[None]:
-    """Context that converts errors of TensorFlow and Python into WriteErrors.
-    """
+    """Context that converts errors of TensorFlow and Python to WriteErrors."""
     with atomic_write.convert_errors(self._folder):
       try:
         yield

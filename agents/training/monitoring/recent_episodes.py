@@ -33,11 +33,11 @@ class RecordedEpisode(NamedTuple):
 class RecentEpisodes:
   """Queue of the last training episodes."""
 
-  def __init__(self):
+  def __init__(self) -> None:
     self._recorded: collections.deque[RecordedEpisode] = collections.deque()
     self._num_ended = 0  # Ended episodes of the run, including removed ones.
 
-  def add(self, episodes: Iterable[episode_data.Episode], step: int):
+  def add(self, episodes: Iterable[episode_data.Episode], step: int) -> None:
     """Records the ended episodes of an epoch, and removes the oldest episodes.
 
     Args:
@@ -75,7 +75,7 @@ class RecentEpisodes:
         f"{_PREFIX}action": np.concatenate(actions or [np.zeros(0)]),
         f"{_PREFIX}count": np.array(self._num_ended, np.int64)}
 
-  def load(self, arrays: dict[str, np.ndarray]):
+  def load(self, arrays: dict[str, np.ndarray]) -> None:
     """Restores the state.
 
     Args:

@@ -1,6 +1,5 @@
 """Console summary of a run: settings at the start, results at the end."""
 
-import datetime
 import json
 import math
 
@@ -9,23 +8,23 @@ import gymnasium
 from agents import config as config_lib
 from agents.environments.workers import pool
 from agents.training import trainer as trainer_lib
-from agents.training.monitoring import time_usage
+from agents.training.monitoring import progress, time_usage
 from agents.training.run_folder import run_folder
 
+_LARGE_EVALUATION_SHARE = 0.2
 
-def beginning(folder: run_folder.RunFolder, trainer: trainer_lib.Trainer
-              ) -> str:
-  """Describes the settings of a run, in five lines.
 
-  After the first update, `Progress.forecast` prints another line, about the
-  budget.
+def beginning(folder: run_folder.RunFolder, trainer: trainer_lib.Trainer,
+              done: int = 0) -> str:
+  """Describes the settings of a run.
 
   Args:
     folder: Run folder.
     trainer: Trainer of the run.
+    done: Training steps completed before.
 
   Returns:
-    One line each about task, batch, networks, updates and folder.
+    One line each about task, batch, networks, updates, budget and folder.
   """
   config = folder.config
   env = trainer.train_env.batch_env
@@ -37,18 +36,22 @@ def beginning(folder: run_folder.RunFolder, trainer: trainer_lib.Trainer
       "batch": _batch(config),
       "networks": f"{_networks(config.network)}: {num_parameters:,} parameters",
       "updates": _updates(config),
+      "budget": f"{config.steps:,} steps" + (
+          f", {done:,} of them completed before" if done else ""),
       "folder": str(folder.path)}
-  return "\n".join(f"{name:10}{line}" for name, line in lines.items())
+  return "\n".join(progress.wrap(f"{name:10}{line}", " " * 10)
+                   for name, line in lines.items())
 
 
 def end(folder: run_folder.RunFolder) -> str:
-  """Describes the scores, speed and time of a run, in three lines.
+  """Describes the scores, speed and time of a run.
 
   Args:
     folder: Run folder with `metrics.jsonl`.
 
   Returns:
-    Last and best score, speed, and shares of the time.
+    Last and best score, speed, shares of the time, and the settings to change
+    if evaluations take a large share.
   """
   rows = [json.loads(line) for line in
           (folder.path / "metrics.jsonl").read_text().splitlines()]
@@ -58,14 +61,19 @@ def end(folder: run_folder.RunFolder) -> str:
   if not (scores and train):
     return "The run is too short for a summary."
   best = max(scores, key=lambda row: row["return_mean"])
-  duration = datetime.timedelta(seconds=round(scores[-1]["seconds"]))
-  total = time_usage.total(train)
-  return (
+  total, config = time_usage.total(train), folder.config
+  lines = [
       f"Return {scores[-1]['return_mean']:,.1f} at the end, "
       f"{best['return_mean']:,.1f} at its best (step {best['step']:,}), in "
-      f"{duration}.\n"
-      f"Speed: {time_usage.describe_speed(total) or 'unknown'}.\n"
-      f"Time: {time_usage.describe_shares(total)}.")
+      f"{progress.duration(scores[-1]['seconds'])}.",
+      f"Speed: {time_usage.describe_speed(total) or 'unknown'}.",
+      f"Time: {time_usage.describe_shares(total)}."]
+  if (total["evaluation_share"] or 0.0) > _LARGE_EVALUATION_SHARE:
+    lines.append(
+        "To spend less time on evaluations, raise eval_every "
+        f"({config.every('eval_every'):,}) or lower eval_episodes "
+        f"({config.eval_episodes}).")
+  return progress.wrap("\n".join(lines))
 
 
 def _space(space: gymnasium.Space) -> str:

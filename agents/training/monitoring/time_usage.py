@@ -19,13 +19,14 @@ class TimeUsage:
     seconds: Wall-clock time of each part, by name.
   """
 
-  def __init__(self):
+  def __init__(self) -> None:
     self.seconds = dict.fromkeys(PARTS, 0.0)
     self._start = time.monotonic()
     self._steps = 0
     self._busy_seconds = 0.0
 
-  def add(self, steps: int, seconds: dict[str, float], busy_seconds: float):
+  def add(self, steps: int, seconds: dict[str, float], busy_seconds: float
+          ) -> None:
     """Adds the time of an epoch.
 
     Args:
@@ -74,7 +75,7 @@ def total(rows: list[dict[str, Any]]) -> dict[str, float | None]:
   """
   steps, seconds = (np.diff([0, *(row[name] for row in rows)])
                     for name in ("step", "seconds"))
-  def mean_speed(name):
+  def mean_speed(name: str) -> float | None:
     timed = [(num_steps, row[name]) for num_steps, row in zip(steps, rows)
              if row[name] is not None]
     duration = sum(num_steps / speed for num_steps, speed in timed)

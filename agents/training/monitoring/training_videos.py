@@ -31,7 +31,7 @@ class VideoRecorder:
   """
 
   def __init__(self, folder: run_folder.RunFolder,
-               gl_variables: dict[str, str]):
+               gl_variables: dict[str, str]) -> None:
     self._folder = folder
     self._gl_variables = gl_variables
     self._process: subprocess.Popen | None = None
@@ -42,7 +42,7 @@ class VideoRecorder:
     """Whether a video is being rendered, or waits for `take_finished`."""
     return self._process is not None
 
-  def start(self, recorded: recent_episodes.RecordedEpisode):
+  def start(self, recorded: recent_episodes.RecordedEpisode) -> None:
     """Starts the background process; prints a note if this fails.
 
     Args:
@@ -68,7 +68,7 @@ class VideoRecorder:
     except OSError as error:
       self._print(str(error))
 
-  def remove_throttle(self):
+  def remove_throttle(self) -> None:
     """Allows the background process to use all idle processor time."""
     if self._process and self._process.stdin:
       with contextlib.suppress(BrokenPipeError):
@@ -98,7 +98,7 @@ class VideoRecorder:
     self.close()
     return (self._step, gif) if gif else None
 
-  def close(self):
+  def close(self) -> None:
     """Abandons the current video. Repeated calls have no effect."""
     if not self._process:
       return
@@ -110,5 +110,5 @@ class VideoRecorder:
     pathlib.Path(self._video.partial_path).unlink(missing_ok=True)
     self._process = None
 
-  def _print(self, problem: str):
+  def _print(self, problem: str) -> None:
     print(f"Note: {self._video.path}: {problem}", file=sys.stderr, flush=True)

@@ -43,7 +43,7 @@ class TrainingWarnings:
     continuous: Whether the action space contains continuous actions.
   """
 
-  def __init__(self, config: config_lib.Config, continuous: bool):
+  def __init__(self, config: config_lib.Config, continuous: bool) -> None:
     self.state: dict[str, dict[str, int]] = {"lasts": {}, "pause": {}}
     self._texts = yaml.safe_load(_TEXTS.read_text())
     # With "kl_adaptive", `kl_target` determines the learning rate.

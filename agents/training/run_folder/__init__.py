@@ -1,0 +1,1 @@
+"""Files of a run: config, checkpoints and versions of its code."""

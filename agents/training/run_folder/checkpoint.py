@@ -63,7 +63,7 @@ def complete(step: int, done: dict[str, int], budget: int) -> bool:
 
 
 def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
-         metadata: dict[str, Any]):
+         metadata: dict[str, Any]) -> None:
   """Writes a checkpoint, and deletes superfluous older checkpoints.
 
   Keeps the newest three checkpoints, and six older ones spread over the run.
@@ -86,7 +86,7 @@ def save(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray],
     older[index + 1].unlink(missing_ok=True)
 
 
-def save_best(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray]):
+def save_best(folder: pathlib.Path, step: int, arrays: dict[str, np.ndarray]) -> None:
   """Writes the policy with the best evaluation, and deletes the previous one.
 
   Args:
@@ -199,7 +199,7 @@ def find(folder: pathlib.Path, name: str | None) -> pathlib.Path:
 
 
 def _write(path: pathlib.Path, arrays: dict[str, np.ndarray],
-           metadata: dict[str, Any]):
+           metadata: dict[str, Any]) -> None:
   with atomic_write.open_file(path) as file:
     contents: dict[str, Any] = {**arrays, _METADATA: json.dumps(metadata)}
     np.savez(file, **contents)

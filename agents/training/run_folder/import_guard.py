@@ -11,6 +11,8 @@ import os
 import pathlib
 import sys
 import threading
+import types
+from collections.abc import Sequence
 
 
 class _ImportGuard(importlib.abc.MetaPathFinder):
@@ -20,7 +22,8 @@ class _ImportGuard(importlib.abc.MetaPathFinder):
   # set is replaced instead of modified, because other threads read the set.
   folders: frozenset[str] = frozenset()
 
-  def find_spec(self, fullname, path=None, target=None):
+  def find_spec(self, fullname: str, path: Sequence[str] | None = None,
+                target: types.ModuleType | None = None) -> None:
     """Raises ImportError if a module lies in a guarded folder."""
     spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
     if spec:
@@ -43,7 +46,7 @@ _guard = _ImportGuard()
 _lock = threading.Lock()
 
 
-def add(folder: pathlib.Path):
+def add(folder: pathlib.Path) -> None:
   """Prevents all further imports from a folder and its subfolders.
 
   Args:

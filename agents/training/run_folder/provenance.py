@@ -6,6 +6,7 @@ Runs with equal provenance and equal config are bit-equal on the same machine.
 import contextlib
 import functools
 import hashlib
+import importlib.machinery
 import importlib.metadata
 import importlib.util
 import os
@@ -72,19 +73,54 @@ def code(env: str) -> dict[str, str]:
   Returns:
     First 16 hexadecimal digits of SHA-256, by file name.
   """
-  files = _files(pathlib.Path(__file__).parents[2])
-  module = _module(env)
-  spec = None
-  # If the module is missing, building the environment reports the error later.
-  with contextlib.suppress(Exception):
-    spec = importlib.util.find_spec(module.partition(".")[0])
+  return digests(_files(pathlib.Path(__file__).parents[2])
+                 | module_files(_module(env).partition(".")[0]))
+
+
+def exists(module: str) -> bool:
+  """Returns whether Python finds a top-level module, without importing it.
+
+  Args:
+    module: Name of the module, without dots.
+  """
+  return _spec(module) is not None
+
+
+def module_files(module: str) -> dict[str, pathlib.Path]:
+  """Returns the Python files of a module or package that is not installed.
+
+  Args:
+    module: Name of the top-level module; it is not imported.
+
+  Returns:
+    Paths by names such as "robots/legs.py". The result is empty if the module
+    is installed or does not exist.
+  """
+  spec = _spec(module)
+  files: dict[str, pathlib.Path] = {}
   locations: Iterable[str | None] = [] if spec is None else (
       spec.submodule_search_locations or [spec.origin] * spec.has_location)
   for path in map(pathlib.Path, filter(None, locations)):
     if not any(map(path.is_relative_to, sysconfig.get_paths().values())):
       files |= _files(path) if path.is_dir() else {path.name: path}
+  return files
+
+
+def digests(files: dict[str, pathlib.Path]) -> dict[str, str]:
+  """Returns the first 16 hexadecimal digits of SHA-256, by file name.
+
+  Args:
+    files: Paths by file name.
+  """
   return {name: hashlib.sha256(path.read_bytes()).hexdigest()[:16]
           for name, path in files.items()}
+
+
+def _spec(module: str) -> importlib.machinery.ModuleSpec | None:
+  # If the module is missing, building the environment reports the error later.
+  with contextlib.suppress(Exception):
+    return importlib.util.find_spec(module)
+  return None
 
 
 def _files(folder: pathlib.Path) -> dict[str, pathlib.Path]:

@@ -1,13 +1,13 @@
 """The folder that contains all files of a run.
 
-    config.yaml      all settings
-    versions.yaml    versions of the packages that started the run
-    code.yaml        digests of the code that started the run
-    checkpoints/     the newest three, and some older ones
-    metrics.jsonl    one line per report
-    events..., train/, eval/    events for TensorBoard
-    videos/          videos of episodes
-    crashes/         failures, see `crash_folder`
+config.yaml      all settings
+versions.yaml    versions of the packages that started the run
+code.yaml        digests of the code that started the run
+checkpoints/     the newest three, and some older ones
+metrics.jsonl    one line per report
+events..., train/, eval/    events for TensorBoard
+videos/          videos of episodes
+crashes/         failures, see `crash_folder`
 """
 
 import contextlib
@@ -16,6 +16,7 @@ import fcntl
 import itertools
 import os
 import pathlib
+from collections.abc import Iterator
 
 import yaml
 
@@ -26,6 +27,7 @@ from agents.training.run_folder import (
   checkpoint,
   import_guard,
   provenance,
+  user_modules,
 )
 
 
@@ -44,7 +46,7 @@ class RunFolder:
     ConfigError: If the folder contains no valid config.yaml.
   """
 
-  def __init__(self, path: str | os.PathLike):
+  def __init__(self, path: str | os.PathLike) -> None:
     self.path = pathlib.Path(path).expanduser()
     try:
       text = (self.path / "config.yaml").read_text()
@@ -53,9 +55,10 @@ class RunFolder:
           f"{self.path} is not a run folder: {error}") from None
     self.config = config_lib.load(text, str(self.path / "config.yaml"))
     import_guard.add(self.path)
+    user_modules.make_importable(self.config, self._provenance("code.yaml"))
     self.checkpoints = self.path / "checkpoints"
 
-  def extend(self, config: config_lib.Config):
+  def extend(self, config: config_lib.Config) -> None:
     """Changes the budget of the run in config.yaml.
 
     Args:
@@ -68,7 +71,7 @@ class RunFolder:
         "steps": config.steps, "extended_from": config.extended_from})))
 
   @contextlib.contextmanager
-  def locked(self):
+  def locked(self) -> Iterator[None]:
     """Locks the folder against other training processes.
 
     Yields:
@@ -98,12 +101,17 @@ class RunFolder:
     """
     changes = []
     for name, now in provenance.files(self.config.env.id).items():
-      before = None
-      with contextlib.suppress(OSError, ValueError):
-        before = config_parsing.parse((self.path / name).read_text())
-      changes += (provenance.differences(before, now)
-                  if isinstance(before, dict) else [f"{name} can't be read"])
+      before = self._provenance(name)
+      changes += (provenance.differences(before, now) if before
+                  else [f"{name} can't be read"])
     return changes
+
+  def _provenance(self, name: str) -> dict[str, str]:
+    """Returns the contents of a file about the start of the run, or {}."""
+    with contextlib.suppress(OSError, ValueError):
+      content = config_parsing.parse((self.path / name).read_text())
+      return content if isinstance(content, dict) else {}
+    return {}
 
   @property
   def complete(self) -> bool:
@@ -188,13 +196,15 @@ def create(logdir: str, name: str, config: config_lib.Config) -> RunFolder:
     (path / folder).mkdir()
   for file, content in provenance.files(config.env.id).items():
     _write(path / file, yaml.safe_dump(content, sort_keys=False))
+  user_modules.record(config)
   _write(path / "config.yaml", config_lib.dump(config))
   return RunFolder(path)
 
 
 def _runs(logdir: pathlib.Path) -> list[pathlib.Path]:
   """Returns all runs in a folder, the oldest first."""
-  def start_time(run):  # The first 15 characters of the name are the time.
+  # The first 15 characters of the name are the time.
+  def start_time(run: pathlib.Path) -> tuple[str, int, str]:
     return run.name[:15], (run / "config.yaml").stat().st_mtime_ns, run.name
   return sorted(
       (path.parent for path in logdir.glob("*/config.yaml")), key=start_time)
@@ -204,6 +214,6 @@ def _has_checkpoint(run: pathlib.Path) -> bool:
   return bool(checkpoint.paths(run / "checkpoints"))
 
 
-def _write(path: pathlib.Path, text: str):
+def _write(path: pathlib.Path, text: str) -> None:
   with atomic_write.open_file(path) as file:
     file.write(text.encode())

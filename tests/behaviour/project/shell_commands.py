@@ -13,13 +13,13 @@ PYTHON_FOLDER = pathlib.Path(sys.executable).parent
 
 
 def commands(path: str) -> list[str]:
-  """Returns the lines of all shell blocks of a Markdown file."""
+  """Returns the commands in all shell blocks of a file, without comments."""
   text = (command.ROOT / path).read_text()
   blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
   languages = set(re.findall(
       r"^```(\w*)\n.*?^```$", text, re.MULTILINE | re.DOTALL))
   assert languages <= {"sh", "python", "text"}
-  return "".join(blocks).splitlines()
+  return [re.sub(r" +# .*", "", line) for line in "".join(blocks).splitlines()]
 
 
 def variables(home: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:

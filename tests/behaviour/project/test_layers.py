@@ -13,7 +13,8 @@ _TENSORFLOW = {"tensorflow", "keras", "tf_keras", "tensorflow_probability"}
 
 # Modules of the project that each layer may import, besides itself.
 _ALLOWED_IMPORTS = {
-    "agents": {"agents.former_names", "configs"},
+    "agents": {"agents.former_names", "agents.version", "configs"},
+    "agents.version": set(),
     "agents.former_names": set(),
     "agents.errors": set(),
     "agents.config_parsing": set(),
@@ -59,6 +60,8 @@ _ALLOWED_IMPORTS = {
         "agents.environments", "agents.errors", "agents.networks",
         "agents.ops", "agents.simulation", "agents.spaces", "agents.training",
         "agents.types"},
+    "agents.trained_policy": {
+        "agents.environments", "agents.export", "agents.training"},
     "agents.reports": {"agents.config", "agents.training"},
     "agents.sweeps": {
         "agents.config", "agents.config_parsing", "agents.environments",

@@ -19,18 +19,28 @@ ROW = {"phase": "train", "step": 500, "return_mean": 12.34,
 def test_output_without_a_terminal_is_plain_lines(capsys):
   shown = progress.Progress(1_000, 0)
   shown.bar.set_description("train")
-  shown.bar.update(100)
-  shown.forecast(0.5)
-  shown.bar.update(400)
+  shown.bar.update(500)
   shown.report(ROW)
-  shown.report({"phase": "eval", "step": 500, "return_mean": None})
+  shown.report({"phase": "eval", "step": 500, "return_mean": None}, 64.4)
   shown.bar.close()
-  budget, train, evaluation = capsys.readouterr().out.splitlines()
-  assert budget == "budget    1,000 steps; about 0.5 minutes from now"
-  assert train == (
-      "train   step 500/1,000   return 12.3   4,321 steps/s   0:00:00 left")
-  assert evaluation.startswith(
-      "eval    step 500/1,000   return no episode ended   0:00:0")
+  train, evaluation = capsys.readouterr().out.splitlines()
+  assert train == "train   step 500/1,000   return 12.3   4,321 steps/s"
+  assert evaluation == (
+      "eval    step 500/1,000   return no episode ended   0:01:04 left")
+
+
+def test_warnings_are_wrapped_between_words(capsys):
+  path = "/folder/" + "with-hyphens" * 10
+  progress.warn(f"step 1: {'many words, ' * 15}{path} end")
+  first, *lines = capsys.readouterr().err.splitlines()
+  assert first.startswith("Warning, step 1: many words,")
+  assert path in lines
+  assert all(len(line) <= 100 for line in [first, *lines] if line != path)
+
+
+def test_lines_of_a_text_stay_separate(capsys):
+  progress.note("The reason:\n  File x.py\n\nend")
+  assert capsys.readouterr().err == "The reason:\n  File x.py\n\nend\n"
 
 
 def test_output_on_a_terminal_is_a_progress_bar():

@@ -18,6 +18,7 @@ def _row(step, seconds, speed, limit, **shares):
           **{f"{name}_share": shares.get(name, 0.0) for name in _PARTS}}
 
 
+# Evaluations take 30 % of the time.
 _ROWS = [
     _row(100, 10.0, None, None, compiling=1.0),
     _row(300, 20.0, 20.0, 40.0, learning=0.5, stepping=0.5),
@@ -62,11 +63,36 @@ def test_end_shows_last_and_best_score_speed_and_time(tmp_path):
              "return_mean": score}
             for step, score in ((100, 5.0), (300, 1234.5), (600, 60.25))]
   text = _end(tmp_path, [*_ROWS, *scores])
-  result, speed, time_spent = text.splitlines()
+  result, speed, time_spent, evaluations = text.splitlines()
   assert result == (
       "Return 60.2 at the end, 1,234.5 at its best (step 300), in 0:10:00.")
   assert speed == "Speed: 20 steps/s; workers that only step reach 40."
   assert time_spent.startswith("Time: stepping 10%, learning 22%, ")
+  assert evaluations == (
+      "To spend less time on evaluations, raise eval_every (50,000) or lower "
+      "eval_episodes (10).")
+
+
+def test_end_names_no_settings_if_evaluations_take_little_time(tmp_path):
+  score = {"phase": "eval", "step": 300, "seconds": 20.0, "return_mean": 1.0}
+  assert "eval_every" not in _end(tmp_path, [*_ROWS[:2], score])
+
+
+def test_lines_of_the_summary_are_narrow_for_any_spaces_and_shares(tmp_path):
+  rows = [_row(100_000_000, 300_000.0, 1e6, 1e7, **dict.fromkeys(
+      _PARTS, 1 / len(_PARTS)))]
+  score = {"phase": "eval", "step": 100_000_000, "seconds": 300_000.0,
+           "return_mean": -1_234_567.89}
+  text = _end(tmp_path, [*rows, score])
+  config = config_lib.Config().override({
+      "env.id": "tests.echo:Echo", "env.kwargs": {"space": "nested"},
+      "env_processes": False, "num_envs": 2,
+      "network.policy_layers": [8] * 30})
+  folder = run_folder.create(str(tmp_path), "x", config)
+  text += run_summary.beginning(folder, build.trainer(config, None), 1_000)
+  assert "1,000 of them completed before" in text
+  assert all(len(line) <= 100 for line in text.splitlines()
+             if str(tmp_path) not in line)
 
 
 def test_end_of_a_run_without_scores(tmp_path):
