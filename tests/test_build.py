@@ -35,10 +35,12 @@ with pool.WorkerPool(2) as workers:
 """
 
 
-@pytest.mark.fast_variants(6)
+# `test_one_graph.py` builds the trainers of all configs.
 @pytest.mark.parametrize(
-    "name", [name for name in configs.names() if configs.load(name)[1].env.id])
-def test_trainer_of_every_config_can_be_built(name):
+    "name", ["pendulum", *(
+        pytest.param(name, marks=pytest.mark.slow) for name in (
+            "breakout", "cartpole", "pixel_cartpole", "walker"))])
+def test_new_trainer_has_the_state_of_all_components(name):
   config = config_fixtures.config(name)
   size = 2 * config.algorithm.segment_length
   trainer = build.trainer(config.override({

@@ -27,6 +27,7 @@ def _options(config, tmp_path, **kwargs):
       config, "small", str(tmp_path), env_processes=False, **kwargs)
 
 
+@pytest.mark.slow
 def test_outcome_of_a_complete_run_and_of_its_extension(
     config, tmp_path, capsys):
   outcome = training_run.train(_options(config, tmp_path))

@@ -147,9 +147,9 @@ def test_values_of_true_successors_continue_the_recurrent_state(kind):
       assert num_checked > 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize("kind", [
-    "gru", pytest.param("frames", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["gru", "frames"])
 def test_update_with_failed_steps_takes_all_gradient_steps(kind):
   config = _config(kind, **{
       "algorithm.minibatch_size": 12, "algorithm.update_epochs": 2})

@@ -400,6 +400,7 @@ _ONE_STEP = dataclasses.replace(
     _MODERN, update_epochs=1, minibatch_size=None, max_grad_norm=None)
 
 
+@pytest.mark.fast_variants(1)
 @_both_policies
 def test_at_the_first_gradient_step_ratio_is_one_and_kl_zero(policy):
   # The bounds are so narrow that any other ratio or KL would exceed them.
@@ -619,7 +620,7 @@ def test_learning_is_compiled_once(settings, policy):
   assert algorithm.learn.experimental_get_tracing_count() == 1
 
 
-@pytest.mark.fast_variants(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("config, policy", [
     (dataclasses.replace(_MODERN, lr_schedule="kl_adaptive"), "gaussian"),
     (dataclasses.replace(_PAPER, update_epochs=2), "categorical")],
@@ -640,7 +641,7 @@ def test_variables_contain_the_complete_state(config, policy):
     np.testing.assert_array_equal(state[name], value, err_msg=name)
 
 
-@pytest.mark.fast_variants(2)
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("observation_space, action_space", [
     (gymnasium.spaces.Box(0, 255, (2, 2), np.uint8),
      gymnasium.spaces.Box(-1, 1, (), np.float32)),
@@ -668,6 +669,7 @@ def _assert_finite(metrics, algorithm):
     assert np.isfinite(value).all(), name
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("settings", ["modern", "paper"])
 def test_equal_advantages_keep_all_numbers_finite(settings):
   algorithm = _shared(settings)

@@ -4,6 +4,7 @@ from benchmarks import ablation, learning
 from benchmarks.common import scored_runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cheetah", "hopper", "ant"])
 def test_every_variant_is_a_valid_change_of_the_config(name):
   base = scored_runs.Job(name, 1_000_000, 5)

@@ -287,6 +287,7 @@ def test_different_settings_of_machines_are_an_error_and_leave_no_run_folder(
   assert not any(logdir.exists() for logdir in cluster.logdirs)
 
 
+@pytest.mark.slow
 def test_number_of_machines_must_divide_number_of_environments(tmp_path):
   done = command.run(
       "train.py", *_LONG, "--cluster", "a:1,b:1,c:1", "--task", "0",

@@ -27,7 +27,7 @@ def variables(home: pathlib.Path, folder: pathlib.Path) -> dict[str, str]:
   cache = os.environ.get(
       "PIP_CACHE_DIR", str(pathlib.Path.home() / ".cache" / "pip"))
   return {**os.environ, "HOME": str(home), "PIP_CACHE_DIR": cache,
-          "PATH": f"{folder}:{os.environ['PATH']}"}
+          "PIP_NO_COMPILE": "1", "PATH": f"{folder}:{os.environ['PATH']}"}
 
 
 def run(line: str, home: pathlib.Path, cwd: pathlib.Path,

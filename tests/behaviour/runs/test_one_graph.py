@@ -9,9 +9,14 @@ from agents.commands import merge_settings
 from tests import config_fixtures
 
 _FAST_COMBINATIONS = [("pendulum", None)]
+# A preset replaces algorithm and networks, so that the graph depends on the
+# config only by the spaces of its environment.
 _COMBINATIONS = [
-    (name, preset) for name in configs.names()
-    if configs.load(name)[1].env.id for preset in (None, "paper", "recurrent")]
+    *((name, None) for name in configs.names()
+      if configs.load(name)[1].env.id),
+    *((name, preset) for name in (
+        "breakout", "cartpole", "humanoid", "pendulum", "pixel_cartpole")
+      for preset in ("paper", "recurrent"))]
 
 
 @pytest.mark.parametrize("name, preset", [
